@@ -1,0 +1,42 @@
+# Every target makes what it needs: a fresh clone wants only python3 (3.11 or newer) and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench format clean
+
+help: ## say what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 16
+
+run: $(READY) ## start the server on 127.0.0.1:8001 with its store in ./probate.db (ARGS="--store memory:" …)
+	@exec $(BIN)/probate serve $(ARGS)
+
+test: $(READY) ## run all tests, with real etcd members (ARGS="-k watch" …)
+	@PROBATE_ETCD="$$(tools/find-etcd $(VENV)/etcd)" && export PROBATE_ETCD && $(BIN)/python -m pytest $(ARGS)
+
+check: $(READY) ## style, types, layers, generated code
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/make-etcd-rpc.py --check
+
+bench: $(READY) ## measure the store against raw SQLite in the same run (ARGS=--quick for a short one)
+	@$(BIN)/python bench/store.py $(ARGS)
+
+format: $(READY) ## rewrite the sources in the house's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## forget the virtual environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Probate needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 run")'
+	@echo "setting up $(VENV) (once; a minute or so)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $(READY)

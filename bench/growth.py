@@ -1,0 +1,121 @@
+"""What a write costs, and how much memory the process takes, as the store grows: from a thousand objects to a million.
+
+    python bench/growth.py [OBJECTS]
+
+Run in a process of its own, so that the memory is the store's alone. Each write is one of create, update and delete in turn:
+of objects of one namespace, as a controller works, and of objects all over the store, which is the worst a client can do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import uvloop
+from load import PER_NAMESPACE, VALUE, Thing, thing, things
+
+from probate.store.contract import Revision, delete, update
+from probate.store.sqlite.store import SqliteStore, open_file
+
+SMALL = 1_000
+ROUNDS = 5
+WATCHERS = 1_000
+
+
+async def grow(store: SqliteStore, first: int, size: int) -> None:
+    for start in range(first, size, 2_000):
+        await store.commit_many([thing.create() for thing in things(start, min(2_000, size - start))])
+        if start % 100_000 == 0 and start:
+            print(f"\r  {start:,} of {size:,} objects stored", end="", flush=True)
+    print(f"\r{'':60}\r", end="", flush=True)
+
+
+async def rewrite(store: SqliteStore, target: Thing, revision: Revision) -> None:
+    """One update, one delete, one create of an object that is there: three writes, after which all is as before."""
+    changed = await store.commit(update(target.key, VALUE, revision=revision))
+    assert isinstance(changed, int)
+    assert isinstance(await store.commit(delete(target.key, revision=changed, leave=target.entries)), int)
+    assert isinstance(await store.commit(target.create()), int)
+
+
+async def cost(store: SqliteStore, targets: list[Thing], committers: int) -> float:
+    """Seconds for each write."""
+    queue = iter(zip(targets, await store.read_many([target.key for target in targets]), strict=True))
+
+    async def committer() -> None:
+        for target, now in queue:
+            assert now is not None
+            await rewrite(store, target, now.revision)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(committer() for _ in range(committers)))
+    return (time.perf_counter() - began) / (len(targets) * 3)
+
+
+async def costs(store: SqliteStore, size: int) -> dict[str, float]:
+    dice = random.Random(1)  # noqa: S311
+    one_namespace = size - PER_NAMESPACE
+    found: dict[str, float] = {}
+    for committers, number in ((1, 150), (64, PER_NAMESPACE)):
+        for where in ("one namespace", "all over"):
+            rounds = []
+            for _ in range(ROUNDS):
+                pool = range(one_namespace, size) if where == "one namespace" else range(size)
+                rounds.append(await cost(store, [thing(pick) for pick in dice.sample(pool, number)], committers))
+            found[f"{committers:2} committer{'s' if committers > 1 else ' '}, {where}"] = min(rounds)
+    return found
+
+
+@asynccontextmanager
+async def idle_watchers(store: SqliteStore, number: int) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        tasks = []
+        for index in range(number):
+            watch = await stack.enter_async_context(store.watch(f"objects/configmaps/idle-{index}/", after=await store.revision()))
+            tasks.append(asyncio.ensure_future(anext(aiter(watch))))
+        await asyncio.sleep(0)
+        yield
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def resident_megabytes() -> float:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    raise SystemExit("this system does not say how much memory a process has")
+
+
+async def main(folder: Path, size: int) -> None:
+    store = await open_file(folder / "probate.db")
+    await grow(store, 0, SMALL)
+    small = await costs(store, SMALL)
+    await grow(store, SMALL, size)
+    large = await costs(store, size)
+    for what, before in small.items():
+        growth = large[what] / before
+        verdict = f"bar 1.50 {'reached' if growth <= 1.5 else 'MISSED'}"
+        print(
+            f"{what:36} {before * 1e6:>8.1f} us at {SMALL:,} {large[what] * 1e6:>8.1f} us at {size:,} {growth:>6.2f} x   {verdict}"
+        )
+    async with idle_watchers(store, WATCHERS):
+        memory = resident_megabytes()
+    verdict = f"bar 200 {'reached' if memory < 200 else 'MISSED'}"
+    print(f"{'resident memory':36} {memory:>8.0f} MB with {size:,} objects and {WATCHERS:,} idle watchers   {verdict}")
+    began = time.perf_counter()
+    await store.close()
+    store = await open_file(folder / "probate.db")
+    print(f"{'closed and opened again':36} {time.perf_counter() - began:>8.2f} s")
+    await store.close()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="probate-bench-") as place:
+        uvloop.run(main(Path(place), int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000))

@@ -1,0 +1,17 @@
+"""The door of the process: `probate …` and `python -m probate …`."""
+
+import time
+
+_BEGAN = time.monotonic()  # before the imports, so that they count in what the server says of its start
+
+
+def main() -> None:
+    """Run the command line."""
+    from probate import assembly  # noqa: PLC0415
+    from probate.cli import main as cli  # noqa: PLC0415
+
+    cli.run(serve=lambda settings: assembly.serve(settings, began=_BEGAN))
+
+
+if __name__ == "__main__":
+    main()

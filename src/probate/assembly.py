@@ -1,0 +1,88 @@
+"""The only module that knows everybody: builds a process from its settings and runs it.
+
+Engines are imported when they are chosen, so that a process does not pay for the one it does not use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from probate import errors
+from probate.aio import tasks
+from probate.clock import Clock, SystemClock
+from probate.server import listener
+from probate.server.app import App
+from probate.settings import Settings
+from probate.store import retention
+from probate.store.contract import Store
+
+log = logging.getLogger(__name__)
+
+
+def serve(settings: Settings, *, began: float) -> None:
+    """Run the server until it is told to stop. `CannotOpen` says why it cannot start."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    # The store waits for the disk on a thread, which has to get the interpreter back from a busy loop: at Python's usual 5 ms
+    # that is most of a commit's time (docs/adr/0002).
+    sys.setswitchinterval(0.0001)
+    try:
+        import uvloop  # noqa: PLC0415
+    except ImportError:
+        asyncio.run(_serve(settings, SystemClock(), began=began))
+    else:
+        uvloop.run(_serve(settings, SystemClock(), began=began))
+
+
+async def open_store(address: str, clock: Clock) -> Store:
+    """The store at `sqlite:FILE`, `memory:` or `etcd://HOST:PORT,…`."""
+    kind, colon, rest = address.partition(":")
+    if colon and kind == "sqlite" and rest:
+        from probate.store.sqlite import store as sqlite  # noqa: PLC0415
+
+        return await sqlite.open_file(Path(rest))
+    if colon and kind == "memory" and not rest:
+        from probate.store.sqlite import store as sqlite  # noqa: PLC0415
+
+        return await sqlite.open_memory()
+    if colon and kind == "etcd":
+        from probate.store.etcd import address as etcd_address  # noqa: PLC0415
+        from probate.store.etcd import store as etcd  # noqa: PLC0415
+
+        return await etcd.open_etcd(etcd_address.parse(address), clock=clock, process=uuid.uuid4().hex)
+    raise errors.CannotOpen(f"{address!r} is no store. Give sqlite:FILE, memory: or etcd://HOST:PORT,HOST:PORT")
+
+
+@asynccontextmanager
+async def opened_store(settings: Settings, clock: Clock) -> AsyncGenerator[Store, None]:
+    """The store, with its history kept as long as it should be; closed at the end."""
+    store = await open_store(settings.store, clock)
+    keeper = tasks.guard(
+        retention.keep_history(store, clock, keep=settings.history),
+        name="retention",
+        on_failure=lambda error: log.error("history is not compacted any more", exc_info=error),
+    )
+    try:
+        yield store
+    finally:
+        await tasks.stop(keeper)
+        await store.close()
+
+
+async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
+    with listener.bind(settings.listen) as listening:
+        async with opened_store(settings, clock) as store:
+            await listener.Listener(App(store), on_start=lambda: _greet(settings, listener.url(listening), clock, began)).serve(
+                [listening]
+            )
+    print("probate: stopped", flush=True)  # noqa: T201
+
+
+def _greet(settings: Settings, url: str, clock: Clock, began: float) -> None:
+    took = clock.monotonic() - began
+    print(f"probate: serving {url} from {settings.store}, ready after {took:.2f} s. Try: curl {url}/readyz?verbose", flush=True)  # noqa: T201

@@ -1,0 +1,35 @@
+"""The command `probate` and how its failures are shown: one line that says what to do, and exit code 1."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import click
+
+from probate import __version__, errors
+from probate.cli.serve import serve_command
+from probate.settings import Settings
+
+Serve = Callable[[Settings], None]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="probate")
+def probate() -> None:
+    """A Kubernetes-compatible API server with complete garbage collection, in one process.
+
+    Start with: probate serve
+    """
+
+
+probate.add_command(serve_command)
+
+
+def run(*, serve: Serve) -> None:
+    """Run the command line. What a command does to a process is given from outside: commands know no engine."""
+    try:
+        probate(prog_name="probate", obj=serve)
+    except errors.ProbateError as error:
+        click.echo(f"probate: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,57 @@
+"""`probate serve`: the API server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import click
+
+from probate.settings import DEFAULT_HISTORY, DEFAULT_LISTEN, DEFAULT_STORE, Settings
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class Duration(click.ParamType[float]):
+    """A length of time such as 90s, 30m, 24h or 7d."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", str(value))
+        if match is None:
+            self.fail(f"{value!r} is no length of time. Give a number and a unit: 90s, 30m, 24h, 7d", param, ctx)
+        return float(match[1]) * _UNITS[match[2]]
+
+
+@click.command("serve")
+@click.option(
+    "--store", default=DEFAULT_STORE, show_default=True, metavar="ADDRESS", help="sqlite:FILE, memory: or etcd://HOST:PORT,…"
+)
+@click.option(
+    "--listen",
+    default=DEFAULT_LISTEN,
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where to serve HTTP: loopback only. Port 0 takes a free one.",
+)
+@click.option(
+    "--history",
+    type=Duration(),
+    default=DEFAULT_HISTORY,
+    show_default="24h",
+    metavar="TIME",
+    help="How long the past of objects is kept.",
+)
+@click.pass_obj
+def serve_command(serve: Callable[[Settings], None], store: str, listen: str, history: float) -> None:
+    """Serve the API until SIGTERM or Ctrl-C.
+
+    \b
+    probate serve                                 a store in ./probate.db
+    probate serve --store memory:                 nothing is kept
+    probate serve --store etcd://10.0.0.1:2379    on etcd, for more than one machine
+    """
+    serve(Settings(store=store, listen=listen, history=history))

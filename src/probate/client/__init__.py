@@ -1,0 +1,1 @@
+"""One protocol to act through, in process or over HTTP; informers."""

@@ -1,0 +1,111 @@
+"""Every failure that Probate reports to somebody, as one tree.
+
+    ProbateError
+    ├── ApiError                   can be the answer to a request: has an HTTP code and a Status reason
+    │   ├── BadRequest             400  the request makes no sense, whatever the store holds
+    │   │   └── BadKey             400  a store key or prefix that no store may hold
+    │   ├── Gone                   410  that revision has been compacted; list again
+    │   ├── TooLarge               413  a value or a transaction is over a stated limit
+    │   ├── StoreUnavailable       503  the store does not answer; nothing was changed by this call
+    │   ├── OutcomeUnknown         504  the connection broke and stayed broken: the write may or may not have happened
+    │   ├── FutureRevision         504  a revision that the store has not reached
+    │   ├── StoreFull              507  no room: nothing was written, reads go on
+    │   └── StoreDamaged           500  the engine found its own data broken
+    ├── TooSlow                    a watcher did not keep up and was cut off; resume after `.revision`
+    ├── CannotOpen                 a store that must not be used as it is; the message says what to do
+    └── InvariantViolation         a bug of ours, with the facts that show it
+
+A message says what is wrong and what to do next. Unknown is never reported as absent: only an answer from the store means gone.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ProbateError(Exception):
+    """The root of all errors that Probate raises on purpose."""
+
+
+class ApiError(ProbateError):
+    """A failure that can be the answer to a request."""
+
+    code: ClassVar[int] = 500
+    reason: ClassVar[str] = "InternalError"
+
+
+class BadRequest(ApiError):
+    """The request makes no sense, whatever the store holds."""
+
+    code = 400
+    reason = "BadRequest"
+
+
+class BadKey(BadRequest):
+    """A key or prefix that no store may hold."""
+
+
+class Gone(ApiError):
+    """The history asked for has been compacted. List again and go on from there."""
+
+    code = 410
+    reason = "Expired"
+
+
+class TooLarge(ApiError):
+    """A value or a transaction is over a stated limit."""
+
+    code = 413
+    reason = "RequestEntityTooLarge"
+
+
+class StoreUnavailable(ApiError):
+    """The store does not answer. What this call wanted did not happen and will not."""
+
+    code = 503
+    reason = "ServiceUnavailable"
+
+
+class OutcomeUnknown(ApiError):
+    """The connection broke after sending and stayed broken: only a later read can tell whether the write happened."""
+
+    code = 504
+    reason = "Timeout"
+
+
+class FutureRevision(ApiError):
+    """A revision that this store has not reached (yet)."""
+
+    code = 504
+    reason = "Timeout"
+
+
+class StoreFull(ApiError):
+    """There is no room left. Nothing was written; reads go on, and so do writes once there is room."""
+
+    code = 507
+    reason = "InsufficientStorage"
+
+
+class StoreDamaged(ApiError):
+    """The engine found its own data broken."""
+
+
+class TooSlow(ProbateError):
+    """A watcher did not keep up and was cut off. Everything up to `revision` was handed out; a new watch can go on after it."""
+
+    def __init__(self, message: str, *, revision: int) -> None:
+        super().__init__(message)
+        self.revision = revision
+
+
+class CannotOpen(ProbateError):
+    """A store that must not be used as it is. The message says what to do."""
+
+
+class InvariantViolation(ProbateError):
+    """Something that cannot be, was. A bug of ours: the fields are for the report."""
+
+    def __init__(self, what: str, **facts: object) -> None:
+        super().__init__(f"{what} ({', '.join(f'{name}={fact!r}' for name, fact in facts.items())})")
+        self.facts = facts

@@ -1,0 +1,1 @@
+"""Ends of lifetimes that no owner decides: one policy a file."""

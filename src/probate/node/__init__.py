@@ -1,0 +1,1 @@
+"""The node agent: pods, image and container clean-up, over CRI."""

@@ -1,0 +1,47 @@
+"""Whether the process lives and can serve, in the words of Kubernetes' health endpoints.
+
+`/livez` says that the process should not be restarted, `/readyz` that requests will be answered, `/healthz` is the old name
+of both together. Each check has a name and a path of its own (`/readyz/store`); `?verbose` lists them all. A failed check
+makes the answer 500 and is listed in any case, with its reason.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from probate import errors
+from probate.store.contract import Store
+
+CHECKS = {"livez": ("ping",), "readyz": ("ping", "store"), "healthz": ("ping", "store")}
+
+
+class Finding(NamedTuple):
+    """What one check found: `problem` is None if all is well."""
+
+    name: str
+    problem: str | None
+
+
+async def examine(store: Store, endpoint: str, only: str) -> list[Finding] | None:
+    """Run the endpoint's checks, or only the one of this name; None if there is no such check."""
+    names = [name for name in CHECKS[endpoint] if only in {"", name}]
+    return [Finding(name, await _problem(store, name)) for name in names] or None
+
+
+def render(endpoint: str, findings: list[Finding], *, is_verbose: bool) -> tuple[int, bytes]:
+    """The code and text to answer with."""
+    is_well = all(finding.problem is None for finding in findings)
+    if is_well and not is_verbose:
+        return 200, b"ok"
+    lines = [f"[+]{name} ok" if problem is None else f"[-]{name} failed: {problem}" for name, problem in findings]
+    lines.append(f"{endpoint} check {'passed' if is_well else 'failed'}")
+    return 200 if is_well else 500, ("\n".join(lines) + "\n").encode()
+
+
+async def _problem(store: Store, name: str) -> str | None:
+    if name == "store":
+        try:
+            await store.check()
+        except errors.ApiError as error:
+            return str(error)
+    return None

@@ -1,0 +1,84 @@
+"""The process's socket and its life: bind, serve, stop on a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+from probate import errors
+
+
+def bind(listen: str) -> socket.socket:
+    """A listening socket on HOST:PORT (port 0: any free one). `CannotOpen` says what is wrong with the address."""
+    host, _, port = listen.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise errors.CannotOpen(f"{listen!r} is no address to listen on. Give HOST:PORT, such as 127.0.0.1:8080")
+    if not is_loopback(host):
+        raise errors.CannotOpen(
+            f"plain HTTP is served on loopback only, and {host} is not loopback. Listen on 127.0.0.1, [::1] or localhost"
+        )
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, int(port)), family=family, backlog=1024)
+    except OSError as error:
+        raise errors.CannotOpen(
+            f"cannot listen on {listen}: {os.strerror(error.errno or 0)}. Is another server running? Try --listen"
+        ) from error
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def url(listening: socket.socket) -> str:
+    """Where clients find the server."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class Listener(uvicorn.Server):
+    """Serves an app on a socket until SIGTERM or SIGINT; `on_start` is called once requests are answered."""
+
+    def __init__(self, app: Any, on_start: Callable[[], None]) -> None:
+        config = uvicorn.Config(
+            app,
+            http="httptools",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=10,
+        )
+        super().__init__(config)
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_start()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Stop on a signal and return, so that the process can close its store. (uvicorn's own way ends it on the spot.)"""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)

@@ -1,0 +1,26 @@
+"""Which Kubernetes this server speaks, and which Probate it is."""
+
+from __future__ import annotations
+
+import platform
+
+from probate import __version__
+
+KUBERNETES_MAJOR = "1"
+KUBERNETES_MINOR = "37"
+
+
+def info() -> dict[str, str]:
+    """The body of `/version`, with the fields that Kubernetes' clients read."""
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    return {
+        "major": KUBERNETES_MAJOR,
+        "minor": KUBERNETES_MINOR,
+        "gitVersion": f"v{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}.0+probate-{__version__}",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": f"python {platform.python_version()}",
+        "platform": f"{platform.system().lower()}/{machine}",
+    }

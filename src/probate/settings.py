@@ -1,0 +1,19 @@
+"""What a process is told at its start: read once, never changed. docs/settings.md explains each; a test sees to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DEFAULT_STORE = "sqlite:probate.db"
+DEFAULT_LISTEN = "127.0.0.1:8080"
+DEFAULT_HISTORY = 24 * 3600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings of `probate serve`."""
+
+    store: str = DEFAULT_STORE
+    listen: str = DEFAULT_LISTEN
+    history: float = DEFAULT_HISTORY
+    """Seconds for which the past is kept."""

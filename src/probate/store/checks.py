@@ -1,0 +1,85 @@
+"""What every engine asks of a call before it touches anything, so that a bad one gets the same clear error from all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probate import errors
+from probate.store import contract, keys
+
+
+def check_txn(txn: contract.Txn, limits: contract.Limits) -> None:
+    """`BadKey`, `TooLarge` or `BadRequest` unless the transaction is one that the engine can take."""
+    keys.check_key(txn.key)
+    if not keys.is_object(txn.key):
+        raise errors.BadKey(f"a transaction changes an object, but {txn.key!r} is an index key: put it into enter or leave")
+    if txn.value is None and (txn.expects == contract.NOTHING or txn.enter):
+        raise errors.BadRequest(f"the delete of {txn.key!r} must name the revision it deletes and cannot enter index keys")
+    if txn.value is not None and len(txn.value) > limits.value_bytes:
+        raise errors.TooLarge(
+            f"the object {txn.key!r} has {len(txn.value):,} bytes; the store takes at most {limits.value_bytes:,}. "
+            "Make it smaller or split it"
+        )
+    if txn.enter or txn.leave:
+        _check_entries(txn, limits)
+    if txn.guards:
+        _check_guards(txn, limits)
+
+
+def _check_entries(txn: contract.Txn, limits: contract.Limits) -> None:
+    entries = (*txn.enter, *txn.leave)
+    if len(entries) > limits.entries:
+        raise errors.TooLarge(
+            f"the change of {txn.key!r} touches {len(entries):,} index entries; the store takes {limits.entries:,} at most. "
+            "An object with fewer owner references needs fewer"
+        )
+    for entry in entries:
+        keys.check_key(entry)
+        if keys.is_object(entry):
+            raise errors.BadKey(f"{entry!r} is an object's key, not an index key: a transaction changes one object only")
+    if len(set(entries)) != len(entries):
+        raise errors.BadRequest(f"the change of {txn.key!r} names an index key twice; name each once, in enter or in leave")
+
+
+def _check_guards(txn: contract.Txn, limits: contract.Limits) -> None:
+    if len(txn.guards) > limits.guards:
+        raise errors.TooLarge(
+            f"the change of {txn.key!r} has {len(txn.guards):,} guards; the store takes at most {limits.guards:,}"
+        )
+    for guard in txn.guards:
+        if isinstance(guard, contract.EmptyRange):
+            keys.check_prefix(guard.prefix)
+        else:
+            keys.check_key(guard.key)
+
+
+def check_scan(prefix: str, after: str, limit: int, limits: contract.Limits) -> None:
+    """`BadKey`, `TooLarge` or `BadRequest` unless this is a scan that the engine can do."""
+    keys.check_prefix(prefix)
+    if after:
+        keys.check_key(after)
+    if limit < 1:
+        raise errors.BadRequest(f"a scan's limit must be at least 1, not {limit}")
+    if limit > limits.page:
+        raise errors.TooLarge(f"a scan gives at most {limits.page:,} records at once, not {limit:,}: ask for pages")
+
+
+def check_at(prefix: str, at: contract.Revision | None) -> None:
+    """`BadRequest` if the past of index keys is asked for: they have none."""
+    if at is not None and not keys.is_object(prefix):
+        raise errors.BadRequest(f"{prefix!r} is an index, which has no history: read it without a revision")
+
+
+def check_watch(prefix: str) -> None:
+    """`BadRequest` if index keys are to be watched: they cannot be."""
+    keys.check_prefix(prefix)
+    if not keys.is_object(prefix):
+        raise errors.BadRequest(f"{prefix!r} is an index, which cannot be watched: watch the objects and scan the index")
+
+
+def check_read_many(wanted: Sequence[str], limits: contract.Limits) -> None:
+    """`BadKey` or `TooLarge` unless these keys can be read together."""
+    if len(wanted) > limits.page:
+        raise errors.TooLarge(f"at most {limits.page:,} keys are read at once, not {len(wanted):,}: ask in parts")
+    for key in wanted:
+        keys.check_key(key)

@@ -1,0 +1,258 @@
+"""The seam between Probate and its engines: one ordered key space with revisions. Read this and you know the store.
+
+**Two families of keys.** Keys under `objects/` are *objects*: they have a value, a revision and a history, and they are
+watched. All other keys are *index entries*: they have no value and no history and nobody watches them. An entry carries
+the revision of the transaction that entered it (entering it again renews that). `keys` has the layout and its rules.
+
+**One object per transaction.** A `Txn` creates, updates or deletes exactly one object, together with any number of index
+entries, if all its guards hold. It always says what it expects of its own object (absent, or unchanged since a revision),
+so nothing is ever overwritten blindly and entries never drift from the objects they were made of.
+
+**Revisions.** Each committed transaction gets a revision of its own: a number greater than that of every transaction
+committed before it. An empty store is at revision 1 (on etcd, which counts its own writes too, somewhere above).
+Revisions never fall or come again, also over a crash. Whoever has
+seen revision R of this store and reads again sees R or later.
+
+**Durability.** When `commit` returns a revision, the transaction is on disk (SQLite: synced; etcd: agreed on by a
+majority). What was not acknowledged is there whole or not at all.
+
+An example, from an empty store (revision 1):
+
+    commit(create("objects/pods/a/x", b"1", enter=["owned/u1@a/objects/pods/a/x"]))     -> 2
+    commit(create("objects/pods/a/x", b"1"))                                            -> Refused(Absent("objects/pods/a/x"))
+    commit(update("objects/pods/a/x", b"2", revision=2))                                -> 3
+    commit(delete("objects/apps/a/owner", revision=9, guards=[EmptyRange("owned/u1@a/")]))
+                                                    -> Refused(EmptyRange(...) and Unchanged(...)): both are named
+    watch("objects/pods/", after=2)                 hands out: 3, "objects/pods/a/x", b"2", previous 2: b"1"
+    scan("objects/", limit=10, at=2)                shows x as b"1"
+    scan("owned/u1@a/", limit=10)                   shows the entry, with revision 2
+    compact(before=3), then scan(..., at=2)         raises Gone; at=3 still works
+
+Engines are built by `assembly` and used by the server alone. All methods belong to the event loop the store was opened in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import NewType, Protocol, TypeAlias
+
+import msgspec
+
+Revision = NewType("Revision", int)
+
+NOTHING = Revision(0)
+"""The revision of a key that is not there."""
+
+
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """A key as it was at some moment. `revision` is that of the transaction that wrote it. An index entry's value is empty."""
+
+    key: str
+    value: bytes
+    revision: Revision
+
+
+class Page(msgspec.Struct, frozen=True, gc=False):
+    """Part of a range, in key order, as it was at `revision`. `more` says whether the range goes on after the last record."""
+
+    records: list[Record]
+    revision: Revision
+    more: bool
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """One committed change of one object. `value` is None if it was deleted; `previous` is None if it was created."""
+
+    revision: Revision
+    key: str
+    value: bytes | None
+    previous: Record | None
+
+
+class Unchanged(msgspec.Struct, frozen=True, gc=False):
+    """Guard: `key` is there, and its revision is still this one."""
+
+    key: str
+    revision: Revision
+
+
+class Absent(msgspec.Struct, frozen=True, gc=False):
+    """Guard: `key` is not there."""
+
+    key: str
+
+
+class EmptyRange(msgspec.Struct, frozen=True, gc=False):
+    """Guard: no key begins with `prefix`."""
+
+    prefix: str
+
+
+Guard: TypeAlias = Unchanged | Absent | EmptyRange
+
+
+class Txn(msgspec.Struct, frozen=True, gc=False):
+    """A change of one object with its index entries, under guards. Made by `create`, `update` and `delete` below."""
+
+    key: str
+    value: bytes | None  # None deletes
+    expects: Revision  # the object's revision now; NOTHING: it must be absent
+    enter: tuple[str, ...] = ()  # index entries to add (those already there get the new revision)
+    leave: tuple[str, ...] = ()  # index entries to remove (those not there are no error)
+    guards: tuple[Guard, ...] = ()  # beyond what is expected of the object itself
+
+    def own_guard(self) -> Guard:
+        """What the transaction expects of its own object, as a guard."""
+        return Absent(self.key) if self.expects == NOTHING else Unchanged(self.key, self.expects)
+
+    def all_guards(self) -> tuple[Guard, ...]:
+        """Everything that must hold, the object's own guard first."""
+        return (self.own_guard(), *self.guards)
+
+
+def create(key: str, value: bytes, *, enter: Iterable[str] = (), guards: Iterable[Guard] = ()) -> Txn:
+    """A transaction that adds an object, if there is none of this key."""
+    return Txn(key, value, NOTHING, tuple(enter), (), tuple(guards))
+
+
+def update(
+    key: str,
+    value: bytes,
+    *,
+    revision: Revision,
+    enter: Iterable[str] = (),
+    leave: Iterable[str] = (),
+    guards: Iterable[Guard] = (),
+) -> Txn:
+    """A transaction that replaces an object's value, if nobody has changed it since `revision`."""
+    return Txn(key, value, revision, tuple(enter), tuple(leave), tuple(guards))
+
+
+def delete(key: str, *, revision: Revision, leave: Iterable[str] = (), guards: Iterable[Guard] = ()) -> Txn:
+    """A transaction that removes an object, if nobody has changed it since `revision`."""
+    return Txn(key, None, revision, (), tuple(leave), tuple(guards))
+
+
+class Refused(msgspec.Struct, frozen=True, gc=False):
+    """Nothing was changed, because these guards did not hold: all of them, in the transaction's order."""
+
+    failed: tuple[Guard, ...]
+
+
+Outcome: TypeAlias = Revision | Refused
+
+
+class Limits(msgspec.Struct, frozen=True, gc=False):
+    """What an engine accepts. Beyond it a call raises `TooLarge` (or `BadKey`) and changes nothing."""
+
+    key_bytes: int  # of a key or prefix, in UTF-8
+    value_bytes: int  # of one object
+    entries: int  # entered and left by one transaction, together
+    guards: int  # of one transaction, besides the object's own
+    page: int  # records of one scan
+
+
+class Watch(Protocol):
+    """The changes of a range, in the order of their revisions, each once. Iterate it inside its `async with`."""
+
+    @property
+    def revision(self) -> Revision:
+        """Every change of the range up to here has been handed out. Grows also while nothing in the range changes."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[list[Event]]:
+        """Batches of one or more events. Events are shared between watchers: never change one."""
+        ...
+
+
+class Store(Protocol):
+    """An open store.
+
+    Every method may raise `StoreUnavailable` (it does not answer; nothing was changed), `StoreDamaged`, and for bad
+    arguments `BadKey`, `TooLarge` or `BadRequest`. After `close` all methods raise `StoreUnavailable`.
+    """
+
+    @property
+    def limits(self) -> Limits: ...
+
+    async def revision(self) -> Revision:
+        """The revision of the newest transaction: at least that of every transaction acknowledged before this call."""
+        ...
+
+    async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
+        """The key's record, or None if it is not there; now, or for objects as of revision `at`.
+
+        Sees every transaction acknowledged before the call. Never waits for writers.
+        `Gone` if `at` was compacted, `FutureRevision` if it has not been reached.
+        """
+        ...
+
+    async def read_many(self, keys: Sequence[str]) -> list[Record | None]:
+        """What `read` says of each key, all at one revision, in the order asked. At most `limits.page` keys."""
+        ...
+
+    async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
+        """The first `limit` records whose key begins with `prefix` and follows `after`, in key order, at one revision.
+
+        `at` reads objects as they were then, so the pages of one list fit together: take `at` for the further pages from
+        the first one's `revision`. Index entries have no past: `at` with them is a `BadRequest`.
+        Same promises and errors as `read`.
+        """
+        ...
+
+    async def count(self, prefix: str, *, after: str = "") -> int:
+        """How many keys begin with `prefix` and follow `after`, now. Costs a walk over them, without their values."""
+        ...
+
+    async def commit(self, txn: Txn) -> Outcome:
+        """Evaluate the guards and, if all hold, make the change: in one step that no other transaction can come between.
+
+        A revision means durable. `Refused` means that nothing changed. `StoreFull`, `StoreUnavailable` mean the same, and
+        that it will not happen later either. `OutcomeUnknown` means just that; cancelling the call means it too.
+        """
+        ...
+
+    async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
+        """Commit each transaction on its own, in order: one refused does not stop the others. Far faster than one by one.
+
+        A transaction sees what the earlier ones of the list did to the keys it touches or guards. Those that share no keys
+        may get their revisions in another order. Other transactions may come in between. If the call raises, those already
+        made durable stay, and only reading tells which; the rest did not happen.
+        """
+        ...
+
+    def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:
+        """Every change of objects under `prefix` with a revision above `after`: first from history, then as they happen.
+
+        Only acknowledged (or soon to be acknowledged, but durable) changes are seen. Nothing is left out or repeated, also
+        when the engine has to connect again on the way. Iterating raises `Gone` when history needed was compacted, and
+        `TooSlow` when the reader fell behind by more than the watch's buffer: it is cut off, writers never wait for it.
+        Both end the watch: list again after `Gone`, watch again after `TooSlow.revision`.
+        `FutureRevision` if `after` has not been reached.
+        """
+        ...
+
+    async def compact(self, before: Revision) -> None:
+        """Forget the history before this revision: reads at, and watches after, earlier revisions are `Gone` from now on.
+
+        What is there at `before` or later stays, with all changes since. Room is given back in the background, in small
+        steps. Compacting again to the same or an earlier revision does nothing. `FutureRevision` if not reached.
+        """
+        ...
+
+    async def note_time(self, now: float) -> None:
+        """Remember, durably, that the current revision was reached by `now`. Costs one small write; no revision."""
+        ...
+
+    async def revision_at(self, time: float) -> Revision | None:
+        """The newest revision known to have been reached by `time`; None if nothing that old is known."""
+        ...
+
+    async def check(self) -> None:
+        """Returns if the store can be read now; else raises what is wrong."""
+        ...
+
+    async def close(self) -> None:
+        """Finish the writes under way, end all watches, let go of files and connections. Idempotent."""
+        ...

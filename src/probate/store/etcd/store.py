@@ -1,0 +1,190 @@
+"""The distributed engine: the contract on etcd.
+
+Any number of servers may use one etcd. Each sees the others' changes in its watches, and all are bound by the same guards,
+since etcd itself evaluates them. An etcd that does not answer is waited for within each call's time and then reported as
+`StoreUnavailable`; watches stay open meanwhile and go on by themselves once it is back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import NamedTuple
+
+from probate import errors
+from probate.aio import tasks
+from probate.clock import Clock
+from probate.store import checks, keys
+from probate.store.contract import Limits, Outcome, Page, Record, Revision, Txn, Watch
+from probate.store.etcd import failures, requests
+from probate.store.etcd.address import Address
+from probate.store.etcd.endpoints import Endpoints
+from probate.store.etcd.feed import Feed, tick
+from probate.store.etcd.layout import Layout
+from probate.store.etcd.past import Past
+from probate.store.etcd.reads import Reads
+from probate.store.etcd.slots import Slots
+from probate.store.etcd.writes import Writes
+from probate.store.hub import Buffer, Hub, HubWatch
+
+
+class Timeouts(NamedTuple):
+    """How many seconds a call waits for etcd before it gives up."""
+
+    connect: float = 10.0
+    read: float = 5.0
+    write: float = 10.0
+
+
+async def open_etcd(
+    address: Address, *, clock: Clock, process: str, buffer: Buffer | None = None, timeouts: Timeouts | None = None
+) -> EtcdStore:
+    """The store at this address. `process` names this process as no other one is or was ever named.
+
+    `CannotOpen` if etcd does not answer within the time to connect, and `StoreFull` if it takes no writes.
+    """
+    keys.check_key(f"slots/{process}/1")
+    timeouts = timeouts or Timeouts()
+    endpoints, layout = Endpoints(address, clock), Layout(address.root)
+    try:
+        revision = await tick(endpoints, layout, seconds=timeouts.connect)
+    except BaseException as error:
+        await endpoints.close()
+        if isinstance(error, errors.StoreUnavailable):
+            raise errors.CannotOpen(f"the store {address} cannot be opened: {error}") from error
+        raise
+    return EtcdStore(endpoints, layout, Hub(revision, buffer or Buffer()), process=process, timeouts=timeouts)
+
+
+class EtcdStore:
+    """An open store on etcd. Made by `open_etcd`."""
+
+    def __init__(self, endpoints: Endpoints, layout: Layout, hub: Hub, *, process: str, timeouts: Timeouts) -> None:
+        self._endpoints = endpoints
+        self._layout = layout
+        self._hub = hub
+        self._timeouts = timeouts
+        self._slots = Slots(endpoints, layout, process)
+        self._writes = Writes(endpoints, layout, self._slots, seconds=timeouts.write)
+        self._reads = Reads(endpoints, layout, seconds=timeouts.read)
+        self._past = Past(endpoints, layout, self._slots, seconds=timeouts.write)
+        self._feed = Feed(endpoints, layout, hub)
+        self._failure: errors.ApiError | None = None
+        self._is_closed = False
+        self._task = tasks.guard(self._feed.run(), name="etcd feed", on_failure=self._break)
+
+    @property
+    def limits(self) -> Limits:
+        return requests.LIMITS
+
+    async def revision(self) -> Revision:
+        self._check_is_open()
+        return await self._reads.revision()
+
+    async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
+        self._check_is_open()
+        keys.check_key(key)
+        checks.check_at(key, at)
+        with self._learning(at):
+            return await self._reads.record(key, at)
+
+    async def read_many(self, wanted: Sequence[str]) -> list[Record | None]:
+        self._check_is_open()
+        checks.check_read_many(wanted, requests.LIMITS)
+        return await self._reads.records(wanted)
+
+    async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
+        self._check_is_open()
+        checks.check_scan(prefix, after, limit, requests.LIMITS)
+        checks.check_at(prefix, at)
+        with self._learning(at):
+            return await self._reads.page(prefix, after, limit, at)
+
+    async def count(self, prefix: str, *, after: str = "") -> int:
+        self._check_is_open()
+        checks.check_scan(prefix, after, 1, requests.LIMITS)
+        return await self._reads.count(prefix, after)
+
+    async def commit(self, txn: Txn) -> Outcome:
+        self._check_is_open()
+        checks.check_txn(txn, requests.LIMITS)
+        return await self._writes.commit(txn)
+
+    async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
+        self._check_is_open()
+        for txn in txns:
+            checks.check_txn(txn, requests.LIMITS)
+        return await self._writes.commit_many(txns)
+
+    def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:
+        checks.check_watch(prefix)
+        return self._watch(prefix, after)
+
+    async def compact(self, before: Revision) -> None:
+        self._check_is_open()
+        if before > self._hub.revision:
+            await self._check_is_reached(before)
+            await self._let_feed_pass(before)
+        await self._past.compact(before)
+
+    async def note_time(self, now: float) -> None:
+        self._check_is_open()
+        await self._past.note_time(now)
+
+    async def revision_at(self, time: float) -> Revision | None:
+        self._check_is_open()
+        return await self._past.revision_at(time)
+
+    async def check(self) -> None:
+        await self.revision()
+
+    async def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._failure = self._failure or failures.closed()
+        await self._writes.drain()
+        await tasks.stop(self._task)
+        self._hub.break_off(failures.closed())
+        with contextlib.suppress(errors.ProbateError):  # what stays is removed by a later compaction
+            await self._slots.remove_all(seconds=1.0)
+        await self._endpoints.close()
+
+    @asynccontextmanager
+    async def _watch(self, prefix: str, after: Revision) -> AsyncGenerator[Watch, None]:
+        self._check_is_open()
+        self._past.check_is_kept(after)
+        await self._check_is_reached(after)
+        async with HubWatch(self._hub, self._feed.history, prefix, after) as watch:
+            yield watch
+
+    async def _let_feed_pass(self, revision: Revision) -> None:
+        """Our own feed must be past what is compacted: etcd cannot show then what a change replaced."""
+        with contextlib.suppress(errors.StoreFull):  # compaction is what makes room, so it must not need any
+            await tick(self._endpoints, self._layout, seconds=self._timeouts.write)
+            await self._feed.reach(revision, seconds=self._timeouts.write)
+
+    async def _check_is_reached(self, revision: Revision) -> None:
+        if revision > self._hub.revision and revision > (current := await self._reads.revision()):
+            raise errors.FutureRevision(f"revision {revision} is ahead of this store, which is at {current}")
+
+    @contextlib.contextmanager
+    def _learning(self, at: Revision | None) -> Generator[None, None, None]:
+        try:
+            yield
+        except errors.Gone:
+            if at is not None:
+                self._past.learn(at)
+            raise
+
+    def _check_is_open(self) -> None:
+        if self._failure is not None:
+            raise type(self._failure)(*self._failure.args)
+
+    def _break(self, error: BaseException) -> None:
+        """The feed cannot go on: stop, rather than go on half alive."""
+        if not isinstance(error, errors.ApiError):
+            error = errors.StoreUnavailable(f"the store stopped after an unexpected error: {error!r}. Restart the server")
+        self._failure = error
+        self._hub.break_off(error)

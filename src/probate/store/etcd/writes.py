@@ -1,0 +1,99 @@
+"""Commits: a transaction goes to etcd once, and its outcome is what etcd did, also when the answer is lost on the way.
+
+A lost answer is followed by a fence (see `slots`). If that says that the write has not happened and never will, the
+transaction is tried anew, against the guards as they are then, until the time for it is up. So what a caller is told is
+always true: a revision, a refusal, or that nothing happened; and `OutcomeUnknown` only if etcd stays out of reach.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from probate import errors
+from probate.store.contract import Outcome, Revision, Txn
+from probate.store.etcd import batches, failures, requests
+from probate.store.etcd import rpc_pb2 as rpc
+from probate.store.etcd.endpoints import TXN, Endpoints
+from probate.store.etcd.layout import Layout
+from probate.store.etcd.slots import Fate, Slot, Slots
+
+SIDE_BY_SIDE = 48
+"""How many transactions of one batch are under way at once. Fewer than there are slots, so that others get through."""
+
+
+class Writes:
+    """The writing half of the store."""
+
+    def __init__(self, endpoints: Endpoints, layout: Layout, slots: Slots, *, seconds: float) -> None:
+        self._endpoints = endpoints
+        self._layout = layout
+        self._slots = slots
+        self._seconds = seconds
+        self._under_way = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def commit(self, txn: Txn) -> Outcome:
+        """Commit one transaction, as the contract has it."""
+        deadline = self._endpoints.clock.monotonic() + self._seconds
+        self._under_way += 1
+        self._idle.clear()
+        try:
+            while (outcome := await self._attempt(txn, deadline)) is None:
+                pass
+            return outcome
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._idle.set()
+
+    async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
+        """Commit each transaction once those before it that it depends on are done. None is begun after one has failed."""
+        run = batches.Run(txns, self.commit, side_by_side=SIDE_BY_SIDE)
+        return await run.outcomes()
+
+    async def drain(self) -> None:
+        """Wait until no write is under way. Each ends by its deadline."""
+        await self._idle.wait()
+
+    async def _attempt(self, txn: Txn, deadline: float) -> Outcome | None:
+        """The outcome; None if the transaction certainly did not happen and is worth another attempt."""
+        async with self._slots.lend(deadline=deadline) as slot:
+            mark = self._slots.begin(slot)
+            try:
+                request = requests.transaction(txn, self._layout, slot=slot.key, known=slot.revision, mark=mark)
+                answer = await self._endpoints.send(TXN, request, deadline=deadline, patience=self._seconds / 3)
+            except failures.Unsent:
+                slot.settle(slot.revision)
+                raise failures.unavailable(self._endpoints.names, "no connection") from None
+            except errors.TooLarge:
+                slot.settle(slot.revision)
+                raise
+            except failures.Lost:
+                return await self._find_out(slot, mark, deadline)
+            except errors.StoreFull as full:
+                return await self._find_out(slot, mark, deadline, full)
+            return _outcome(txn, slot, mark, answer)
+
+    async def _find_out(self, slot: Slot, mark: bytes, deadline: float, full: errors.StoreFull | None = None) -> Outcome | None:
+        finding = await self._slots.find_out(slot, mark, deadline=deadline, patience=self._seconds / 3, is_full=full is not None)
+        if finding.fate is Fate.HAPPENED:
+            return Revision(finding.revision)
+        if full is not None:
+            raise full
+        return None
+
+
+def _outcome(txn: Txn, slot: Slot, mark: bytes, answer: rpc.TxnResponse) -> Outcome | None:
+    if answer.succeeded:
+        slot.settle(answer.header.revision)
+        return Revision(answer.header.revision)
+    held = requests.marker(answer)
+    if held is not None and held.value == mark:  # the network delivered the request twice, and this answers the second
+        slot.settle(held.revision)
+        return Revision(held.revision)
+    if held is not None and held.revision == slot.revision:
+        slot.settle(slot.revision)
+    # Otherwise the slot was removed while nothing was in it. It stays unsettled, so it is not lent again.
+    return requests.refusal(txn, answer)

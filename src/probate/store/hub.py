@@ -1,0 +1,195 @@
+"""Hands committed changes to watchers: each change once to each, in order, and never waiting for any of them.
+
+An engine publishes what it has committed; the hub knows nothing of where that is stored. A watch that begins in the past
+first reads the engine's history and joins the hub in the very step in which it has caught up, so nothing is missed or seen
+twice. Watchers are found by the ranges a key lies in: a change costs the same whether ten or ten thousand watch other kinds.
+
+A watcher that does not take what it is given keeps at most `Buffer.events` events or `Buffer.size` bytes of them. One more
+and it is cut off with `TooSlow`, and what it held is let go at once.
+
+Everything here belongs to one event loop. Events are shared between watchers, not copied.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from types import TracebackType
+from typing import NamedTuple, Self, TypeAlias
+
+from probate import errors
+from probate.store import keys
+from probate.store.contract import Event, Revision
+
+
+class Buffer(NamedTuple):
+    """How far a watcher may fall behind before it is cut off."""
+
+    events: int = 20_000
+    size: int = 64 * 1024 * 1024
+
+
+Chapter: TypeAlias = tuple[list[Event], Revision]
+"""Part of a range's history: its events, and the revision up to which they are complete."""
+
+History: TypeAlias = Callable[[str, Revision], AsyncGenerator[Chapter, None]]
+"""history(prefix, after): chapters in order, ending once they have reached what had been published when it was called."""
+
+
+class Hub:
+    """The meeting point of one engine and its watchers. `revision` is how far the engine has published."""
+
+    def __init__(self, revision: Revision, buffer: Buffer) -> None:
+        self.revision = revision
+        self.buffer = buffer
+        self._subscriptions: dict[str, dict[Subscription, None]] = {}
+
+    def watches(self, key: str) -> bool:
+        """Whether anybody wants to know of changes of this key."""
+        return bool(self._subscriptions) and any(prefix in self._subscriptions for prefix in keys.prefixes_of(key))
+
+    def publish(self, events: Sequence[Event], *, revision: Revision) -> None:
+        """Everything up to `revision` is committed, and of what is watched these are the changes since the last call."""
+        self.revision = revision
+        if not self._subscriptions:
+            return
+        shares: dict[str, list[Event]] = {}
+        for event in events:
+            for prefix in keys.prefixes_of(event.key):
+                if prefix in self._subscriptions:
+                    shares.setdefault(prefix, []).append(event)
+        for prefix, share in shares.items():
+            size = size_of(share)
+            for subscription in tuple(self._subscriptions[prefix]):
+                subscription.push(share, size)
+
+    def subscribe(self, prefix: str, *, after: Revision) -> Subscription:
+        """From now on, collect what is published of this range with a revision above `after`."""
+        subscription = Subscription(self, prefix, after)
+        self._subscriptions.setdefault(prefix, {})[subscription] = None
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Stop collecting. Idempotent."""
+        peers = self._subscriptions.get(subscription.prefix, {})
+        peers.pop(subscription, None)
+        if not peers:
+            self._subscriptions.pop(subscription.prefix, None)
+
+    def break_off(self, error: errors.ProbateError) -> None:
+        """End every watch with this error, once it has handed out what it holds."""
+        for peers in tuple(self._subscriptions.values()):
+            for subscription in tuple(peers):
+                subscription.end(error)
+
+
+def size_of(events: Sequence[Event]) -> int:
+    """How many bytes the events keep in memory, but for what all events cost."""
+    return sum(len(event.value or b"") + (0 if event.previous is None else len(event.previous.value)) for event in events)
+
+
+class Subscription:
+    """What one watcher has not taken yet."""
+
+    def __init__(self, hub: Hub, prefix: str, after: Revision) -> None:
+        self.prefix = prefix
+        self._hub = hub
+        self._taken = after
+        self._events: list[Event] = []
+        self._size = 0
+        self._error: errors.ProbateError | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def revision(self) -> Revision:
+        """Everything up to here has been taken."""
+        if self._events or self._error is not None:
+            return self._taken
+        return max(self._taken, self._hub.revision)
+
+    def push(self, events: list[Event], size: int) -> None:
+        """Add events, or cut the watcher off if that is more than it may hold."""
+        if events[0].revision <= self._taken:  # it read these from history, which can be ahead of what is published
+            events = [event for event in events if event.revision > self._taken]
+            size = size_of(events)
+        self._events += events
+        self._size += size
+        if len(self._events) > self._hub.buffer.events or self._size > self._hub.buffer.size:
+            self._cut_off()
+        elif self._events:
+            self._wake()
+
+    def end(self, error: errors.ProbateError) -> None:
+        """Nothing more will come, for this reason."""
+        self._hub.unsubscribe(self)
+        self._error = error
+        self._wake()
+
+    async def take(self) -> list[Event]:
+        """All events not taken yet: waits until there is one. Raises the reason of the end when nothing is left."""
+        while not self._events:
+            if self._error is not None:
+                raise self._error
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        events, self._events, self._size = self._events, [], 0
+        self._taken = events[-1].revision
+        return events
+
+    def _cut_off(self) -> None:
+        behind = len(self._events)
+        self._events, self._size = [], 0
+        self.end(
+            errors.TooSlow(
+                f"the watch of {self.prefix} fell {behind:,} changes behind and was cut off. "
+                f"Watch again after revision {self._taken}",
+                revision=self._taken,
+            )
+        )
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class HubWatch:
+    """A watch as the contract has it: the engine's history first, then the hub."""
+
+    def __init__(self, hub: Hub, history: History, prefix: str, after: Revision) -> None:
+        self._hub = hub
+        self._history = history
+        self._prefix = prefix
+        self._caught_up_to = after
+        self._subscription: Subscription | None = None
+        self._stream: AsyncGenerator[list[Event], None] | None = None
+
+    @property
+    def revision(self) -> Revision:
+        return self._caught_up_to if self._subscription is None else self._subscription.revision
+
+    def __aiter__(self) -> AsyncGenerator[list[Event], None]:
+        if self._stream is None:
+            self._stream = self._follow()
+        return self._stream
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._stream is not None:
+            await self._stream.aclose()
+        if self._subscription is not None:
+            self._hub.unsubscribe(self._subscription)
+
+    async def _follow(self) -> AsyncGenerator[list[Event], None]:
+        while self._caught_up_to < self._hub.revision:
+            async with aclosing(self._history(self._prefix, self._caught_up_to)) as chapters:
+                async for events, complete_to in chapters:
+                    self._caught_up_to = complete_to
+                    if events:
+                        yield events
+        # No await between the test above and this line: what is published from here on is collected.
+        self._subscription = self._hub.subscribe(self._prefix, after=self._caught_up_to)
+        while True:
+            yield await self._subscription.take()

@@ -1,0 +1,81 @@
+"""What a key may be, and which family it belongs to.
+
+A key is a path of segments joined by `/`; the first one names its family:
+
+    objects/<resource.group>/<namespace or ->/<name>        an object: has a value, a history, and is watched
+    owned/<owner uid>@<namespace or ->/<object's key>       index entries: no value, no history, not watched
+    blocking/<owner uid>@<namespace or ->/<object's key>
+    inside/<scope uid>/<object's key>
+    closed/<scope uid>
+
+    "objects/pods/default/web-1"  lies under  "objects/", "objects/pods/" and "objects/pods/default/"
+
+A *prefix* names a range by whole segments, so it ends in `/`: `objects/pods/a/` never means what is under `objects/pods/ab/`.
+Keys are text, ordered by code point, which is also the order of their UTF-8 bytes: both engines agree on it.
+Control characters are forbidden (the byte after a key's end is how a scan goes on from it), and so are empty segments.
+"""
+
+from __future__ import annotations
+
+import re
+
+from probate import errors
+
+OBJECTS = "objects/"
+
+MAX_BYTES = 4096
+
+_KEY = re.compile(r"[^/\x00-\x1f\x7f\ud800-\udfff]+(?:/[^/\x00-\x1f\x7f\ud800-\udfff]+)+")
+
+
+def is_object(key: str) -> bool:
+    """Whether the key (or prefix) belongs to the objects, and not to an index."""
+    return key.startswith(OBJECTS)
+
+
+def check_key(key: str) -> None:
+    """`BadKey` unless `key` can be stored."""
+    if _KEY.fullmatch(key) is None or _is_too_long(key):
+        raise errors.BadKey(_explain(key, "key"))
+
+
+def check_prefix(prefix: str) -> None:
+    """`BadKey` unless `prefix` names a range of whole segments."""
+    if not prefix.endswith("/") or _KEY.fullmatch(prefix + "x") is None or _is_too_long(prefix):
+        raise errors.BadKey(_explain(prefix, "prefix"))
+
+
+def end_of(prefix: str) -> str:
+    """The first text that sorts after everything that begins with `prefix`."""
+    return prefix[:-1] + "0"  # "0" follows "/"
+
+
+def prefixes_of(key: str) -> list[str]:
+    """All ranges the key lies in, widest first."""
+    found = []
+    slash = key.find("/")
+    while slash >= 0:
+        found.append(key[: slash + 1])
+        slash = key.find("/", slash + 1)
+    return found
+
+
+def start_of(prefix: str, after: str) -> str:
+    """Where a scan of `prefix` begins that goes on after the key `after`. (No key lies between `after` and this.)"""
+    return prefix if after < prefix else after + "\x00"
+
+
+def _is_too_long(text: str) -> bool:
+    # No character takes more than four bytes, so nearly every key is measured without encoding it.
+    return len(text) * 4 > MAX_BYTES and len(text.encode(errors="replace")) > MAX_BYTES
+
+
+def _explain(text: str, what: str) -> str:
+    shown = ascii(text if len(text) <= 80 else text[:77] + "...")
+    if _is_too_long(text):
+        return f"the {what} {shown} is too long: {len(text.encode(errors='replace')):,} bytes of at most {MAX_BYTES:,}"
+    end = " and ends in '/'" if what == "prefix" else ""
+    return (
+        f"{shown} cannot be a {what}: it is two or more segments joined by '/'{end}, none of them empty, "
+        "without control characters and in valid Unicode"
+    )

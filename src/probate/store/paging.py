@@ -1,0 +1,21 @@
+"""Walks whole ranges page by page, on any engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+from probate.store import keys
+from probate.store.contract import Page, Revision, Store
+
+
+async def pages(store: Store, prefix: str, *, size: int = 500, at: Revision | None = None) -> AsyncGenerator[Page, None]:
+    """All of a range. Objects come as of one revision; of an index each page is true at its own revision."""
+    after = ""
+    while True:
+        page = await store.scan(prefix, after=after, limit=size, at=at)
+        yield page
+        if not page.more:
+            return
+        after = page.records[-1].key
+        if keys.is_object(prefix):
+            at = page.revision

@@ -1,0 +1,38 @@
+"""Forgets history that is older than it has to be kept.
+
+An engine knows revisions, not times. So every `interval` this notes which revision the store had reached, and compacts to
+the newest one that was noted at least `keep` seconds ago: history is kept for `keep` and at most one interval more.
+The notes are in the store, so a restart forgets neither them nor the history. Several servers on one store may all do this.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from probate import errors
+from probate.clock import Clock
+from probate.store.contract import Store
+
+log = logging.getLogger(__name__)
+
+KEEP = 24 * 3600.0
+INTERVAL = 300.0
+
+
+async def keep_history(store: Store, clock: Clock, *, keep: float = KEEP, interval: float = INTERVAL) -> None:
+    """Compact again and again; never returns. A store that does not answer is tried again an interval later."""
+    while True:
+        try:
+            await forget_once(store, clock, keep=keep)
+        except errors.ApiError as error:
+            log.warning("history not compacted, trying again later", extra={"error": str(error)})
+        await clock.sleep(interval)
+
+
+async def forget_once(store: Store, clock: Clock, *, keep: float) -> None:
+    """Note the time, and compact to where the store was `keep` seconds ago, if that is known."""
+    now = clock.now()
+    await store.note_time(now)
+    before = await store.revision_at(now - keep)
+    if before is not None:
+        await store.compact(before)

@@ -1,0 +1,69 @@
+"""Moves committed pages from the write-ahead log into the database file, beside the writing and not within it.
+
+SQLite would do this inside whichever commit makes the log long enough, and that commit would wait for thousands of scattered
+pages. Here a second connection on a thread of its own does the bulk while commits go on, and the little that was written
+meanwhile is moved between two groups: then nothing is left, and SQLite begins the log anew instead of letting it grow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import apsw
+
+from probate import errors
+from probate.aio.offload import Thread
+from probate.store.sqlite.groups import Groups
+
+DUE = 8_000
+"""Pages of 4 KiB in the log that make a checkpoint due. A longer log spares more: a page changed often is moved once."""
+
+
+class Checkpoints:
+    """Keeps the log of one file short. `run` is a task; the store calls `look` after each group."""
+
+    def __init__(self, beside: apsw.Connection, path: Path) -> None:
+        self._beside = beside
+        # Closed after all connections: closing any descriptor of a file drops the locks that SQLite holds on it.
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._thread = Thread("probate-checkpoint")
+        self._is_due = asyncio.Event()
+        self._written = 0  # pages put into the log since the file was opened
+        self._begun_at = 0
+
+    def look(self, writer: apsw.Connection) -> None:
+        """After a commit: is one due? (SQLite's hook would tell too, but in the thread that has to hurry.)"""
+        self._written = writer.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)[0]
+        if self._written - self._begun_at >= DUE:
+            self._is_due.set()
+
+    async def run(self, groups: Groups, writer: apsw.Connection) -> None:
+        """Move pages whenever the log is long. Never returns."""
+        while True:
+            await self._is_due.wait()
+            self._begun_at = self._written
+            try:
+                await self._thread.run(self._move_beside)
+                await groups.between(lambda: _move(writer))
+            except (apsw.Error, OSError, errors.ApiError):
+                pass  # no room in the file, say: the log still has it all, and later commits try again
+            self._is_due.clear()
+
+    def close(self) -> None:
+        """Wait for the checkpoint under way and stop."""
+        self._thread.close()
+        self._beside.close()
+
+    def release_file(self) -> None:
+        """Once every connection to the file is closed."""
+        os.close(self._file)
+
+    def _move_beside(self) -> None:
+        _move(self._beside)
+        os.fsync(self._file)  # SQLite leaves this to the pass that moves the last page, which commits have to wait for
+
+
+def _move(db: apsw.Connection) -> None:
+    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

@@ -1,0 +1,66 @@
+"""The connections of one store, where its blocking calls run, and the order in which all of it is opened and closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from probate.aio.offload import Inline, Offload, Thread
+from probate.store.sqlite import groups, lock, schema
+from probate.store.sqlite.checkpoints import Checkpoints
+
+
+class Database(NamedTuple):
+    """What a `SqliteStore` works on."""
+
+    writer: apsw.Connection
+    reader: apsw.Connection  # in memory, the writer itself
+    offload: Offload  # where the writer's blocking calls run
+    turn: int  # transactions evaluated before others get the loop
+    checkpoints: Checkpoints | None
+    close: Callable[[], None]
+
+
+class _Connections(NamedTuple):
+    held: lock.ProcessLock
+    writer: apsw.Connection
+    reader: apsw.Connection
+    beside: apsw.Connection
+
+
+async def in_file(path: Path) -> Database:
+    """The database in this file, made if it is missing. `CannotOpen` says why it must not be used, and what to do."""
+    opened = await asyncio.to_thread(_connect, path)
+    thread = Thread("probate-store")
+    checkpoints = Checkpoints(opened.beside, path)
+
+    def close() -> None:
+        thread.close()
+        checkpoints.close()
+        opened.reader.close()
+        opened.writer.close()
+        checkpoints.release_file()
+        opened.held.release()
+
+    return Database(opened.writer, opened.reader, thread, groups.TURN, checkpoints, close)
+
+
+def in_memory() -> Database:
+    """A database in memory. With one connection, a group must be evaluated and committed before anybody reads."""
+    db = apsw.Connection(":memory:")
+    schema.prepare(db)
+    return Database(db, db, Inline(), groups.GROUP, None, lambda: None)
+
+
+def _connect(path: Path) -> _Connections:
+    schema.check_place(path)
+    held = lock.ProcessLock(path)
+    try:
+        return _Connections(held, schema.open_file(path), schema.open_reader(path), schema.open_beside(path))
+    except BaseException:
+        held.release()
+        raise

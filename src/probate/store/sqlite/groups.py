@@ -1,0 +1,213 @@
+"""Group commit: whatever waits to be written is written together and made durable by one sync.
+
+The transactions of a group are evaluated one after the other on the event loop, a few at a time so that others get their
+turn, and the commit, which waits for the disk, runs off the loop. While it does, the next group gathers. (Evaluating in the
+second thread as well would be slower: it is short Python between short calls of SQLite, and the two threads would take the
+interpreter from each other at each of them. docs/adr/0002 has the figures.)
+
+Single commits go first, then as much of the bulk as fits: a long cascade makes an API write wait for one group at most.
+A group that fails (no room, a broken disk) is rolled back whole: none of it was acknowledged, all of it is told why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import apsw
+
+from probate import errors
+from probate.aio.offload import Offload
+from probate.store.contract import Outcome, Refused, Revision, Txn
+from probate.store.sqlite import failures, reads, writes
+
+T = TypeVar("T")
+
+GROUP = 2_000
+"""Transactions of one group, at most: about 20 ms of work."""
+GROUP_BYTES = 16 * 1024 * 1024
+TURN = 64
+"""Transactions evaluated before others get the event loop."""
+
+
+class Job:
+    """Transactions that somebody waits for, and what became of those evaluated so far."""
+
+    def __init__(self, txns: Sequence[Txn]) -> None:
+        self.txns = txns
+        self.outcomes: list[Outcome] = []
+        self.done: asyncio.Future[list[Outcome]] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_evaluated(self) -> bool:
+        return len(self.outcomes) == len(self.txns)
+
+    def succeed(self) -> None:
+        if not self.done.done():
+            self.done.set_result(self.outcomes)
+
+    def fail(self, error: Exception) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+class Groups:
+    """The one writer of a store. `announce` learns of each group's changes once they are durable, before those who wait."""
+
+    def __init__(
+        self, db: apsw.Connection, offload: Offload, announce: Callable[[list[writes.Change]], None], *, turn: int = TURN
+    ) -> None:
+        self.revision = reads.revision(db)
+        self.written = 0  # groups made durable so far
+        self._db = db
+        self._cursor = db.cursor()
+        self._offload = offload
+        self._announce = announce
+        self._turn = turn
+        self._singles: deque[Job] = deque()
+        self._bulk: deque[Job] = deque()
+        self._steps: deque[tuple[Callable[[], object], asyncio.Future[object]]] = deque()
+        self._work = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def commit(self, txn: Txn) -> Outcome:
+        """Into the next group."""
+        job = Job((txn,))
+        self._singles.append(job)
+        self._wake()
+        return (await job.done)[0]
+
+    async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
+        """Into the next groups, as they have room."""
+        job = Job(txns)
+        self._bulk.append(job)
+        self._wake()
+        return await job.done
+
+    async def between(self, step: Callable[[], T]) -> T:
+        """Run a short step on the writing connection, off the loop, when no group is under way."""
+        done: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self._steps.append((step, done))
+        self._wake()
+        return await done  # type: ignore[return-value]
+
+    async def drain(self) -> None:
+        """Returns when nothing is waiting to be written."""
+        await self._idle.wait()
+
+    async def run(self) -> None:
+        """Write what waits, group after group. Never returns."""
+        while True:
+            await self._work.wait()
+            if self._singles or self._bulk:
+                await self._write_group()
+            if self._steps:
+                await self._run_step()
+            if not (self._singles or self._bulk or self._steps):
+                self._work.clear()
+                self._idle.set()
+
+    def fail_all(self, error: Exception) -> None:
+        """Nothing more can be written, for this reason."""
+        for job in (*self._singles, *self._bulk):
+            job.fail(error)
+        for _, done in self._steps:
+            if not done.done():
+                done.set_exception(error)
+        self._singles.clear()
+        self._bulk.clear()
+        self._steps.clear()
+        self._idle.set()
+
+    def _wake(self) -> None:
+        self._idle.clear()
+        self._work.set()
+
+    async def _run_step(self) -> None:
+        step, done = self._steps.popleft()
+        try:
+            result = await self._offload.run(step)
+        except apsw.Error as error:
+            if not done.done():
+                done.set_exception(failures.translate(error))
+        else:
+            if not done.done():
+                done.set_result(result)
+
+    async def _write_group(self) -> None:
+        group = _Group(self._cursor, self.revision)
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            await self._evaluate(group)
+            await self._offload.run(self._commit)
+        except apsw.Error as error:
+            self._give_up(group, failures.translate(error))
+        except BaseException:
+            self._give_up(group, errors.StoreUnavailable("the store stopped while writing. Nothing of this was written"))
+            raise
+        else:
+            self._finish(group)
+
+    async def _evaluate(self, group: _Group) -> None:
+        while not group.is_full and (self._singles or self._bulk):
+            if group.evaluated and group.evaluated % self._turn == 0:
+                await asyncio.sleep(0)
+            job = (self._singles or self._bulk)[0]
+            group.evaluate_next(job)
+            if job.is_evaluated:
+                (self._singles or self._bulk).popleft()
+
+    def _commit(self) -> None:
+        self._db.execute("COMMIT")
+
+    def _finish(self, group: _Group) -> None:
+        self.revision = group.revision
+        self.written += 1
+        try:
+            self._announce(group.changes)
+        finally:
+            for job in group.jobs:
+                if job.is_evaluated:
+                    job.succeed()
+
+    def _give_up(self, group: _Group, error: errors.ApiError) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        for job in group.jobs:
+            job.fail(type(error)(*error.args))
+        while self._bulk and self._bulk[0].done.done():
+            self._bulk.popleft()
+        while self._singles and self._singles[0].done.done():
+            self._singles.popleft()
+
+
+class _Group:
+    """What one SQLite transaction holds so far."""
+
+    def __init__(self, cursor: apsw.Cursor, revision: Revision) -> None:
+        self.jobs: dict[Job, None] = {}
+        self.changes: list[writes.Change] = []
+        self.revision = revision
+        self.evaluated = 0
+        self._cursor = cursor
+        self._size = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.evaluated >= GROUP or self._size >= GROUP_BYTES
+
+    def evaluate_next(self, job: Job) -> None:
+        self.jobs[job] = None
+        self.evaluated += 1
+        txn = job.txns[len(job.outcomes)]
+        result = writes.apply(self._cursor, txn, Revision(self.revision + 1))
+        if isinstance(result, Refused):
+            job.outcomes.append(result)
+            return
+        self.revision = result.revision
+        self.changes.append(result)
+        self._size += len(txn.value or b"")
+        job.outcomes.append(result.revision)

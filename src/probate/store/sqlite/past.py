@@ -1,0 +1,68 @@
+"""Reads the past: objects as they were at a revision, and the changes between two.
+
+Each life of an object is a chain of versions in the log, newest first. The chain of a living object begins at `live`, that of
+one that was deleted at `gone`. To read a key at revision R, begin at the ends of its lives after R and follow the chain to
+the first version that is not newer than R. At most one life has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from itertools import islice
+
+import apsw
+
+from probate.store import keys
+from probate.store.contract import Event, Page, Record, Revision
+from probate.store.sqlite import reads
+
+_ENDS = (
+    "SELECT key, rev FROM live WHERE key >= :start AND key < :end "
+    "UNION ALL SELECT key, rev FROM gone WHERE key >= :start AND key < :end AND rev > :at ORDER BY key, rev"
+)
+_STEP = "SELECT prev FROM log WHERE rev = ?"
+_VALUE = "SELECT value FROM log WHERE rev = ?"
+_CHANGES = (
+    "SELECT log.rev, log.key, log.value, log.prev, before.value FROM log LEFT JOIN log AS before ON before.rev = log.prev "
+    "WHERE log.rev > ? AND log.rev <= ? AND log.key >= ? AND log.key < ? ORDER BY log.rev"
+)
+
+
+def page(db: apsw.Connection, prefix: str, after: str, limit: int, at: Revision) -> Page:
+    """The first records of a range of objects as it was at `at`."""
+    with reads.snapshot(db), closing(_records(db, keys.start_of(prefix, after), keys.end_of(prefix), at)) as then:
+        found = list(islice(then, limit + 1))
+    return Page(found[:limit], at, more=len(found) > limit)
+
+
+def record(db: apsw.Connection, key: str, at: Revision) -> Record | None:
+    """One object as it was at `at`."""
+    with reads.snapshot(db), closing(_records(db, key, key + "\x00", at)) as then:
+        return next(then, None)
+
+
+def _records(db: apsw.Connection, start: str, end: str, at: Revision) -> Generator[Record, None, None]:
+    for key, newest in db.execute(_ENDS, {"start": start, "end": end, "at": at}):
+        version = newest
+        while version is not None and version > at:
+            version = db.execute(_STEP, (version,)).get
+        if version is not None:
+            yield Record(key, value(db, version), version)
+
+
+def value(db: apsw.Connection, version: Revision) -> bytes:
+    """The value that was written at this revision."""
+    found: bytes = db.execute(_VALUE, (version,)).get
+    return found
+
+
+def changes(db: apsw.Connection, prefix: str, *, after: Revision, to: Revision, size: int) -> tuple[list[Event], Revision]:
+    """The changes of a range in (after, to], and up to which revision they are complete: fewer if they exceed `size` bytes."""
+    events: list[Event] = []
+    for revision, key, new, replaced, old in db.execute(_CHANGES, (after, to, prefix, keys.end_of(prefix))):
+        events.append(Event(revision, key, new, None if replaced is None else Record(key, old, replaced)))
+        size -= len(new or b"") + len(old or b"")
+        if size < 0:
+            return events, revision
+    return events, to

@@ -1,0 +1,72 @@
+"""Reads the present: straight from the tables, each call in one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import apsw
+
+from probate.store import keys
+from probate.store.contract import Page, Record, Revision
+
+_OBJECT = "SELECT live.key, log.value, live.rev FROM live JOIN log ON log.rev = live.rev WHERE live.key = ?"
+_ENTRY = "SELECT key, x'', rev FROM entry WHERE key = ?"
+_OBJECTS = (
+    "SELECT live.key, log.value, live.rev FROM live JOIN log ON log.rev = live.rev "
+    "WHERE live.key >= ? AND live.key < ? ORDER BY live.key LIMIT ?"
+)
+_ENTRIES = "SELECT key, x'', rev FROM entry WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
+_COUNT_OBJECTS = "SELECT count(*) FROM live WHERE key >= ? AND key < ?"
+_COUNT_ENTRIES = "SELECT count(*) FROM entry WHERE key >= ? AND key < ?"
+_REVISION = "SELECT coalesce(max(rev), 1) FROM log"  # the newest row of the log is never swept
+
+
+Executor: TypeAlias = apsw.Connection | apsw.Cursor
+"""A cursor spares making one for each statement; a connection can run a statement within another."""
+
+
+@contextmanager
+def snapshot(db: Executor) -> Iterator[None]:
+    """All reads within see the same moment. Nothing that holds one may await."""
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        db.execute("COMMIT")
+
+
+def revision(db: Executor) -> Revision:
+    """The newest committed revision."""
+    newest: Revision = db.execute(_REVISION).get
+    return newest
+
+
+def record(db: Executor, key: str) -> Record | None:
+    """The key as it is now."""
+    row = db.execute(
+        _OBJECT if keys.is_object(key) else _ENTRY, (key,)
+    ).get  # reads to the end: a cursor left in mid-answer would hold its snapshot
+    return None if row is None else Record(*row)
+
+
+def records(db: Executor, wanted: Sequence[str]) -> list[Record | None]:
+    """Several keys, as they are at one moment."""
+    with snapshot(db):
+        return [record(db, key) for key in wanted]
+
+
+def page(db: Executor, prefix: str, after: str, limit: int) -> Page:
+    """The first records of a range as it is now."""
+    statement = _OBJECTS if keys.is_object(prefix) else _ENTRIES
+    with snapshot(db):
+        rows: list[Any] = db.execute(statement, (keys.start_of(prefix, after), keys.end_of(prefix), limit + 1)).fetchall()
+        return Page([Record(*row) for row in rows[:limit]], revision(db), len(rows) > limit)
+
+
+def count(db: Executor, prefix: str, after: str) -> int:
+    """How many keys of a range there are now."""
+    statement = _COUNT_OBJECTS if keys.is_object(prefix) else _COUNT_ENTRIES
+    found: int = db.execute(statement, (keys.start_of(prefix, after), keys.end_of(prefix))).get
+    return found

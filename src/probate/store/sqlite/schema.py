@@ -1,0 +1,124 @@
+"""The tables of a store file, and what must be true of a file before it is used.
+
+    log    every change, by revision: the object's value after it, and the revision of the version it replaced
+    live   which version of each object is the current one
+    gone   where deleted objects ended, so that the past can be read; swept with the history
+    entry  the index keys
+    times  which revision had been reached when
+    meta   how far history has been compacted, and how far that has been carried out
+
+A value is written once, into `log`, and found through `live`: an update costs one appended row and one changed number.
+
+    create x "1"   log(2, x, prev -, "1")                       live(x, 2)
+    update x "2"   log(3, x, prev 2, "2")                       live(x, 3)
+    delete x       log(4, x, prev 3, NULL)    gone(x, 4)        live is empty
+    create x "9"   log(5, x, prev -, "9")                       live(x, 5)
+    x at 2         begins at where a life of x ended after 2: gone(x, 4) -> 3 -> 2, found: "1"
+    compact to 4   log(2), log(3), log(4) and gone(x, 4) go: only what a read at 4 or later can reach stays
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from probate import errors
+
+VERSION = 1
+APPLICATION_ID = 0x50524254  # "PRBT"
+_MAGIC = b"SQLite format 3\x00"
+_WRITER_CACHE_KIB = 64 * 1024
+_READER_CACHE_KIB = 16 * 1024
+
+TABLES = """
+CREATE TABLE log (rev INTEGER PRIMARY KEY, key TEXT NOT NULL, prev INTEGER, value BLOB);
+CREATE TABLE live (key TEXT PRIMARY KEY, rev INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE gone (key TEXT NOT NULL, rev INTEGER NOT NULL, PRIMARY KEY (key, rev)) WITHOUT ROWID;
+CREATE TABLE entry (key TEXT PRIMARY KEY, rev INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE times (time REAL PRIMARY KEY, rev INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta (compacted INTEGER NOT NULL, swept INTEGER NOT NULL);
+INSERT INTO meta VALUES (0, 0);
+"""
+
+
+def open_file(path: Path) -> apsw.Connection:
+    """A connection that may write: a new file gets its tables, an old one is checked. `CannotOpen` says what is wrong."""
+    try:
+        db = apsw.Connection(str(path))
+        db.set_busy_timeout(5_000)
+        _check_belongs_to_us(db, path)
+        _check_is_whole(db, path)
+        if db.pragma("journal_mode", "wal") != "wal":
+            raise errors.CannotOpen(f"{path} lies on a file system that cannot share memory. Name a file on a local disk")
+        db.execute("PRAGMA synchronous = FULL")  # every commit is on disk before it is acknowledged
+        db.execute("PRAGMA fullfsync = 1")  # on macOS a plain fsync does not reach the disk
+        db.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
+        db.execute("PRAGMA wal_autocheckpoint = 0")  # `checkpoints` does it, beside the commits
+        prepare(db)
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise errors.CannotOpen(_damaged(path, str(error))) from error
+    except apsw.Error as error:
+        raise errors.CannotOpen(f"{path} cannot be opened: {error}. Is the folder writable, and is there room?") from error
+    return db
+
+
+def open_reader(path: Path) -> apsw.Connection:
+    """A connection that only reads, and never waits for a writer."""
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    db.set_busy_timeout(5_000)
+    db.execute("PRAGMA query_only = 1")
+    db.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+    return db
+
+
+def open_beside(path: Path) -> apsw.Connection:
+    """A connection for checkpoints, as careful about the disk as the one that writes."""
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    db.set_busy_timeout(5_000)
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute("PRAGMA checkpoint_fullfsync = 1")
+    return db
+
+
+def prepare(db: apsw.Connection) -> None:
+    """Make the tables where there are none yet."""
+    if db.pragma("user_version") == 0:
+        db.execute(f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT")
+
+
+def check_place(path: Path) -> None:
+    """`CannotOpen` unless a store can be, or already is, at this path. Changes nothing."""
+    if not path.parent.is_dir():
+        raise errors.CannotOpen(f"{path} cannot be made: there is no folder {path.parent}. Make it, or name another file")
+    if path.is_dir():
+        raise errors.CannotOpen(f"{path} is a folder. Name a file in it, such as {path / 'probate.db'}")
+    if path.exists() and path.stat().st_size:
+        with path.open("rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                raise errors.CannotOpen(f"{path} is not a Probate store (and no SQLite database at all). Name another file")
+
+
+def _check_belongs_to_us(db: apsw.Connection, path: Path) -> None:
+    tables = db.execute("SELECT count(*) FROM sqlite_schema").get
+    if tables and db.pragma("application_id") != APPLICATION_ID:
+        raise errors.CannotOpen(f"{path} is a SQLite database of another program, not a Probate store. Name another file")
+    version = db.pragma("user_version")
+    if version > VERSION:
+        raise errors.CannotOpen(
+            f"{path} was written by a newer Probate (store version {version}; this one knows up to {VERSION}). "
+            "Upgrade Probate to use it"
+        )
+
+
+def _check_is_whole(db: apsw.Connection, path: Path) -> None:
+    findings = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
+    if findings != ["ok"]:
+        raise errors.CannotOpen(_damaged(path, "; ".join(findings)))
+
+
+def _damaged(path: Path, finding: str) -> str:
+    return (
+        f"{path} is damaged: {finding}. It was left as it is. Restore a copy, or save what can be read with: "
+        f"sqlite3 {path} .recover"
+    )

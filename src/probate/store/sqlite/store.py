@@ -1,0 +1,216 @@
+"""The embedded engine: the contract on SQLite.
+
+    loop        evaluates transactions (groups, writes), reads (reads, past), tells watchers (hub)
+    one thread  waits for the disk: commits and the steps of a sweep, on the writing connection
+    another     moves committed pages into the file (checkpoints), on a connection of its own
+
+Reads use a connection of their own, so they never wait for a write. `memory:` is the same code on a database in memory: one
+connection and no thread, hence each group is evaluated and committed in one turn of the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from probate import errors
+from probate.aio import tasks
+from probate.store import checks, keys
+from probate.store.contract import Event, Limits, Outcome, Page, Record, Revision, Txn, Watch
+from probate.store.hub import Buffer, Chapter, Hub, HubWatch
+from probate.store.sqlite import database, failures, groups, past, reads, sweep, writes
+
+T = TypeVar("T")
+
+LIMITS = Limits(key_bytes=keys.MAX_BYTES, value_bytes=3 * 1024 * 1024, entries=2_000, guards=2_000, page=10_000)
+CHAPTER_REVISIONS = 2_000
+CHAPTER_BYTES = 8 * 1024 * 1024
+_NOTE = "INSERT INTO times VALUES (?, ?) ON CONFLICT (time) DO UPDATE SET rev = excluded.rev"
+_NOTED = "SELECT max(rev) FROM times WHERE time <= ?"
+
+
+async def open_file(path: Path, *, buffer: Buffer | None = None) -> SqliteStore:
+    """The store in this file, made if it is missing. `CannotOpen` says why it must not be used, and what to do."""
+    return SqliteStore(await database.in_file(path), buffer or Buffer())
+
+
+async def open_memory(left: database.Database | None = None, *, buffer: Buffer | None = None) -> SqliteStore:
+    """A store in memory: an empty one, or the one that a closed store left behind as its `database`."""
+    return SqliteStore(left or database.in_memory(), buffer or Buffer())
+
+
+class SqliteStore:
+    """An open store on SQLite. Made by `open_file` and `open_memory`."""
+
+    def __init__(self, opened: database.Database, buffer: Buffer) -> None:
+        self.database = opened
+        self._reader = opened.reader
+        self._cursor = opened.reader.cursor()
+        self._compacted = sweep.compacted(opened.writer)
+        self._groups = groups.Groups(opened.writer, opened.offload, self._announce, turn=opened.turn)
+        self._hub = Hub(self._groups.revision, buffer)
+        self._failure: errors.ApiError | None = None
+        self._is_closed = False
+        self._sweep_wanted = asyncio.Event()
+        self._sweep_wanted.set()
+        self._writing = tasks.guard(self._groups.run(), name="group commit", on_failure=self._break)
+        self._tending = [tasks.guard(self._sweep(), name="sweep", on_failure=self._break)]
+        if opened.checkpoints is not None:
+            checkpointing = opened.checkpoints.run(self._groups, opened.writer)
+            self._tending.append(tasks.guard(checkpointing, name="checkpoint", on_failure=self._break))
+
+    @property
+    def limits(self) -> Limits:
+        return LIMITS
+
+    @property
+    def groups_written(self) -> int:
+        """How many syncs the writes so far have cost."""
+        return self._groups.written
+
+    async def revision(self) -> Revision:
+        return self._read(lambda: reads.revision(self._cursor))
+
+    async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
+        keys.check_key(key)
+        checks.check_at(key, at)
+        if at is None:
+            return self._read(lambda: reads.record(self._cursor, key))
+        self._check_is_known(at)
+        return self._read(lambda: past.record(self._reader, key, at))
+
+    async def read_many(self, wanted: Sequence[str]) -> list[Record | None]:
+        checks.check_read_many(wanted, LIMITS)
+        return self._read(lambda: reads.records(self._cursor, wanted))
+
+    async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
+        checks.check_scan(prefix, after, limit, LIMITS)
+        checks.check_at(prefix, at)
+        if at is None:
+            return self._read(lambda: reads.page(self._cursor, prefix, after, limit))
+        self._check_is_known(at)
+        return self._read(lambda: past.page(self._reader, prefix, after, limit, at))
+
+    async def count(self, prefix: str, *, after: str = "") -> int:
+        checks.check_scan(prefix, after, 1, LIMITS)
+        return self._read(lambda: reads.count(self._cursor, prefix, after))
+
+    async def commit(self, txn: Txn) -> Outcome:
+        self._check_is_open()
+        checks.check_txn(txn, LIMITS)
+        return await self._groups.commit(txn)
+
+    async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
+        self._check_is_open()
+        for txn in txns:
+            checks.check_txn(txn, LIMITS)
+        return await self._groups.commit_many(txns) if txns else []
+
+    def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:
+        checks.check_watch(prefix)
+        return self._watch(prefix, after)
+
+    async def compact(self, before: Revision) -> None:
+        self._check_is_open()
+        self._check_is_reached(before)
+        if before <= self._compacted:
+            return
+        await self._groups.between(lambda: sweep.mark(self.database.writer, before))
+        self._compacted = max(self._compacted, before)
+        self._sweep_wanted.set()
+
+    async def note_time(self, now: float) -> None:
+        self._check_is_open()
+        writer = self.database.writer
+        await self._groups.between(lambda: writer.execute(_NOTE, (now, reads.revision(writer))).get)
+
+    async def revision_at(self, time: float) -> Revision | None:
+        found: Revision | None = self._read(lambda: self._reader.execute(_NOTED, (time,)).get)
+        return found
+
+    async def check(self) -> None:
+        await self.revision()
+
+    async def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._failure = self._failure or failures.closed()
+        await tasks.stop(*self._tending)
+        await self._groups.drain()
+        await tasks.stop(self._writing)
+        self._hub.break_off(failures.closed())
+        self.database.close()
+
+    def _read(self, call: Callable[[], T]) -> T:
+        self._check_is_open()
+        with failures.translated():
+            return call()
+
+    def _announce(self, changes: list[writes.Change]) -> None:
+        events = [self._event(change) for change in changes if self._hub.watches(change.key)]
+        self._hub.publish(events, revision=self._groups.revision)
+        if self.database.checkpoints is not None:
+            self.database.checkpoints.look(self.database.writer)
+
+    def _event(self, change: writes.Change) -> Event:
+        previous = None
+        if change.replaced is not None:
+            previous = Record(change.key, past.value(self._reader, change.replaced), change.replaced)
+        return Event(change.revision, change.key, change.value, previous)
+
+    @asynccontextmanager
+    async def _watch(self, prefix: str, after: Revision) -> AsyncGenerator[Watch, None]:
+        self._check_is_open()
+        self._check_is_known(after)
+        async with HubWatch(self._hub, self._history, prefix, after) as watch:
+            yield watch
+
+    async def _history(self, prefix: str, after: Revision) -> AsyncGenerator[Chapter, None]:
+        goal = self._hub.revision
+        while after < goal:
+            self._check_is_known(after)
+            to = Revision(min(after + CHAPTER_REVISIONS, goal))
+            chapter = self._read(lambda: past.changes(self._reader, prefix, after=after, to=to, size=CHAPTER_BYTES))  # noqa: B023
+            yield chapter
+            after = chapter[1]
+            await asyncio.sleep(0)
+
+    async def _sweep(self) -> None:
+        """Remove compacted rows step by step, each between two groups. Never returns."""
+        while True:
+            await self._sweep_wanted.wait()
+            self._sweep_wanted.clear()
+            try:
+                while await self._sweep_step(self._compacted):
+                    pass
+            except errors.StoreFull:
+                continue  # deleting needs a little room too; the next compaction tries again
+
+    async def _sweep_step(self, until: Revision) -> bool:
+        # Given, not read from the file: a compaction marked there this moment may not be known to readers on the loop yet.
+        return await self._groups.between(lambda: sweep.step(self.database.writer, until))
+
+    def _check_is_open(self) -> None:
+        if self._failure is not None:
+            raise type(self._failure)(*self._failure.args)
+
+    def _check_is_reached(self, revision: Revision) -> None:
+        if revision > self._groups.revision and revision > self._read(lambda: reads.revision(self._cursor)):
+            raise errors.FutureRevision(f"revision {revision} is ahead of this store, which is at {self._groups.revision}")
+
+    def _check_is_known(self, revision: Revision) -> None:
+        self._check_is_reached(revision)
+        if revision < self._compacted:
+            raise errors.Gone(
+                f"revision {revision} is too old: history begins at {self._compacted}. List again and go on from there"
+            )
+
+    def _break(self, error: BaseException) -> None:
+        """The writer or the sweeper died of something nobody foresaw: stop, rather than go on half alive."""
+        self._failure = errors.StoreUnavailable(f"the store stopped after an unexpected error: {error!r}. Restart the server")
+        self._groups.fail_all(self._failure)
+        self._hub.break_off(self._failure)

@@ -1,0 +1,92 @@
+"""Carries out one transaction inside an open SQLite transaction: the guards first, then the change or nothing.
+
+Synchronous and without a decision of its own: `groups` says when, on which revision, and makes it durable. All statements share
+one cursor, which spares making one for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+import msgspec
+
+from probate.store import keys
+from probate.store.contract import NOTHING, Absent, EmptyRange, Guard, Refused, Revision, Txn, Unchanged
+
+_LIVE = "SELECT rev FROM live WHERE key = ?"
+_ENTRY = "SELECT rev FROM entry WHERE key = ?"
+_ANY_LIVE = "SELECT 1 FROM live WHERE key >= ? AND key < ? LIMIT 1"
+_ANY_ENTRY = "SELECT 1 FROM entry WHERE key >= ? AND key < ? LIMIT 1"
+_LOG = "INSERT INTO log VALUES (?, ?, ?, ?)"
+_CREATE = "INSERT INTO live VALUES (?, ?)"
+_UPDATE = "UPDATE live SET rev = ? WHERE key = ?"
+_DELETE = "DELETE FROM live WHERE key = ?"
+_GONE = "INSERT INTO gone VALUES (?, ?)"
+_ENTER = "INSERT INTO entry VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET rev = excluded.rev"
+_LEAVE = "DELETE FROM entry WHERE key = ?"
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """What a transaction did to its object. `replaced` is the revision of the version before, if there was one."""
+
+    revision: Revision
+    key: str
+    value: bytes | None
+    replaced: Revision | None
+
+
+@contextmanager
+def transaction(db: apsw.Connection) -> Iterator[None]:
+    """All or nothing: committed at the end, rolled back after an error."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def apply(db: apsw.Cursor, txn: Txn, revision: Revision) -> Change | Refused:
+    """Make the change at this revision if every guard holds."""
+    found = db.execute(_LIVE, (txn.key,)).get
+    if (found or NOTHING) != txn.expects or txn.guards:
+        failed = tuple(guard for guard in txn.all_guards() if not _holds(db, guard))
+        if failed:
+            return Refused(failed)
+    _write_object(db, txn, revision, found)
+    for entry in txn.enter:
+        db.execute(_ENTER, (entry, revision))
+    for entry in txn.leave:
+        db.execute(_LEAVE, (entry,))
+    return Change(revision, txn.key, txn.value, found)
+
+
+def _write_object(db: apsw.Cursor, txn: Txn, revision: Revision, found: Revision | None) -> None:
+    db.execute(_LOG, (revision, txn.key, found, txn.value))
+    if found is None:
+        db.execute(_CREATE, (txn.key, revision))
+    elif txn.value is not None:
+        db.execute(_UPDATE, (revision, txn.key))
+    else:
+        db.execute(_DELETE, (txn.key,))
+        db.execute(_GONE, (txn.key, revision))
+
+
+def _holds(db: apsw.Cursor, guard: Guard) -> bool:
+    match guard:
+        case Unchanged(key, revision):
+            return _revision_of(db, key) == revision
+        case Absent(key):
+            return _revision_of(db, key) is None
+        case EmptyRange(prefix):
+            statement = _ANY_LIVE if keys.is_object(prefix) else _ANY_ENTRY
+            return db.execute(statement, (prefix, keys.end_of(prefix))).get is None
+
+
+def _revision_of(db: apsw.Cursor, key: str) -> Revision | None:
+    found: Revision | None = db.execute(_LIVE if keys.is_object(key) else _ENTRY, (key,)).get
+    return found

@@ -1,0 +1,1 @@
+"""Many users in one store, each with a cluster of their own."""

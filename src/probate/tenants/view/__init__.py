@@ -1,0 +1,1 @@
+"""Pure conversion between a tenant's names and the store's."""

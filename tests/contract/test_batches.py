@@ -1,0 +1,190 @@
+"""`commit_many`: each on its own and in order, with what the earlier ones did in sight of the later ones."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import store_steps as steps
+from probate import errors
+from probate.store import contract
+from probate.store.contract import Absent, EmptyRange, Outcome, Record, Refused, Revision, Store, Unchanged
+
+KEY = "objects/pods/a/x"
+OTHER = "objects/pods/a/y"
+ENTRY = "owned/u/objects/pods/a/x"
+
+
+def revisions(outcomes: list[Outcome]) -> list[Revision]:
+    """What was committed must not be refused."""
+    assert not any(isinstance(outcome, Refused) for outcome in outcomes), outcomes
+    return [outcome for outcome in outcomes if not isinstance(outcome, Refused)]
+
+
+async def test_empty_batch_does_nothing(store: Store) -> None:
+    before = await store.revision()
+    assert await store.commit_many([]) == []
+    assert await store.revision() == before
+
+
+async def test_each_transaction_gets_a_revision_of_its_own(store: Store) -> None:
+    start = await store.revision()
+    keys = [f"objects/pods/a/{number:04}" for number in range(500)]
+    found = revisions(await store.commit_many([contract.create(key, key.encode()) for key in keys]))
+    assert len(set(found)) == 500
+    assert min(found) > start
+    assert await store.revision() >= max(found)
+    expected = [Record(key, key.encode(), revision) for key, revision in zip(keys, found, strict=True)]
+    assert await steps.records(store, "objects/") == expected
+    events = await steps.follow(store, "objects/", after=start, last=max(found))
+    assert [event.revision for event in events] == sorted(found)
+
+
+async def test_refused_one_does_not_stop_the_others(store: Store) -> None:
+    await steps.create(store, KEY, b"old")
+    outcomes = await store.commit_many(
+        [contract.create("objects/a/1", b""), contract.create(KEY, b"new"), contract.create("objects/a/2", b"")]
+    )
+    assert outcomes[1] == Refused((Absent(KEY),))
+    revisions([outcomes[0], outcomes[2]])
+    assert await steps.values(store, "objects/") == {"objects/a/1": b"", "objects/a/2": b"", KEY: b"old"}
+
+
+async def test_changes_of_one_key_are_made_in_the_order_of_the_list(store: Store) -> None:
+    first = await steps.create(store, KEY, b"1")
+    outcomes = await store.commit_many(
+        [
+            contract.create(KEY, b"too early"),
+            contract.delete(KEY, revision=first),
+            contract.delete(KEY, revision=first),
+            contract.create(KEY, b"2"),
+            contract.create(KEY, b"too late"),
+        ]
+    )
+    assert [isinstance(outcome, Refused) for outcome in outcomes] == [True, False, True, False, True]
+    deleted, created = revisions([outcomes[1], outcomes[3]])
+    assert first < deleted < created
+    assert outcomes[2] == Refused((Unchanged(KEY, first),))
+    assert await store.read(KEY) == Record(KEY, b"2", created)
+    assert await store.read(KEY, at=deleted) is None
+    events = await steps.follow(store, "objects/", after=first, last=created)
+    assert steps.changes(events) == [(KEY, None), (KEY, b"2")]
+    assert [event.previous for event in events] == [Record(KEY, b"1", first), None]
+
+
+async def test_of_two_updates_of_one_key_the_first_of_the_list_wins(store: Store) -> None:
+    first = await steps.create(store, KEY, b"1")
+    outcomes = await store.commit_many([contract.update(KEY, value, revision=first) for value in (b"a", b"b", b"c")])
+    assert outcomes[1:] == [Refused((Unchanged(KEY, first),))] * 2
+    assert await steps.values(store, "objects/") == {KEY: b"a"}
+
+
+async def test_guard_sees_an_object_made_or_deleted_earlier_in_the_list(store: Store) -> None:
+    outcomes = await store.commit_many(
+        [
+            contract.create(OTHER, b"", guards=[Absent(KEY), EmptyRange("objects/pods/")]),
+            contract.create(KEY, b""),
+            contract.create("objects/z/1", b"", guards=[Absent(KEY)]),
+            contract.create("objects/z/2", b"", guards=[EmptyRange("objects/pods/a/")]),
+        ]
+    )
+    first, second = revisions(outcomes[:2])
+    assert first < second
+    assert outcomes[2:] == [Refused((Absent(KEY),)), Refused((EmptyRange("objects/pods/a/"),))]
+    again = await store.commit_many(
+        [
+            contract.delete(KEY, revision=second),
+            contract.create("objects/z/1", b"", guards=[Absent(KEY)]),
+            contract.create("objects/z/2", b"", guards=[Unchanged(KEY, second)]),
+        ]
+    )
+    assert len(revisions(again[:2])) == 2
+    assert again[2] == Refused((Unchanged(KEY, second),))
+
+
+async def test_guard_sees_an_entry_entered_or_left_earlier_in_the_list(store: Store) -> None:
+    empty = EmptyRange("owned/u/")
+    first = await steps.commit(store, contract.create(KEY, b"", enter=[ENTRY]))
+    outcomes = await store.commit_many(
+        [
+            contract.create("objects/z/1", b"", guards=[empty]),
+            contract.update(KEY, b"", revision=first, leave=[ENTRY]),
+            contract.create("objects/z/2", b"", guards=[empty, Absent(ENTRY)]),
+            contract.create(OTHER, b"", enter=["owned/u/objects/pods/a/y"]),
+            contract.create("objects/z/3", b"", guards=[Absent(ENTRY), empty]),
+            contract.create("objects/z/4", b"", guards=[Unchanged(ENTRY, first)]),
+        ]
+    )
+    assert outcomes[0] == outcomes[4] == Refused((empty,))
+    assert outcomes[5] == Refused((Unchanged(ENTRY, first),))
+    left, seen_empty, entered = revisions(outcomes[1:4])
+    assert left < seen_empty < entered
+
+
+async def test_guard_never_sees_what_comes_later_in_the_list(store: Store) -> None:
+    """The earlier ones are large and the later ones small, so that these are quicker if nothing holds them back."""
+    large = b"x" * 300_000
+    txns: list[contract.Txn] = []
+    for number in range(8):
+        key, entry = f"objects/late/{number}", f"owned/late/{number}"
+        txns.append(contract.create(f"objects/a/{number}", large, guards=[Absent(key)]))
+        txns.append(contract.create(f"objects/b/{number}", large, guards=[Absent(entry)]))
+        txns.append(contract.create(key, b"", enter=[entry]))
+    found = revisions(await store.commit_many(txns))
+    assert all(max(found[start : start + 2]) < found[start + 2] for start in range(0, len(found), 3))
+
+
+async def test_entry_entered_by_several_keeps_the_revision_of_the_last_in_the_list(store: Store) -> None:
+    outcomes = await store.commit_many([contract.create(f"objects/a/{number}", b"", enter=[ENTRY]) for number in range(5)])
+    found = revisions(outcomes)
+    assert found == sorted(found)
+    assert await store.read(ENTRY) == Record(ENTRY, b"", found[-1])
+
+
+async def test_what_a_refused_one_wanted_to_enter_is_not_seen_by_later_ones(store: Store) -> None:
+    await steps.create(store, KEY)
+    outcomes = await store.commit_many(
+        [contract.create(KEY, b"", enter=[ENTRY]), contract.create(OTHER, b"", guards=[EmptyRange("owned/u/")])]
+    )
+    assert isinstance(outcomes[0], Refused)
+    revisions(outcomes[1:])
+    assert await store.count("owned/") == 0
+
+
+async def test_concurrent_batches_do_not_lose_or_mix_outcomes(store: Store) -> None:
+    """Every batch creates its own objects and fights for one shared object, which only one of them gets."""
+    batches = [
+        [contract.create(f"objects/own/{batch}-{number}", b"") for number in range(10)] + [contract.create(KEY, b"%d" % batch)]
+        for batch in range(10)
+    ]
+    outcomes = await asyncio.gather(*(store.commit_many(batch) for batch in batches))
+    own = [revision for found in outcomes for revision in revisions(found[:-1])]
+    assert len(set(own)) == 100
+    (winner,) = [batch for batch, found in enumerate(outcomes) if not isinstance(found[-1], Refused)]
+    assert await steps.values(store, "objects/pods/") == {KEY: b"%d" % winner}
+    listed = {record.key: record.revision for record in await steps.records(store, "objects/own/")}
+    assert listed == {
+        txn.key: outcome
+        for batch, found in zip(batches, outcomes, strict=True)
+        for txn, outcome in zip(batch[:-1], found[:-1], strict=True)
+    }
+
+
+async def test_bad_transaction_in_a_batch_keeps_all_of_it_out(store: Store) -> None:
+    with pytest.raises(errors.BadKey):
+        await store.commit_many([contract.create(KEY, b""), contract.create("objects//", b"")])
+    assert await store.count("objects/") == 0
+
+
+async def test_cancelled_batch_leaves_each_transaction_whole_or_undone(store: Store) -> None:
+    txns = [contract.create(f"objects/a/{number}", b"", enter=[f"owned/u/{number}"]) for number in range(200)]
+    committing = asyncio.create_task(store.commit_many(txns))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    committing.cancel()
+    await asyncio.wait([committing])
+    await steps.create(store, KEY)
+    objects = {key.removeprefix("objects/a/") for key in await steps.names(store, "objects/a/")}
+    entries = {key.removeprefix("owned/u/") for key in await steps.names(store, "owned/u/")}
+    assert objects == entries

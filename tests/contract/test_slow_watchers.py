@@ -1,0 +1,122 @@
+"""A watcher that does not read is cut off and can resume; nobody else notices."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+import store_engines
+import store_steps as steps
+from probate import errors
+from probate.store import hub
+from probate.store.contract import Event, Revision, Store, Watch
+
+RANGE = "objects/k/"
+FEW_EVENTS = hub.Buffer(events=10, size=1_000_000)
+FEW_BYTES = hub.Buffer(events=1_000_000, size=10_000)
+
+
+async def write(store: Store, count: int, *, value: bytes = b"") -> list[Revision]:
+    start = await store.revision()
+    return [await steps.create(store, f"{RANGE}{start}-{number:04}", value) for number in range(count)]
+
+
+async def begin(store: Store, watch: Watch) -> list[Event]:
+    """Get a watch past history, so that it is live from here on."""
+    taking = asyncio.create_task(steps.take(watch, 1))
+    await asyncio.sleep(0)
+    await write(store, 1)
+    return await taking
+
+
+async def drain(watch: Watch) -> tuple[list[Event], errors.TooSlow]:
+    """All that is still handed out, and the cut."""
+    events: list[Event] = []
+    try:
+        while True:
+            events += await steps.take(watch, 1)
+    except errors.TooSlow as cut:
+        return events, cut
+
+
+async def everybody_got(store: Store, revision: Revision) -> None:
+    """Comes back once this revision has reached the watchers."""
+    async with store.watch("objects/other/", after=revision) as other:
+        taking = asyncio.create_task(steps.take(other, 1))
+        await asyncio.sleep(0)
+        await steps.create(store, f"objects/other/{revision}")
+        await taking
+
+
+@pytest.mark.parametrize(("buffer", "value"), [(FEW_EVENTS, b""), (FEW_BYTES, b"x" * 1000)])
+async def test_watcher_that_never_reads_is_cut_off_and_resumes_without_a_gap(
+    engine: store_engines.Engine, buffer: hub.Buffer, value: bytes
+) -> None:
+    async with store_engines.opened(engine, buffer=buffer) as store:
+        start = await store.revision()
+        async with store.watch(RANGE, after=start) as watch:
+            seen = await begin(store, watch)
+            revisions = await write(store, 40, value=value)
+            await everybody_got(store, revisions[-1])
+            more, cut = await drain(watch)
+            seen += more
+            assert cut.revision == watch.revision == seen[-1].revision
+            assert cut.revision < revisions[-1]
+        seen += await steps.follow(store, RANGE, after=Revision(cut.revision), last=revisions[-1])
+        assert [event.revision for event in seen[1:]] == revisions
+
+
+@pytest.fixture
+async def small(engine: store_engines.Engine) -> AsyncIterator[Store]:
+    """A store whose watchers may be ten events behind."""
+    async with store_engines.opened(engine, buffer=FEW_EVENTS) as store:
+        yield store
+
+
+async def test_watcher_that_is_exactly_as_far_behind_as_allowed_is_not_cut_off(small: Store) -> None:
+    async with small.watch(RANGE, after=await small.revision()) as watch:
+        await begin(small, watch)
+        revisions = await write(small, 10)
+        await everybody_got(small, revisions[-1])
+        assert [event.revision for event in await steps.take(watch, 10)] == revisions
+
+
+async def test_watcher_that_reads_again_and_again_may_read_more_than_its_buffer(small: Store) -> None:
+    async with small.watch(RANGE, after=await small.revision()) as watch:
+        await begin(small, watch)
+        for _ in range(6):
+            revisions = await write(small, 10)
+            await everybody_got(small, revisions[-1])
+            assert [event.revision for event in await steps.take(watch, 10)] == revisions
+
+
+async def test_history_longer_than_the_buffer_is_no_reason_to_be_cut_off(small: Store) -> None:
+    start = await small.revision()
+    revisions = await write(small, 50)
+    async with small.watch(RANGE, after=start) as watch:
+        assert [event.revision for event in await steps.take(watch, 50)] == revisions
+
+
+async def test_slow_watcher_slows_neither_writers_nor_other_watchers(small: Store) -> None:
+    start = await small.revision()
+    async with small.watch(RANGE, after=start) as slow, small.watch(RANGE, after=start) as quick:
+        await begin(small, slow)
+        seen = await steps.take(quick, 1)
+        for _ in range(6):
+            revisions = await write(small, 10)
+            seen += await steps.take(quick, 10)
+            assert seen[-1].revision == revisions[-1]
+        assert len(seen) == 61
+        _, cut = await drain(slow)
+        assert cut.revision < seen[-1].revision
+
+
+async def test_changes_of_other_ranges_do_not_fill_a_watchers_buffer(small: Store) -> None:
+    async with small.watch(RANGE, after=await small.revision()) as watch:
+        await begin(small, watch)
+        others = [await steps.create(small, f"objects/others/{number}") for number in range(40)]
+        await everybody_got(small, others[-1])
+        (revision,) = await write(small, 1)
+        assert [event.revision for event in await steps.take(watch, 1)] == [revision]

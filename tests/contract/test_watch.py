@@ -1,0 +1,219 @@
+"""Watches: every change once and in order, from history, live, and over the seam between the two."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+import store_steps as steps
+from probate import errors
+from probate.store import contract
+from probate.store.contract import NOTHING, Event, Record, Refused, Revision, Store
+
+KEY = "objects/pods/a/x"
+EVERYTHING = "objects/"
+END = "the-end"
+
+
+async def live_one_of_each(store: Store) -> list[Event]:
+    """Create, update, delete and re-create an object; the events this must give."""
+    created = await steps.create(store, KEY, b"1")
+    updated = await steps.update(store, KEY, b"", created)
+    deleted = await steps.delete(store, KEY, updated)
+    again = await steps.create(store, KEY, b"3")
+    return [
+        Event(created, KEY, b"1", None),
+        Event(updated, KEY, b"", Record(KEY, b"1", created)),
+        Event(deleted, KEY, None, Record(KEY, b"", updated)),
+        Event(again, KEY, b"3", None),
+    ]
+
+
+async def test_history_is_handed_out_with_values_and_what_was_before(store: Store) -> None:
+    start = await store.revision()
+    expected = await live_one_of_each(store)
+    assert await steps.follow(store, EVERYTHING, after=start, last=expected[-1].revision) == expected
+
+
+async def test_changes_are_handed_out_as_they_happen(store: Store) -> None:
+    start = await store.revision()
+    async with store.watch(EVERYTHING, after=start) as watch:
+        first = asyncio.create_task(steps.take(watch, 1))
+        await asyncio.sleep(0)
+        expected = await live_one_of_each(store)
+        events = await first
+        assert events + await steps.take(watch, 4 - len(events)) == expected
+
+
+@pytest.mark.parametrize("seen", [0, 1, 2, 3])
+async def test_watch_begins_right_after_the_revision_asked_for(store: Store, seen: int) -> None:
+    start = await store.revision()
+    expected = await live_one_of_each(store)
+    after = [start, *(event.revision for event in expected)][seen]
+    assert await steps.follow(store, EVERYTHING, after=after, last=expected[-1].revision) == expected[seen:]
+
+
+async def test_watch_after_the_newest_revision_shows_only_what_comes(store: Store) -> None:
+    newest = await steps.create(store, KEY)
+    async with store.watch(EVERYTHING, after=newest) as watch:
+        taking = asyncio.create_task(steps.take(watch, 1))
+        await asyncio.sleep(0)
+        revision = await steps.create(store, "objects/pods/a/y")
+        assert await taking == [Event(revision, "objects/pods/a/y", b"1", None)]
+
+
+WRITTEN = [
+    f"objects/{end}" for end in ("k/a/1", "k/ab/1", "k/b", "m/a/1", "k/a/2", "k/a", "k/a-b/1", "k/a.b/1", "k/a0/1", "k/a/1/deep")
+]
+NESTED = ["objects/", "objects/k/", "objects/k/a/", "objects/k/ab/", "objects/k/a/1/", "objects/k/a/"]
+
+
+async def write_nested(store: Store) -> None:
+    for key in WRITTEN:
+        await steps.create(store, key)
+    for prefix in dict.fromkeys(NESTED):
+        await steps.create(store, f"{prefix}{END}")
+
+
+@pytest.mark.parametrize("prefix", NESTED[:5])
+async def test_history_of_a_range_is_that_of_whole_segments(store: Store, prefix: str) -> None:
+    start = await store.revision()
+    await write_nested(store)
+    seen = [event.key for event in await collect(store, prefix, start) if not event.key.endswith(END)]
+    assert seen == [key for key in WRITTEN if key.startswith(prefix)]
+
+
+async def test_live_watchers_of_nested_ranges_each_get_their_share(store: Store) -> None:
+    start = await store.revision()
+    following = [asyncio.create_task(collect(store, prefix, start)) for prefix in NESTED]
+    await asyncio.sleep(0)
+    await write_nested(store)
+    for prefix, task in zip(NESTED, following, strict=True):
+        seen = [event.key for event in await task if not event.key.endswith(END)]
+        assert seen == [key for key in WRITTEN if key.startswith(prefix)]
+
+
+async def collect(store: Store, prefix: str, after: Revision) -> list[Event]:
+    """All that a watch hands out until the range's own end mark."""
+    events: list[Event] = []
+    async with store.watch(prefix, after=after) as watch:
+        while not any(event.key == prefix + END for event in events):
+            events += await steps.take(watch, 1)
+    return events
+
+
+async def write_some(store: Store) -> AsyncIterator[Revision]:
+    """Singles and batches, with refusals between them; hands out where it is from time to time."""
+    for round_number in range(12):
+        revision = await steps.create(store, f"objects/k/{round_number}/single")
+        yield revision
+        await store.commit_many([contract.create(f"objects/k/{round_number}/{number}", b"x") for number in range(20)])
+        assert isinstance(await store.commit(contract.create(f"objects/k/{round_number}/single", b"")), Refused)
+        await asyncio.gather(
+            steps.delete(store, f"objects/k/{round_number}/single", revision),
+            *(steps.create(store, f"objects/m/{round_number}/{number}") for number in range(5)),
+        )
+        await asyncio.sleep(0)
+
+
+async def test_no_gap_and_no_repeat_over_the_seam_between_history_and_live(store: Store) -> None:
+    """Watches begin all along a busy stretch of writing, at its start and at what was newest then."""
+    start = await store.revision()
+    watching: list[tuple[str, Revision, asyncio.Task[list[Event]]]] = []
+    async for newest in write_some(store):
+        for prefix in ("objects/", "objects/k/"):
+            watching += [(prefix, after, asyncio.create_task(collect(store, prefix, after))) for after in (start, newest)]
+    for prefix in ("objects/k/", "objects/"):
+        last = await steps.create(store, f"{prefix}{END}")
+    everything = await steps.follow(store, EVERYTHING, after=start, last=last)
+    assert len(everything) == 12 * (1 + 20 + 1 + 5) + 2
+    assert [event.revision for event in everything] == sorted({event.revision for event in everything})
+    for prefix, after, task in watching:
+        assert await task == [event for event in everything if event.key.startswith(prefix) and event.revision > after]
+
+
+async def test_watch_closed_midway_and_resumed_misses_nothing(store: Store) -> None:
+    start = await store.revision()
+    revisions = [await steps.create(store, f"objects/k/{number:02}") for number in range(30)]
+    seen: list[Revision] = []
+    after = start
+    while after < revisions[-1]:
+        async with store.watch(EVERYTHING, after=after) as watch:
+            seen += [event.revision for event in await steps.take(watch, 1)]
+            assert watch.revision >= seen[-1]
+            after = seen[-1]
+    assert seen == revisions
+
+
+async def test_revision_of_a_watch_grows_while_its_range_is_quiet(store: Store) -> None:
+    start = await store.revision()
+    async with store.watch("objects/quiet/", after=start) as watch:
+        assert watch.revision >= start
+        taking = asyncio.create_task(steps.take(watch, 1))
+        busy = [await steps.create(store, f"objects/busy/{number}") for number in range(10)][-1]
+        await steps.until(store, lambda: watch.revision >= busy)
+        assert not taking.done()
+        revision = await steps.create(store, "objects/quiet/x")
+        assert [event.revision for event in await taking] == [revision]
+        assert watch.revision >= revision
+
+
+async def test_watch_can_go_on_after_the_revision_another_one_had_reached(store: Store) -> None:
+    """The revision is a promise: no change of the range up to it can turn up later."""
+    start = await store.revision()
+    async with store.watch("objects/quiet/", after=start) as watch:
+        taking = asyncio.create_task(steps.take(watch, 1))
+        busy = await steps.create(store, "objects/busy/x")
+        await steps.until(store, lambda: watch.revision >= busy)
+        reached = watch.revision
+        taking.cancel()
+        await asyncio.wait([taking])
+    revision = await steps.create(store, "objects/quiet/x")
+    assert [event.revision for event in await steps.follow(store, "objects/quiet/", after=reached, last=revision)] == [revision]
+
+
+async def test_watch_beyond_the_newest_revision_is_refused(store: Store) -> None:
+    with pytest.raises(errors.FutureRevision):
+        await steps.follow(store, EVERYTHING, after=Revision(await store.revision() + 1), last=contract.NOTHING)
+
+
+async def test_refused_transactions_and_entries_alone_make_no_events(store: Store) -> None:
+    start = await steps.create(store, KEY)
+    await steps.refused(store, contract.create(KEY, b"", enter=["owned/u/x"]))
+    revision = await steps.commit(store, contract.update(KEY, b"2", revision=start, enter=["owned/u/x"]))
+    events = await steps.follow(store, EVERYTHING, after=start, last=revision)
+    assert events == [Event(revision, KEY, b"2", Record(KEY, b"1", start))]
+
+
+async def test_committed_change_is_seen_by_a_reader_before_or_when_its_event_arrives(store: Store) -> None:
+    start = await store.revision()
+    async with store.watch(EVERYTHING, after=start) as watch:
+        for number in range(20):
+            taking = asyncio.create_task(steps.take(watch, 1))
+            writing = asyncio.create_task(steps.create(store, f"objects/k/{number}"))
+            (event,) = await taking
+            assert await store.revision() >= event.revision
+            assert await store.read(event.key, at=event.revision) == Record(event.key, b"1", event.revision)
+            assert await writing == event.revision
+
+
+async def test_hundred_watchers_of_one_range_all_get_every_change(store: Store) -> None:
+    start = await store.revision()
+    watching = [asyncio.create_task(collect(store, EVERYTHING, start)) for _ in range(100)]
+    await asyncio.sleep(0)
+    await store.commit_many([contract.create(f"objects/k/{number}", b"") for number in range(30)])
+    last = await steps.create(store, EVERYTHING + END)
+    expected = await steps.follow(store, EVERYTHING, after=start, last=last)
+    assert len(expected) == 31
+    assert all(events == expected for events in await asyncio.gather(*watching))
+
+
+async def test_watch_after_nothing_hands_out_all_there_ever_was_or_is_gone(store: Store) -> None:
+    expected = await live_one_of_each(store)
+    try:
+        assert await steps.follow(store, EVERYTHING, after=NOTHING, last=expected[-1].revision) == expected
+    except errors.Gone:
+        with pytest.raises(errors.Gone):
+            await store.read(KEY, at=NOTHING)

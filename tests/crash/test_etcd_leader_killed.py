@@ -1,0 +1,154 @@
+"""Three etcd members, writers at full speed, and the leader killed again and again: nothing acknowledged is lost.
+
+Each writer owns its keys and gives every write a value of its own, so each event of the watch tells which write it is of.
+What a writer was told is then held against what the watch saw and what is there in the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from etcd_members import Cluster
+from etcd_stores import collect, committed, opened, until
+from probate import errors
+from probate.store import contract
+from probate.store.contract import NOTHING, Event, Refused, Revision
+from probate.store.etcd.store import EtcdStore, Timeouts
+
+WRITERS = 8
+KILLS = 5
+WRITES_BETWEEN = 200
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with Cluster(directory=tmp_path) as cluster:
+        yield cluster
+
+
+class Writer:
+    """Creates, updates and deletes the objects it owns, one write at a time, and keeps what it was told."""
+
+    def __init__(self, store: EtcdStore, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._count = 0
+        self._expects: dict[str, Revision] = {}
+        self.acknowledged: dict[Revision, tuple[str, bytes | None]] = {}
+        self.denied: list[bytes] = []  # values that were said not to have been written
+        self.unknown: list[bytes | None] = []
+
+    async def run(self) -> None:
+        while True:
+            self._count += 1
+            key = f"objects/pods/{self._name}/{self._count % 7}"
+            await self._write(key, None if self._count % 5 == 0 else f"{self._name}-{self._count}".encode())
+
+    async def _write(self, key: str, value: bytes | None) -> None:
+        expects = self._expects.get(key, NOTHING)
+        entry = f"owned/{self._name}/{key}"
+        if value is None and expects == NOTHING:
+            return
+        txn = contract.Txn(key, value, expects, (), (entry,)) if value is None else contract.Txn(key, value, expects, (entry,))
+        try:
+            revision = await committed(self._store.commit(txn))
+        except errors.StoreUnavailable:
+            self.denied += [] if value is None else [value]
+        except errors.OutcomeUnknown:
+            self.unknown.append(value)
+            await self._look(key)
+        else:
+            self.acknowledged[revision] = (key, value)
+            self._expects[key] = NOTHING if value is None else revision
+
+    async def _look(self, key: str) -> None:
+        while True:
+            try:
+                record = await self._store.read(key)
+            except errors.StoreUnavailable:
+                continue
+            self._expects[key] = NOTHING if record is None else record.revision
+            return
+
+
+async def test_leader_killed_five_times_under_load(cluster: Cluster) -> None:
+    async with opened(*cluster.endpoints, timeouts=Timeouts(write=20.0)) as store:
+        start = await store.revision()
+        seen: list[Event] = []
+        watcher = asyncio.create_task(_watch(store, start, seen))
+        writers = [Writer(store, f"w{number}") for number in range(WRITERS)]
+        running = [asyncio.create_task(writer.run()) for writer in writers]
+        for _ in range(KILLS):
+            await _progress(writers, running)
+            leader = await asyncio.to_thread(cluster.leader)
+            await asyncio.to_thread(leader.kill)
+            await _progress(writers, running)
+            await asyncio.to_thread(leader.start)
+        await _progress(writers, running)
+        last = await _stop(store, running)
+
+        async def watcher_is_there() -> bool:
+            return bool(seen) and seen[-1].revision >= last
+
+        await until(watcher_is_there)
+        watcher.cancel()
+        _check_told(writers, seen)
+        assert await collect(store, after=start, upto=last) == seen  # what history says afterwards
+        await _check_whole(store, seen)
+
+
+async def _watch(store: EtcdStore, start: Revision, seen: list[Event]) -> None:
+    async with store.watch("objects/", after=start) as watch:
+        async for events in watch:
+            seen += events
+
+
+async def _progress(writers: list[Writer], running: list[asyncio.Task[None]]) -> None:
+    """Wait until much has been written since, so that each kill hits a cluster at work."""
+    goal = sum(len(writer.acknowledged) for writer in writers) + WRITES_BETWEEN
+
+    async def is_reached() -> bool:
+        for task in running:
+            assert not task.done(), task.exception()
+        return sum(len(writer.acknowledged) for writer in writers) >= goal
+
+    await until(is_reached)
+
+
+async def _stop(store: EtcdStore, running: list[asyncio.Task[None]]) -> Revision:
+    """Stop the writers. The writes they are cancelled in may still happen, so a last one marks the end."""
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    return await committed(store.commit(contract.create("objects/pods/end/end", b"end")))
+
+
+def _check_told(writers: list[Writer], seen: list[Event]) -> None:
+    revisions = [event.revision for event in seen]
+    assert revisions == sorted(set(revisions))
+    by_revision = {event.revision: (event.key, event.value) for event in seen}
+    for writer in writers:
+        for revision, written in writer.acknowledged.items():
+            assert by_revision.pop(revision) == written
+    values = {value for _, value in by_revision.values()}
+    assert not values & {value for writer in writers for value in writer.denied}
+    # What is left was never acknowledged: at most one write each that was cancelled, those in doubt, and the end.
+    assert len(by_revision) <= len(writers) + sum(len(writer.unknown) for writer in writers) + 1
+
+
+async def _check_whole(store: EtcdStore, seen: list[Event]) -> None:
+    """Objects are what the events add up to, and each has its entry of the same revision."""
+    expected = {event.key: event for event in seen if event.value is not None and event.key != "objects/pods/end/end"}
+    for event in seen:
+        if event.value is None and expected[event.key].revision < event.revision:
+            del expected[event.key]
+    objects = (await store.scan("objects/pods/", limit=1000)).records
+    entries = (await store.scan("owned/", limit=1000)).records
+    there = {record.key: record.revision for record in objects if record.key != "objects/pods/end/end"}
+    assert there == {key: event.revision for key, event in expected.items()}
+    assert there == {entry.key.split("/", 2)[2]: entry.revision for entry in entries}
+    assert not isinstance(await store.commit(contract.create("objects/pods/end/new", b"")), Refused)

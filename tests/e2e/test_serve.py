@@ -1,0 +1,121 @@
+"""`probate serve` as a user runs it: a real process, asked over HTTP, stopped by signals."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+import pytest
+
+PROBATE = [sys.executable, "-m", "probate"]
+GREETING = re.compile(r"probate: serving (http://\S+) from (\S+), ready after (\d+\.\d\d) s\.")
+
+
+class Server:
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        self.process = process
+        self.output = process.stdout
+        greeting = GREETING.match(self.output.readline())
+        assert greeting is not None
+        self.url, self.store, self.took = greeting.groups()
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=10) as answer:  # noqa: S310
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code, refused.read()
+
+
+@contextmanager
+def serving(*options: str, cwd: Path) -> Iterator[Server]:
+    command = [*PROBATE, "serve", "--listen", "127.0.0.1:0", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=cwd, text=True) as process:
+        try:
+            yield Server(process)
+        finally:
+            process.kill()
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PROBATE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_it_prints_its_address_and_how_long_it_took_and_answers(tmp_path: Path) -> None:
+    with serving(cwd=tmp_path) as server:
+        assert server.store == "sqlite:probate.db"
+        assert (tmp_path / "probate.db").exists()
+        assert server.get("/livez") == (200, b"ok")
+        assert server.get("/readyz") == (200, b"ok")
+        assert server.get("/readyz?verbose") == (200, b"[+]ping ok\n[+]store ok\nreadyz check passed\n")
+        assert server.get("/readyz/store") == (200, b"ok")
+        code, body = server.get("/version")
+        assert code == 200
+        assert orjson.loads(body)["major"] == "1"
+
+
+@pytest.mark.parametrize("path", ["/", "/readyz/nothing", "/api/v1/pods", "/livezz"])
+def test_what_is_not_there_is_a_status(tmp_path: Path, path: str) -> None:
+    with serving("--store", "memory:", cwd=tmp_path) as server:
+        code, body = server.get(path)
+        status = orjson.loads(body)
+        assert (code, status["kind"], status["reason"], status["code"]) == (404, "Status", "NotFound", 404)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly_and_frees_the_store(tmp_path: Path, number: signal.Signals) -> None:
+    with serving(cwd=tmp_path) as server:
+        server.process.send_signal(number)
+        assert server.process.wait(timeout=20) == 0
+        assert server.output.read() == "probate: stopped\n"
+    assert not (tmp_path / "probate.db-wal").exists(), "the store was not closed"
+
+
+def test_a_second_server_on_the_same_store_names_the_first(tmp_path: Path) -> None:
+    with serving(cwd=tmp_path) as server:
+        second = run("serve", "--listen", "127.0.0.1:0", cwd=tmp_path)
+        assert second.returncode == 1
+        assert f"in use by process {server.process.pid}" in second.stderr
+        assert "Traceback" not in second.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--store", "mysql:x"], "'mysql:x' is no store. Give sqlite:FILE, memory: or etcd://HOST:PORT"),
+        (["--store", "sqlite:"], "'sqlite:' is no store"),
+        (["--store", "sqlite:/nowhere/x.db"], "there is no folder /nowhere"),
+        (["--store", "memory:", "--listen", "nonsense"], "'nonsense' is no address to listen on"),
+        (["--store", "memory:", "--listen", "0.0.0.0:0"], "plain HTTP is served on loopback only"),
+        (["--store", "memory:", "--listen", "127.0.0.1:99999"], "is no address to listen on"),
+    ],
+)
+def test_a_bad_setting_is_one_clear_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+    refused = run("serve", *arguments, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert message in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
+    with serving("--store", "memory:", cwd=tmp_path) as server:
+        refused = run("serve", "--store", "memory:", "--listen", server.url.removeprefix("http://"), cwd=tmp_path)
+        assert refused.returncode == 1
+        assert "Address already in use" in refused.stderr
+
+
+@pytest.mark.parametrize("text", ["24", "h", "-1h", "1w"])
+def test_a_bad_length_of_time_says_how_to_write_one(tmp_path: Path, text: str) -> None:
+    refused = run("serve", "--history", text, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "90s, 30m, 24h, 7d" in refused.stderr

@@ -1,0 +1,98 @@
+"""A TCP proxy in front of etcd that can lose things on the way: requests before etcd gets them, or answers after it gave them.
+
+    async with Proxy(member.endpoint) as proxy:
+        ... a store at proxy.endpoint ...
+        proxy.hold_answers()            # what etcd says from now on is kept back
+        await proxy.something_is_held()
+        proxy.cut()                     # all connections end, what was held is lost, new ones work as usual
+
+`release` delivers what was held instead, however late, as a slow network would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from types import TracebackType
+from typing import Self
+
+
+class Proxy:
+    """Forwards bytes between its clients and one server, both ways, until told otherwise."""
+
+    def __init__(self, target: str) -> None:
+        self._host, _, port = target.rpartition(":")
+        self._port = int(port)
+        self._server: asyncio.Server | None = None
+        self._pipes: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._held: list[tuple[asyncio.StreamWriter, bytes]] = []
+        self._is_held = asyncio.Event()
+        self._holds_requests = False
+        self._holds_answers = False
+        self.endpoint = ""
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.endpoint = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._server is not None:
+            self._server.close()
+        self.cut()
+        await asyncio.gather(*self._pipes, return_exceptions=True)
+
+    def hold_requests(self) -> None:
+        """From now on etcd gets nothing."""
+        self._holds_requests = True
+
+    def hold_answers(self) -> None:
+        """From now on clients get nothing."""
+        self._holds_answers = True
+
+    async def something_is_held(self) -> None:
+        """Wait until something that was sent has been kept back."""
+        await self._is_held.wait()
+
+    def cut(self) -> None:
+        """End all connections and forget what was held. New connections work."""
+        self._held.clear()
+        for writer in self._writers:
+            writer.transport.abort()
+        self._stop_holding()
+
+    def release(self) -> None:
+        """Deliver what was held, and everything from now on."""
+        for writer, data in self._held:
+            writer.write(data)
+        self._held.clear()
+        self._stop_holding()
+
+    def _stop_holding(self) -> None:
+        self._holds_requests = self._holds_answers = False
+        self._is_held.clear()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            far_reader, far_writer = await asyncio.open_connection(self._host, self._port)
+        except OSError:
+            writer.transport.abort()
+            return
+        self._writers |= {writer, far_writer}
+        for source, sink, is_request in ((reader, far_writer, True), (far_reader, writer, False)):
+            pipe = asyncio.get_running_loop().create_task(self._pump(source, sink, is_request=is_request))
+            self._pipes.add(pipe)
+            pipe.add_done_callback(self._pipes.discard)
+
+    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, is_request: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := await source.read(65536):
+                if self._holds_requests if is_request else self._holds_answers:
+                    self._held.append((sink, data))
+                    self._is_held.set()
+                else:
+                    sink.write(data)
+                    await sink.drain()
+        self._writers.discard(sink)
+        sink.transport.abort()

@@ -1,0 +1,67 @@
+"""What the documentation says must be what the program does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import click
+
+from probate.cli.serve import serve_command
+from probate.settings import Settings
+from probate.store.etcd.requests import LIMITS as ETCD
+from probate.store.hub import Buffer
+from probate.store.sqlite.store import LIMITS as SQLITE
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = (ROOT / "docs" / "settings.md").read_text()
+README = (ROOT / "README.md").read_text()
+
+
+def row(beginning: str) -> list[str]:
+    """The cells of the table row that begins like this."""
+    line = next(line for line in SETTINGS.splitlines() if line.startswith(f"| {beginning}"))
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def size(text: str) -> int:
+    number, _, unit = text.partition(" ")
+    return int(float(number.replace(",", "")) * {"": 1, "bytes": 1, "KiB": 1024, "MiB": 1024 * 1024}[unit])
+
+
+def test_every_setting_and_option_is_documented_with_its_default() -> None:
+    options = {option.name: option for option in serve_command.params if isinstance(option, click.Option)}
+    assert set(options) == {field.name for field in fields(Settings)}
+    for name, option in options.items():
+        cells = row(f"`--{name} ")
+        default = option.show_default if isinstance(option.show_default, str) else option.default
+        assert cells[1:3] == [f"`{name}`", f"`{default}`"]
+
+
+def test_every_limit_of_the_engines_is_documented() -> None:
+    assert [size(cell) for cell in row("a key")[1:]] == [SQLITE.key_bytes, ETCD.key_bytes]
+    assert [size(cell) for cell in row("an object's value")[1:]] == [SQLITE.value_bytes, ETCD.value_bytes]
+    assert [size(cell) for cell in row("index entries")[1:]] == [SQLITE.entries, ETCD.entries]
+    assert [size(cell) for cell in row("guards")[1:]] == [SQLITE.guards, ETCD.guards]
+    assert [size(cell) for cell in row("records of one page")[1:]] == [SQLITE.page, ETCD.page]
+    assert f"{Buffer().events:,} changes or {Buffer().size // 1024**2} MiB" in row("what a watcher")[1]
+
+
+def test_every_make_target_named_in_the_readme_exists() -> None:
+    named = set(re.findall(r"(?:^    |`|\$ )make ([a-z]+)", README, re.MULTILINE))
+    made = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {"run", "test", "check", "bench"} <= named <= made
+
+
+def test_every_file_linked_from_the_documentation_exists() -> None:
+    for document in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+            assert (document.parent / target).exists(), f"{document} links to {target}"
+
+
+def test_every_dependency_is_explained_in_the_readme() -> None:
+    block = (ROOT / "pyproject.toml").read_text().split("dependencies = [")[1].split("]")[0]
+    parts = README.split("## Parts and why")[1]
+    for name in re.findall(r'"([a-z]+)', block):
+        assert name in parts

@@ -1,0 +1,62 @@
+"""Makes the message classes of the etcd engine from rpc.proto: rpc_pb2.py and rpc_pb2.pyi, which are checked in.
+
+With --check nothing is written, and the exit code says whether what is checked in is what rpc.proto gives.
+
+The generator stamps its own version into the code and makes it refuse any older protobuf. These messages use nothing that
+is new, so the stamp goes, and one checked-in file serves every protobuf that pyproject.toml allows.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from grpc_tools import protoc  # type: ignore[import-untyped]
+
+SOURCES = Path(__file__).resolve().parent.parent / "src"
+PACKAGE = Path("probate", "store", "etcd")
+FOLDER = SOURCES / PACKAGE
+OUTPUTS = ("rpc_pb2.py", "rpc_pb2.pyi")
+
+_STAMPS = re.compile(
+    r"^# Protobuf Python Version:.*\n"
+    r"|^from google\.protobuf import runtime_version as .*\n"
+    r"|^_runtime_version\.ValidateProtobufRuntimeVersion\((?:\n .*)*\n\)\n",
+    re.MULTILINE,
+)
+
+_BARE_MAPPING = re.compile(r"\b_Mapping\]")
+"""The generator does not say what is in a mapping; strict type checks want to know."""
+
+
+def generate() -> dict[str, str]:
+    """The text of each output."""
+    with tempfile.TemporaryDirectory() as scratch:
+        failed = protoc.main(
+            ["protoc", f"-I{SOURCES}", f"--python_out={scratch}", f"--pyi_out={scratch}", str(PACKAGE / "rpc.proto")]
+        )
+        if failed:
+            sys.exit("make-etcd-rpc: rpc.proto cannot be compiled")
+        return {name: _finish((Path(scratch) / PACKAGE / name).read_text()) for name in OUTPUTS}
+
+
+def _finish(text: str) -> str:
+    return _BARE_MAPPING.sub("_Mapping[str, object]]", _STAMPS.sub("", text))
+
+
+def main(arguments: list[str]) -> None:
+    """Write the outputs, or with --check compare them with what is there."""
+    made = generate()
+    if arguments == ["--check"]:
+        stale = [name for name, text in made.items() if not (FOLDER / name).exists() or (FOLDER / name).read_text() != text]
+        if stale:
+            sys.exit(f"make-etcd-rpc: {', '.join(stale)} is not what rpc.proto gives. Run tools/make-etcd-rpc.py")
+        return
+    for name, text in made.items():
+        (FOLDER / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
