@@ -6,7 +6,7 @@
         await proxy.something_is_held()
         proxy.cut()                     # all connections end, what was held is lost, new ones work as usual
 
-`release` delivers what was held instead, however late, as a slow network would.
+`release_first` delivers some of what was held instead, however late, as a slow network would.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Proxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self._held: list[tuple[asyncio.StreamWriter, bytes]] = []
         self._is_held = asyncio.Event()
+        self._is_answered = asyncio.Event()
         self._holds_requests = False
         self._holds_answers = False
         self.endpoint = ""
@@ -62,12 +63,12 @@ class Proxy:
             writer.transport.abort()
         self._stop_holding()
 
-    def release(self) -> None:
-        """Deliver what was held, and everything from now on."""
-        for writer, data in self._held:
-            writer.write(data)
-        self._held.clear()
-        self._stop_holding()
+    async def release_first(self) -> None:
+        """Deliver only the oldest of what was held, and wait until the other side has answered to it."""
+        self._is_answered.clear()
+        writer, data = self._held.pop(0)
+        writer.write(data)
+        await self._is_answered.wait()
 
     def _stop_holding(self) -> None:
         self._holds_requests = self._holds_answers = False
@@ -94,5 +95,6 @@ class Proxy:
                 else:
                     sink.write(data)
                     await sink.drain()
+                    self._is_answered.set()
         self._writers.discard(sink)
         sink.transport.abort()

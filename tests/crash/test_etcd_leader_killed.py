@@ -76,7 +76,7 @@ class Writer:
 
 
 async def test_leader_killed_five_times_under_load(cluster: Cluster) -> None:
-    async with opened(*cluster.endpoints, timeouts=Timeouts(write=20.0)) as store:
+    async with opened(*cluster.endpoints, timeouts=Timeouts()) as store:
         start = await store.revision()
         seen: list[Event] = []
         watcher = asyncio.create_task(_watch(store, start, seen))

@@ -242,7 +242,7 @@ class Store(Protocol):
         ...
 
     async def note_time(self, now: float) -> None:
-        """Remember, durably, that the current revision was reached by `now`. Costs one small write; no revision."""
+        """Remember, durably, that the current revision was reached by `now`. Costs one small write."""
         ...
 
     async def revision_at(self, time: float) -> Revision | None:

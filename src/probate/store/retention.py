@@ -30,9 +30,10 @@ async def keep_history(store: Store, clock: Clock, *, keep: float = KEEP, interv
 
 
 async def forget_once(store: Store, clock: Clock, *, keep: float) -> None:
-    """Note the time, and compact to where the store was `keep` seconds ago, if that is known."""
+    """Compact to where the store was `keep` seconds ago, if that is known, and note the time. In this order: a full store takes
+    no note, and compacting is what makes room in it."""
     now = clock.now()
-    await store.note_time(now)
     before = await store.revision_at(now - keep)
     if before is not None:
         await store.compact(before)
+    await store.note_time(now)

@@ -29,6 +29,10 @@ class Reads:
         answer = await self._range(rpc.RangeRequest(key=self._layout.tick, count_only=True))
         return Revision(answer.header.revision)
 
+    async def check_is_kept(self, at: Revision) -> None:
+        """`Gone` if this revision was compacted."""
+        await self._range(rpc.RangeRequest(key=self._layout.tick, count_only=True, revision=_moment(at)))
+
     async def record(self, key: str, at: Revision | None) -> Record | None:
         """One key."""
         answer = await self._range(rpc.RangeRequest(key=self._layout.key(key), revision=_moment(at)))

@@ -154,7 +154,7 @@ class EtcdStore:
     @asynccontextmanager
     async def _watch(self, prefix: str, after: Revision) -> AsyncGenerator[Watch, None]:
         self._check_is_open()
-        self._past.check_is_kept(after)
+        await self._check_is_kept(after)
         await self._check_is_reached(after)
         async with HubWatch(self._hub, self._feed.history, prefix, after) as watch:
             yield watch
@@ -164,6 +164,13 @@ class EtcdStore:
         with contextlib.suppress(errors.StoreFull):  # compaction is what makes room, so it must not need any
             await tick(self._endpoints, self._layout, seconds=self._timeouts.write)
             await self._feed.reach(revision, seconds=self._timeouts.write)
+
+    async def _check_is_kept(self, revision: Revision) -> None:
+        """Also if another server compacted it: etcd's watch would still begin one revision before what its reads can see."""
+        self._past.check_is_kept(revision)
+        if revision < self._hub.revision:
+            with self._learning(revision):
+                await self._reads.check_is_kept(revision)
 
     async def _check_is_reached(self, revision: Revision) -> None:
         if revision > self._hub.revision and revision > (current := await self._reads.revision()):

@@ -21,6 +21,9 @@ from probate.store.etcd.slots import Fate, Slot, Slots
 SIDE_BY_SIDE = 48
 """How many transactions of one batch are under way at once. Fewer than there are slots, so that others get through."""
 
+TRIES = 5
+"""Each try may take this part of the time for a commit. One that was merely slow is found to have happened all the same."""
+
 
 class Writes:
     """The writing half of the store."""
@@ -63,7 +66,7 @@ class Writes:
             mark = self._slots.begin(slot)
             try:
                 request = requests.transaction(txn, self._layout, slot=slot.key, known=slot.revision, mark=mark)
-                answer = await self._endpoints.send(TXN, request, deadline=deadline, patience=self._seconds / 3)
+                answer = await self._endpoints.send(TXN, request, deadline=deadline, patience=self._seconds / TRIES)
             except failures.Unsent:
                 slot.settle(slot.revision)
                 raise failures.unavailable(self._endpoints.names, "no connection") from None
@@ -77,7 +80,9 @@ class Writes:
             return _outcome(txn, slot, mark, answer)
 
     async def _find_out(self, slot: Slot, mark: bytes, deadline: float, full: errors.StoreFull | None = None) -> Outcome | None:
-        finding = await self._slots.find_out(slot, mark, deadline=deadline, patience=self._seconds / 3, is_full=full is not None)
+        finding = await self._slots.find_out(
+            slot, mark, deadline=deadline, patience=self._seconds / TRIES, is_full=full is not None
+        )
         if finding.fate is Fate.HAPPENED:
             return Revision(finding.revision)
         if full is not None:
