@@ -4,6 +4,15 @@
     ├── ApiError                   can be the answer to a request: has an HTTP code and a Status reason
     │   ├── BadRequest             400  the request makes no sense, whatever the store holds
     │   │   └── BadKey             400  a store key or prefix that no store may hold
+    │   ├── Forbidden              403  not allowed to anybody in this state, or not to this user
+    │   ├── NotFound               404  there is no such object, resource or path
+    │   ├── MethodNotAllowed       405  the resource does not have this verb
+    │   ├── NotAcceptable          406  none of the forms asked for can be given
+    │   ├── Conflict               409  the object is not as the request expects it
+    │   ├── AlreadyExists          409  there is an object of this name
+    │   ├── UnsupportedMediaType   415  the body's form is not understood
+    │   ├── Invalid                422  fields are wrong: each is named with its reason
+    │   ├── TooManyRequests        429  come back a little later
     │   ├── Gone                   410  that revision has been compacted; list again
     │   ├── TooLarge               413  a value or a transaction is over a stated limit
     │   ├── StoreUnavailable       503  the store does not answer; nothing was changed by this call
@@ -20,11 +29,33 @@ A message says what is wrong and what to do next. Unknown is never reported as a
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Protocol
 
 
 class ProbateError(Exception):
     """The root of all errors that Probate raises on purpose."""
+
+
+class Cause(Protocol):
+    """One field that is wrong, and why. (`machinery.problems` makes them.)"""
+
+    @property
+    def reason(self) -> str: ...
+    @property
+    def field(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+
+
+class Details(NamedTuple):
+    """What a failure is about, as far as it is known. `kind` is the kind or the plural name, as Kubernetes mixes them."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: tuple[Cause, ...] = ()
+    retry_after_seconds: int = 0
 
 
 class ApiError(ProbateError):
@@ -32,6 +63,10 @@ class ApiError(ProbateError):
 
     code: ClassVar[int] = 500
     reason: ClassVar[str] = "InternalError"
+
+    def __init__(self, message: str, details: Details | None = None) -> None:
+        super().__init__(message)
+        self.details = details or Details()
 
 
 class BadRequest(ApiError):
@@ -43,6 +78,69 @@ class BadRequest(ApiError):
 
 class BadKey(BadRequest):
     """A key or prefix that no store may hold."""
+
+
+class Forbidden(ApiError):
+    """Not allowed to anybody in this state, or not to this user."""
+
+    code = 403
+    reason = "Forbidden"
+
+
+class NotFound(ApiError):
+    """There is no such object, resource or path."""
+
+    code = 404
+    reason = "NotFound"
+
+
+class MethodNotAllowed(ApiError):
+    """The resource does not have this verb."""
+
+    code = 405
+    reason = "MethodNotAllowed"
+
+
+class NotAcceptable(ApiError):
+    """None of the forms asked for can be given."""
+
+    code = 406
+    reason = "NotAcceptable"
+
+
+class Conflict(ApiError):
+    """The object is not as the request expects it. Read it again and try again."""
+
+    code = 409
+    reason = "Conflict"
+
+
+class AlreadyExists(ApiError):
+    """There is an object of this name."""
+
+    code = 409
+    reason = "AlreadyExists"
+
+
+class UnsupportedMediaType(ApiError):
+    """The body's form is not understood."""
+
+    code = 415
+    reason = "UnsupportedMediaType"
+
+
+class Invalid(ApiError):
+    """Fields are wrong: each is named with its reason."""
+
+    code = 422
+    reason = "Invalid"
+
+
+class TooManyRequests(ApiError):
+    """Come back a little later."""
+
+    code = 429
+    reason = "TooManyRequests"
 
 
 class Gone(ApiError):
