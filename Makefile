@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 16
 
-run: $(READY) ## start the server on 127.0.0.1:8001 with its store in ./probate.db (ARGS="--store memory:" …)
+run: $(READY) ## start the server on 127.0.0.1:8080 with its store in ./probate.db (ARGS="--store memory:" …)
 	@exec $(BIN)/probate serve $(ARGS)
 
 test: $(READY) ## run all tests, with real etcd members (ARGS="-k watch" …)

@@ -1,5 +1,6 @@
 """The door of the process: `probate …` and `python -m probate …`."""
 
+import sys
 import time
 
 _BEGAN = time.monotonic()  # before the imports, so that they count in what the server says of its start
@@ -10,7 +11,10 @@ def main() -> None:
     from probate import assembly  # noqa: PLC0415
     from probate.cli import main as cli  # noqa: PLC0415
 
-    cli.run(serve=lambda settings: assembly.serve(settings, began=_BEGAN))
+    try:
+        cli.run(serve=lambda settings: assembly.serve(settings, began=_BEGAN))
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

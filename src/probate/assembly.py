@@ -6,6 +6,7 @@ Engines are imported when they are chosen, so that a process does not pay for th
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import sys
 import uuid
@@ -75,11 +76,10 @@ async def opened_store(settings: Settings, clock: Clock) -> AsyncGenerator[Store
 
 
 async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
-    with listener.bind(settings.listen) as listening:
-        async with opened_store(settings, clock) as store:
-            await listener.Listener(App(store), on_start=lambda: _greet(settings, listener.url(listening), clock, began)).serve(
-                [listening]
-            )
+    async with opened_store(settings, clock) as store:
+        with listener.bind(settings.listen) as listening:
+            greeting = functools.partial(_greet, settings, listener.url(listening), clock, began)
+            await listener.Listener(App(store), on_start=greeting).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
 
 

@@ -7,7 +7,6 @@ A background loop that dies quietly is the worst kind of failure: everything loo
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -30,6 +29,5 @@ async def stop(*tasks: asyncio.Task[Any]) -> None:
     """Cancel tasks and wait until they are gone. How they had ended before is not reported again."""
     for task in tasks:
         task.cancel()
-    for task in tasks:
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await task
+    if tasks:
+        await asyncio.wait(tasks)

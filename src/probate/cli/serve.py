@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from probate.settings import DEFAULT_HISTORY, DEFAULT_LISTEN, DEFAULT_STORE, Settings
+from probate.settings import DEFAULT_LISTEN, DEFAULT_STORE, Settings
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -40,8 +40,8 @@ class Duration(click.ParamType[float]):
 @click.option(
     "--history",
     type=Duration(),
-    default=DEFAULT_HISTORY,
-    show_default="24h",
+    default="24h",
+    show_default=True,
     metavar="TIME",
     help="How long the past of objects is kept.",
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import os
+import re
 import signal
 import socket
 from collections.abc import Callable, Generator
@@ -20,7 +22,7 @@ def bind(listen: str) -> socket.socket:
     """A listening socket on HOST:PORT (port 0: any free one). `CannotOpen` says what is wrong with the address."""
     host, _, port = listen.rpartition(":")
     host = host.strip("[]")
-    if not host or not port.isdigit() or int(port) > 65535:
+    if not host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65535:
         raise errors.CannotOpen(f"{listen!r} is no address to listen on. Give HOST:PORT, such as 127.0.0.1:8080")
     if not is_loopback(host):
         raise errors.CannotOpen(
@@ -30,9 +32,9 @@ def bind(listen: str) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, int(port)), family=family, backlog=1024)
     except OSError as error:
-        raise errors.CannotOpen(
-            f"cannot listen on {listen}: {os.strerror(error.errno or 0)}. Is another server running? Try --listen"
-        ) from error
+        hint = " Is another server running?" if error.errno == errno.EADDRINUSE else ""
+        why = os.strerror(error.errno or 0)
+        raise errors.CannotOpen(f"cannot listen on {listen}: {why}.{hint} Give another address with --listen") from error
 
 
 def is_loopback(host: str) -> bool:

@@ -15,6 +15,8 @@ def check_txn(txn: contract.Txn, limits: contract.Limits) -> None:
         raise errors.BadKey(f"a transaction changes an object, but {txn.key!r} is an index key: put it into enter or leave")
     if txn.value is None and (txn.expects == contract.NOTHING or txn.enter):
         raise errors.BadRequest(f"the delete of {txn.key!r} must name the revision it deletes and cannot enter index keys")
+    if txn.value is not None and not isinstance(txn.value, bytes):
+        raise errors.BadRequest(f"the value of {txn.key!r} must be bytes, not {type(txn.value).__name__}")
     if txn.value is not None and len(txn.value) > limits.value_bytes:
         raise errors.TooLarge(
             f"the object {txn.key!r} has {len(txn.value):,} bytes; the store takes at most {limits.value_bytes:,}. "

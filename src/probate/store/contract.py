@@ -39,6 +39,8 @@ from typing import NewType, Protocol, TypeAlias
 
 import msgspec
 
+from probate import errors
+
 Revision = NewType("Revision", int)
 
 NOTHING = Revision(0)
@@ -126,6 +128,8 @@ def update(
     guards: Iterable[Guard] = (),
 ) -> Txn:
     """A transaction that replaces an object's value, if nobody has changed it since `revision`."""
+    if revision < 1:
+        raise errors.BadRequest(f"the update of {key!r} must name the revision it replaces, not {revision}")
     return Txn(key, value, revision, tuple(enter), tuple(leave), tuple(guards))
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
 from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
 
@@ -43,6 +42,7 @@ class Hub:
     def __init__(self, revision: Revision, buffer: Buffer) -> None:
         self.revision = revision
         self.buffer = buffer
+        self._closed: errors.ProbateError | None = None
         self._subscriptions: dict[str, dict[Subscription, None]] = {}
 
     def watches(self, key: str) -> bool:
@@ -51,7 +51,7 @@ class Hub:
 
     def publish(self, events: Sequence[Event], *, revision: Revision) -> None:
         """Everything up to `revision` is committed, and of what is watched these are the changes since the last call."""
-        self.revision = revision
+        before, self.revision = self.revision, revision
         if not self._subscriptions:
             return
         shares: dict[str, list[Event]] = {}
@@ -62,11 +62,14 @@ class Hub:
         for prefix, share in shares.items():
             size = size_of(share)
             for subscription in tuple(self._subscriptions[prefix]):
-                subscription.push(share, size)
+                subscription.push(share, size, before)
 
     def subscribe(self, prefix: str, *, after: Revision) -> Subscription:
         """From now on, collect what is published of this range with a revision above `after`."""
         subscription = Subscription(self, prefix, after)
+        if self._closed is not None:
+            subscription.end(self._closed)
+            return subscription
         self._subscriptions.setdefault(prefix, {})[subscription] = None
         return subscription
 
@@ -76,6 +79,11 @@ class Hub:
         peers.pop(subscription, None)
         if not peers:
             self._subscriptions.pop(subscription.prefix, None)
+
+    def close(self, error: errors.ProbateError) -> None:
+        """End every watch with this error, also those that are still on their way here."""
+        self._closed = error
+        self.break_off(error)
 
     def break_off(self, error: errors.ProbateError) -> None:
         """End every watch with this error, once it has handed out what it holds."""
@@ -108,8 +116,10 @@ class Subscription:
             return self._taken
         return max(self._taken, self._hub.revision)
 
-    def push(self, events: list[Event], size: int) -> None:
-        """Add events, or cut the watcher off if that is more than it may hold."""
+    def push(self, events: list[Event], size: int, before: Revision) -> None:
+        """Add events, or cut the watcher off if that is more than it may hold. Up to `before` there were no others."""
+        if not self._events:
+            self._taken = max(self._taken, before)
         if events[0].revision <= self._taken:  # it read these from history, which can be ahead of what is published
             events = [event for event in events if event.revision > self._taken]
             size = size_of(events)
@@ -122,6 +132,7 @@ class Subscription:
 
     def end(self, error: errors.ProbateError) -> None:
         """Nothing more will come, for this reason."""
+        self._taken = self.revision
         self._hub.unsubscribe(self)
         self._error = error
         self._wake()
@@ -138,15 +149,13 @@ class Subscription:
         return events
 
     def _cut_off(self) -> None:
-        behind = len(self._events)
-        self._events, self._size = [], 0
-        self.end(
-            errors.TooSlow(
-                f"the watch of {self.prefix} fell {behind:,} changes behind and was cut off. "
-                f"Watch again after revision {self._taken}",
-                revision=self._taken,
-            )
+        self._error = errors.TooSlow(
+            f"the watch of {self.prefix} fell {len(self._events):,} changes behind and was cut off. "
+            f"Watch again after revision {self._taken}",
+            revision=self._taken,
         )
+        self._events, self._size = [], 0
+        self.end(self._error)
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -154,42 +163,48 @@ class Subscription:
 
 
 class HubWatch:
-    """A watch as the contract has it: the engine's history first, then the hub."""
+    """A watch as the contract has it: the engine's history first, then the hub. Waiting for it may be cancelled at any time."""
 
     def __init__(self, hub: Hub, history: History, prefix: str, after: Revision) -> None:
         self._hub = hub
         self._history = history
         self._prefix = prefix
         self._caught_up_to = after
+        self._chapters: AsyncGenerator[Chapter, None] | None = None
         self._subscription: Subscription | None = None
-        self._stream: AsyncGenerator[list[Event], None] | None = None
 
     @property
     def revision(self) -> Revision:
         return self._caught_up_to if self._subscription is None else self._subscription.revision
 
-    def __aiter__(self) -> AsyncGenerator[list[Event], None]:
-        if self._stream is None:
-            self._stream = self._follow()
-        return self._stream
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> list[Event]:
+        while self._subscription is None:
+            if self._caught_up_to >= self._hub.revision:
+                # No await between this test and joining: what is published from here on is collected.
+                self._subscription = self._hub.subscribe(self._prefix, after=self._caught_up_to)
+            elif events := await self._next_chapter():
+                return events
+        return await self._subscription.take()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._stream is not None:
-            await self._stream.aclose()
+        if self._chapters is not None:
+            await self._chapters.aclose()
         if self._subscription is not None:
             self._hub.unsubscribe(self._subscription)
 
-    async def _follow(self) -> AsyncGenerator[list[Event], None]:
-        while self._caught_up_to < self._hub.revision:
-            async with aclosing(self._history(self._prefix, self._caught_up_to)) as chapters:
-                async for events, complete_to in chapters:
-                    self._caught_up_to = complete_to
-                    if events:
-                        yield events
-        # No await between the test above and this line: what is published from here on is collected.
-        self._subscription = self._hub.subscribe(self._prefix, after=self._caught_up_to)
-        while True:
-            yield await self._subscription.take()
+    async def _next_chapter(self) -> list[Event]:
+        # Kept only if it gives something: one that ended, or was cancelled in the middle, is begun anew where it got to.
+        chapters = self._chapters or self._history(self._prefix, self._caught_up_to)
+        self._chapters = None
+        try:
+            events, self._caught_up_to = await anext(chapters)
+        except StopAsyncIteration:
+            return []
+        self._chapters = chapters
+        return events

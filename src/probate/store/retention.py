@@ -25,7 +25,7 @@ async def keep_history(store: Store, clock: Clock, *, keep: float = KEEP, interv
         try:
             await forget_once(store, clock, keep=keep)
         except errors.ApiError as error:
-            log.warning("history not compacted, trying again later", extra={"error": str(error)})
+            log.warning("history not compacted, trying again later: %s", error)
         await clock.sleep(interval)
 
 

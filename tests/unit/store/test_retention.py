@@ -121,7 +121,7 @@ async def test_store_that_does_not_answer_is_tried_again(
         await store.close()
         await clock.advance(3 * INTERVAL)
     assert not keeping.done()
-    assert [record.message for record in caplog.records] == ["history not compacted, trying again later"] * 3
+    assert [record.message for record in caplog.records] == ["history not compacted, trying again later: the store is closed"] * 3
 
 
 async def test_two_servers_on_one_store_may_both_keep_its_history(store: Store, clock: FakeClock) -> None:

@@ -87,7 +87,7 @@ class Feed:
             try:
                 return await tick(self._endpoints, self._layout, seconds=TICK_SECONDS)
             except (errors.StoreUnavailable, errors.StoreFull) as error:
-                log.warning("the feed cannot begin anew, trying again", extra={"error": str(error)})
+                log.warning("the feed cannot begin anew, trying again: %s", error)
             await self._endpoints.clock.sleep(pause)
         raise AssertionError("pauses do not end")
 
@@ -101,7 +101,7 @@ class Feed:
                         after, waits = chapter[1], pauses()
                         yield chapter
             except failures.Lost as lost:
-                log.info("a watch of etcd broke and goes on", extra={"after": after, "error": str(lost)})
+                log.info("a watch of etcd broke and goes on after revision %d: %s", after, lost)
                 await self._endpoints.clock.sleep(next(waits))
 
     async def _connection(self, after: Revision) -> AsyncGenerator[Chapter, None]:

@@ -57,7 +57,7 @@ class Past:
             await self._remove_unused(self._layout.slots, Revision(before - 1))
             await self._remove_unused(self._layout.times, before)
         except (errors.StoreUnavailable, errors.StoreFull) as error:
-            log.info("old slots and moments stay until the next compaction", extra={"error": str(error)})
+            log.info("old slots and moments stay until the next compaction: %s", error)
 
     async def note_time(self, now: float) -> None:
         """Remember that the revision of now was reached by `now`. Done twice, it is only more precise."""

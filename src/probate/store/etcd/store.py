@@ -7,6 +7,7 @@ since etcd itself evaluates them. An etcd that does not answer is waited for wit
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -71,7 +72,7 @@ class EtcdStore:
         self._past = Past(endpoints, layout, self._slots, seconds=timeouts.write)
         self._feed = Feed(endpoints, layout, hub)
         self._failure: errors.ApiError | None = None
-        self._is_closed = False
+        self._closing: asyncio.Task[None] | None = None
         self._task = tasks.guard(self._feed.run(), name="etcd feed", on_failure=self._break)
 
     @property
@@ -113,9 +114,10 @@ class EtcdStore:
 
     async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
         self._check_is_open()
-        for txn in txns:
+        batch = tuple(txns)  # the caller may do what it likes with its list
+        for txn in batch:
             checks.check_txn(txn, requests.LIMITS)
-        return await self._writes.commit_many(txns)
+        return await self._writes.commit_many(batch)
 
     def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:
         checks.check_watch(prefix)
@@ -140,13 +142,15 @@ class EtcdStore:
         await self.revision()
 
     async def close(self) -> None:
-        if self._is_closed:
-            return
-        self._is_closed = True
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         self._failure = self._failure or failures.closed()
         await self._writes.drain()
         await tasks.stop(self._task)
-        self._hub.break_off(failures.closed())
+        self._hub.close(failures.closed())
         with contextlib.suppress(errors.ProbateError):  # what stays is removed by a later compaction
             await self._slots.remove_all(seconds=1.0)
         await self._endpoints.close()

@@ -8,7 +8,8 @@ always true: a revision, a refusal, or that nothing happened; and `OutcomeUnknow
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 from probate import errors
 from probate.store.contract import Outcome, Revision, Txn
@@ -39,22 +40,31 @@ class Writes:
 
     async def commit(self, txn: Txn) -> Outcome:
         """Commit one transaction, as the contract has it."""
+        with self._counted():
+            return await self._commit(txn)
+
+    async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
+        """Commit each transaction once those before it that it depends on are done. None is begun after one has failed."""
+        with self._counted():
+            return await batches.Run(txns, self._commit, side_by_side=SIDE_BY_SIDE).outcomes()
+
+    async def _commit(self, txn: Txn) -> Outcome:
         deadline = self._endpoints.clock.monotonic() + self._seconds
+        while (outcome := await self._attempt(txn, deadline)) is None:
+            pass
+        return outcome
+
+    @contextmanager
+    def _counted(self) -> Generator[None, None, None]:
+        """One more write is under way. A batch is one, also between two of its transactions."""
         self._under_way += 1
         self._idle.clear()
         try:
-            while (outcome := await self._attempt(txn, deadline)) is None:
-                pass
-            return outcome
+            yield
         finally:
             self._under_way -= 1
             if not self._under_way:
                 self._idle.set()
-
-    async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
-        """Commit each transaction once those before it that it depends on are done. None is begun after one has failed."""
-        run = batches.Run(txns, self.commit, side_by_side=SIDE_BY_SIDE)
-        return await run.outcomes()
 
     async def drain(self) -> None:
         """Wait until no write is under way. Each ends by its deadline."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import apsw
 
+from probate import errors
 from probate.aio.offload import Inline, Offload, Thread
 from probate.store.sqlite import groups, lock, schema
 from probate.store.sqlite.checkpoints import Checkpoints
@@ -31,10 +32,15 @@ class _Connections(NamedTuple):
     reader: apsw.Connection
     beside: apsw.Connection
 
+    def close(self) -> None:
+        for connection in (self.reader, self.beside, self.writer):
+            connection.close()
+        self.held.release()
+
 
 async def in_file(path: Path) -> Database:
     """The database in this file, made if it is missing. `CannotOpen` says why it must not be used, and what to do."""
-    opened = await asyncio.to_thread(_connect, path)
+    opened = await _connected(path)
     thread = Thread("probate-store")
     checkpoints = Checkpoints(opened.beside, path)
 
@@ -49,6 +55,16 @@ async def in_file(path: Path) -> Database:
     return Database(opened.writer, opened.reader, thread, groups.TURN, checkpoints, close)
 
 
+async def _connected(path: Path) -> _Connections:
+    """The connections. If the caller is cancelled, they are closed as soon as they are there."""
+    opening = asyncio.ensure_future(asyncio.to_thread(_connect, path))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(lambda done: done.exception() or done.result().close())
+        raise
+
+
 def in_memory() -> Database:
     """A database in memory. With one connection, a group must be evaluated and committed before anybody reads."""
     db = apsw.Connection(":memory:")
@@ -57,10 +73,14 @@ def in_memory() -> Database:
 
 
 def _connect(path: Path) -> _Connections:
+    path = path.resolve()  # two names of one file are one store
     schema.check_place(path)
     held = lock.ProcessLock(path)
     try:
         return _Connections(held, schema.open_file(path), schema.open_reader(path), schema.open_beside(path))
+    except apsw.Error as error:
+        held.withdraw()
+        raise errors.CannotOpen(f"{path} cannot be opened: {error}") from error
     except BaseException:
-        held.release()
+        held.withdraw()
         raise

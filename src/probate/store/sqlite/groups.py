@@ -28,6 +28,8 @@ T = TypeVar("T")
 GROUP = 2_000
 """Transactions of one group, at most: about 20 ms of work."""
 GROUP_BYTES = 16 * 1024 * 1024
+PATIENCE_MS = 5_000
+"""How long a group waits for another program that holds the file."""
 TURN = 64
 """Transactions evaluated before others get the event loop."""
 
@@ -57,7 +59,13 @@ class Groups:
     """The one writer of a store. `announce` learns of each group's changes once they are durable, before those who wait."""
 
     def __init__(
-        self, db: apsw.Connection, offload: Offload, announce: Callable[[list[writes.Change]], None], *, turn: int = TURN
+        self,
+        db: apsw.Connection,
+        offload: Offload,
+        announce: Callable[[list[writes.Change]], None],
+        weigh: Callable[[writes.Change], int],
+        *,
+        turn: int = TURN,
     ) -> None:
         self.revision = reads.revision(db)
         self.written = 0  # groups made durable so far
@@ -65,6 +73,8 @@ class Groups:
         self._cursor = db.cursor()
         self._offload = offload
         self._announce = announce
+        self._weigh = weigh
+        self._stopped: errors.ApiError | None = None
         self._turn = turn
         self._singles: deque[Job] = deque()
         self._bulk: deque[Job] = deque()
@@ -75,6 +85,7 @@ class Groups:
 
     async def commit(self, txn: Txn) -> Outcome:
         """Into the next group."""
+        self._check_goes_on()
         job = Job((txn,))
         self._singles.append(job)
         self._wake()
@@ -82,6 +93,7 @@ class Groups:
 
     async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
         """Into the next groups, as they have room."""
+        self._check_goes_on()
         job = Job(txns)
         self._bulk.append(job)
         self._wake()
@@ -89,6 +101,7 @@ class Groups:
 
     async def between(self, step: Callable[[], T]) -> T:
         """Run a short step on the writing connection, off the loop, when no group is under way."""
+        self._check_goes_on()
         done: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._steps.append((step, done))
         self._wake()
@@ -110,17 +123,25 @@ class Groups:
                 self._work.clear()
                 self._idle.set()
 
-    def fail_all(self, error: Exception) -> None:
+    def stop(self, error: errors.ApiError) -> None:
         """Nothing more can be written, for this reason."""
-        for job in (*self._singles, *self._bulk):
-            job.fail(error)
+        self._stopped = error
+        self._fail_waiting(error)
         for _, done in self._steps:
             if not done.done():
-                done.set_exception(error)
-        self._singles.clear()
-        self._bulk.clear()
+                done.set_exception(_again(error))
         self._steps.clear()
         self._idle.set()
+
+    def _fail_waiting(self, error: errors.ApiError) -> None:
+        for job in (*self._singles, *self._bulk):
+            job.fail(_again(error))
+        self._singles.clear()
+        self._bulk.clear()
+
+    def _check_goes_on(self) -> None:
+        if self._stopped is not None:
+            raise _again(self._stopped)
 
     def _wake(self) -> None:
         self._idle.clear()
@@ -130,26 +151,46 @@ class Groups:
         step, done = self._steps.popleft()
         try:
             result = await self._offload.run(step)
-        except apsw.Error as error:
+        except Exception as error:  # noqa: BLE001 whoever asked for the step is told, and the others are none the wiser
             if not done.done():
-                done.set_exception(failures.translate(error))
+                done.set_exception(failures.translate(error) if isinstance(error, apsw.Error) else error)
         else:
             if not done.done():
                 done.set_result(result)
 
     async def _write_group(self) -> None:
-        group = _Group(self._cursor, self.revision)
         try:
-            self._db.execute("BEGIN IMMEDIATE")
+            await self._begin()
+        except apsw.Error as error:
+            self._fail_waiting(failures.translate(error))
+            return
+        group = _Group(self._cursor, self.revision, self._weigh)
+        try:
             await self._evaluate(group)
             await self._offload.run(self._commit)
         except apsw.Error as error:
             self._give_up(group, failures.translate(error))
+        except errors.ApiError as error:
+            self._give_up(group, error)
         except BaseException:
             self._give_up(group, errors.StoreUnavailable("the store stopped while writing. Nothing of this was written"))
             raise
         else:
             self._finish(group)
+
+    async def _begin(self) -> None:
+        """Begin to write; where another program holds the file, wait for it off the loop, and not for ever."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            await self._offload.run(self._begin_patiently)
+
+    def _begin_patiently(self) -> None:
+        self._db.set_busy_timeout(PATIENCE_MS)
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        finally:
+            self._db.set_busy_timeout(0)
 
     async def _evaluate(self, group: _Group) -> None:
         while not group.is_full and (self._singles or self._bulk):
@@ -161,7 +202,11 @@ class Groups:
                 (self._singles or self._bulk).popleft()
 
     def _commit(self) -> None:
-        self._db.execute("COMMIT")
+        try:
+            self._db.execute("COMMIT")
+        except apsw.IOError as error:
+            # The group may be on disk all the same, and be found there if the process dies before the next one is written.
+            raise errors.OutcomeUnknown(f"the disk failed while the store wrote: {error}. Read to see what was written") from error
 
     def _finish(self, group: _Group) -> None:
         self.revision = group.revision
@@ -174,10 +219,10 @@ class Groups:
                     job.succeed()
 
     def _give_up(self, group: _Group, error: errors.ApiError) -> None:
+        for job in group.jobs:
+            job.fail(_again(error))
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
-        for job in group.jobs:
-            job.fail(type(error)(*error.args))
         while self._bulk and self._bulk[0].done.done():
             self._bulk.popleft()
         while self._singles and self._singles[0].done.done():
@@ -187,12 +232,13 @@ class Groups:
 class _Group:
     """What one SQLite transaction holds so far."""
 
-    def __init__(self, cursor: apsw.Cursor, revision: Revision) -> None:
+    def __init__(self, cursor: apsw.Cursor, revision: Revision, weigh: Callable[[writes.Change], int]) -> None:
         self.jobs: dict[Job, None] = {}
         self.changes: list[writes.Change] = []
         self.revision = revision
         self.evaluated = 0
         self._cursor = cursor
+        self._weigh = weigh
         self._size = 0
 
     @property
@@ -209,5 +255,10 @@ class _Group:
             return
         self.revision = result.revision
         self.changes.append(result)
-        self._size += len(txn.value or b"")
+        self._size += self._weigh(result)
         job.outcomes.append(result.revision)
+
+
+def _again(error: errors.ApiError) -> errors.ApiError:
+    """The same error, for one more caller: each needs one of its own."""
+    return type(error)(*error.args)

@@ -18,6 +18,8 @@ class ProcessLock:
 
     def __init__(self, store: Path) -> None:
         path = store.with_name(store.name + "-lock")
+        self._is_new = not path.exists()
+        self._path = path
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -39,6 +41,12 @@ class ProcessLock:
         except OSError:
             # On a full disk the lock still holds; only its holder's name stays unknown to others.
             return
+
+    def withdraw(self) -> None:
+        """Release, after a file that turned out to be no store: then no lock file stays beside what is not ours."""
+        if self._is_new:
+            self._path.unlink(missing_ok=True)
+        self.release()
 
     def release(self) -> None:
         """Let others in. The file stays: removing it would let two processes hold two files of the same name."""

@@ -43,12 +43,18 @@ INSERT INTO meta VALUES (0, 0);
 
 
 def open_file(path: Path) -> apsw.Connection:
-    """A connection that may write: a new file gets its tables, an old one is checked. `CannotOpen` says what is wrong."""
+    """A connection that may write: a new file gets its tables, an old one is checked. `CannotOpen` says what is wrong.
+
+    Only for who holds the file's `ProcessLock`: looking into a file and closing it drops the locks that SQLite holds on it.
+    """
+    _check_is_a_database(path)
     try:
         db = apsw.Connection(str(path))
         db.set_busy_timeout(5_000)
+        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # whatever is refused is left as it is
         _check_belongs_to_us(db, path)
         _check_is_whole(db, path)
+        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         if db.pragma("journal_mode", "wal") != "wal":
             raise errors.CannotOpen(f"{path} lies on a file system that cannot share memory. Name a file on a local disk")
         db.execute("PRAGMA synchronous = FULL")  # every commit is on disk before it is acknowledged
@@ -56,6 +62,7 @@ def open_file(path: Path) -> apsw.Connection:
         db.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
         db.execute("PRAGMA wal_autocheckpoint = 0")  # `checkpoints` does it, beside the commits
         prepare(db)
+        db.set_busy_timeout(0)  # from here on `groups` says who waits, and where
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise errors.CannotOpen(_damaged(path, str(error))) from error
     except apsw.Error as error:
@@ -93,6 +100,13 @@ def check_place(path: Path) -> None:
         raise errors.CannotOpen(f"{path} cannot be made: there is no folder {path.parent}. Make it, or name another file")
     if path.is_dir():
         raise errors.CannotOpen(f"{path} is a folder. Name a file in it, such as {path / 'probate.db'}")
+    if path.name == ":memory:":
+        raise errors.CannotOpen("sqlite: is for files. For a store in memory, give memory:")
+    if path.exists() and path.stat().st_nlink > 1:
+        raise errors.CannotOpen(f"{path} is one of several names of a file, so others cannot be kept out of it. Name another file")
+
+
+def _check_is_a_database(path: Path) -> None:
     if path.exists() and path.stat().st_size:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
@@ -101,9 +115,11 @@ def check_place(path: Path) -> None:
 
 def _check_belongs_to_us(db: apsw.Connection, path: Path) -> None:
     tables = db.execute("SELECT count(*) FROM sqlite_schema").get
-    if tables and db.pragma("application_id") != APPLICATION_ID:
+    owner, version = db.pragma("application_id"), db.pragma("user_version")
+    if (tables or owner or version) and owner != APPLICATION_ID:
         raise errors.CannotOpen(f"{path} is a SQLite database of another program, not a Probate store. Name another file")
-    version = db.pragma("user_version")
+    if version and not tables:
+        raise errors.CannotOpen(_damaged(path, "its tables are missing"))
     if version > VERSION:
         raise errors.CannotOpen(
             f"{path} was written by a newer Probate (store version {version}; this one knows up to {VERSION}). "

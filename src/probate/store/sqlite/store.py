@@ -11,6 +11,7 @@ connection and no thread, hence each group is evaluated and committed in one tur
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -25,6 +26,8 @@ from probate.store.sqlite import database, failures, groups, past, reads, sweep,
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
 LIMITS = Limits(key_bytes=keys.MAX_BYTES, value_bytes=3 * 1024 * 1024, entries=2_000, guards=2_000, page=10_000)
 CHAPTER_REVISIONS = 2_000
 CHAPTER_BYTES = 8 * 1024 * 1024
@@ -34,7 +37,12 @@ _NOTED = "SELECT max(rev) FROM times WHERE time <= ?"
 
 async def open_file(path: Path, *, buffer: Buffer | None = None) -> SqliteStore:
     """The store in this file, made if it is missing. `CannotOpen` says why it must not be used, and what to do."""
-    return SqliteStore(await database.in_file(path), buffer or Buffer())
+    opened = await database.in_file(path)
+    try:
+        return SqliteStore(opened, buffer or Buffer())
+    except BaseException:
+        opened.close()
+        raise
 
 
 async def open_memory(left: database.Database | None = None, *, buffer: Buffer | None = None) -> SqliteStore:
@@ -50,10 +58,10 @@ class SqliteStore:
         self._reader = opened.reader
         self._cursor = opened.reader.cursor()
         self._compacted = sweep.compacted(opened.writer)
-        self._groups = groups.Groups(opened.writer, opened.offload, self._announce, turn=opened.turn)
+        self._groups = groups.Groups(opened.writer, opened.offload, self._announce, self._weight, turn=opened.turn)
         self._hub = Hub(self._groups.revision, buffer)
         self._failure: errors.ApiError | None = None
-        self._is_closed = False
+        self._closing: asyncio.Task[None] | None = None
         self._sweep_wanted = asyncio.Event()
         self._sweep_wanted.set()
         self._writing = tasks.guard(self._groups.run(), name="group commit", on_failure=self._break)
@@ -105,9 +113,10 @@ class SqliteStore:
 
     async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
         self._check_is_open()
-        for txn in txns:
+        batch = tuple(txns)  # the caller may do what it likes with its list
+        for txn in batch:
             checks.check_txn(txn, LIMITS)
-        return await self._groups.commit_many(txns) if txns else []
+        return await self._groups.commit_many(batch) if batch else []
 
     def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:
         checks.check_watch(prefix)
@@ -135,14 +144,16 @@ class SqliteStore:
         await self.revision()
 
     async def close(self) -> None:
-        if self._is_closed:
-            return
-        self._is_closed = True
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         self._failure = self._failure or failures.closed()
         await tasks.stop(*self._tending)
         await self._groups.drain()
         await tasks.stop(self._writing)
-        self._hub.break_off(failures.closed())
+        self._hub.close(failures.closed())
         self.database.close()
 
     def _read(self, call: Callable[[], T]) -> T:
@@ -155,6 +166,13 @@ class SqliteStore:
         self._hub.publish(events, revision=self._groups.revision)
         if self.database.checkpoints is not None:
             self.database.checkpoints.look(self.database.writer)
+
+    def _weight(self, change: writes.Change) -> int:
+        """Bytes that a change keeps in memory until its group is done: also what it replaced, if watchers will be shown that."""
+        size = len(change.value or b"")
+        if change.replaced is not None and self._hub.watches(change.key):
+            size += past.size(self.database.writer, change.replaced)
+        return size
 
     def _event(self, change: writes.Change) -> Event:
         previous = None
@@ -187,8 +205,8 @@ class SqliteStore:
             try:
                 while await self._sweep_step(self._compacted):
                     pass
-            except errors.StoreFull:
-                continue  # deleting needs a little room too; the next compaction tries again
+            except (errors.StoreFull, errors.StoreUnavailable) as error:
+                log.warning("compacted history is not removed yet, the next compaction tries again: %s", error)
 
     async def _sweep_step(self, until: Revision) -> bool:
         # Given, not read from the file: a compaction marked there this moment may not be known to readers on the loop yet.
@@ -211,6 +229,7 @@ class SqliteStore:
 
     def _break(self, error: BaseException) -> None:
         """The writer or the sweeper died of something nobody foresaw: stop, rather than go on half alive."""
+        log.error("the store stopped", exc_info=error)
         self._failure = errors.StoreUnavailable(f"the store stopped after an unexpected error: {error!r}. Restart the server")
-        self._groups.fail_all(self._failure)
-        self._hub.break_off(self._failure)
+        self._groups.stop(self._failure)
+        self._hub.close(self._failure)
