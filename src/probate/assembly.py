@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import random
 import sys
 import uuid
 from collections.abc import AsyncGenerator
@@ -17,8 +18,11 @@ from pathlib import Path
 from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock, SystemClock
-from probate.server import listener
+from probate.machinery import builtin
+from probate.server import bootstrap, listener
+from probate.server.api import Api
 from probate.server.app import App
+from probate.server.custom_kinds import Kinds
 from probate.settings import Settings
 from probate.store import retention
 from probate.store.contract import Store
@@ -78,9 +82,16 @@ async def opened_store(settings: Settings, clock: Clock) -> AsyncGenerator[Store
 async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     async with opened_store(settings, clock) as store:
         with listener.bind(settings.listen) as listening:
+            api = _api(store, clock)
+            await bootstrap.ensure_namespaces(api)
+            await api.kinds.refresh(now=api.now())
             greeting = functools.partial(_greet, settings, listener.url(listening), clock, began)
-            await listener.Listener(App(store), on_start=greeting).serve([listening])
+            await listener.Listener(App(api), on_start=greeting).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
+
+
+def _api(store: Store, clock: Clock) -> Api:
+    return Api(store, Kinds(store, builtin.load()), clock, new_uid=lambda: str(uuid.uuid4()), random=random.SystemRandom())
 
 
 def _greet(settings: Settings, url: str, clock: Clock, began: float) -> None:

@@ -5,7 +5,8 @@
     │   ├── BadRequest             400  the request makes no sense, whatever the store holds
     │   │   └── BadKey             400  a store key or prefix that no store may hold
     │   ├── Forbidden              403  not allowed to anybody in this state, or not to this user
-    │   ├── NotFound               404  there is no such object, resource or path
+    │   ├── NotFound               404  there is no such object or resource
+    │   │   └── NoSuchPath         404  nothing at all is served there
     │   ├── MethodNotAllowed       405  the resource does not have this verb
     │   ├── NotAcceptable          406  none of the forms asked for can be given
     │   ├── Conflict               409  the object is not as the request expects it
@@ -88,10 +89,16 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """There is no such object, resource or path."""
+    """There is no such object or resource."""
 
     code = 404
     reason = "NotFound"
+
+
+class NoSuchPath(NotFound):
+    """Nothing at all is served here. Kubernetes gives no reason for it, so that clients can tell it from an absent object."""
+
+    reason = ""
 
 
 class MethodNotAllowed(ApiError):

@@ -85,6 +85,11 @@ def too_many(path: Path, actual: int, limit: int) -> Problem:
     return Problem(TOO_MANY, str(path), f"Too many: {actual}: must have at most {limit} items")
 
 
+def not_found(path: Path, value: Any) -> Problem:
+    """The field names something that is not there."""
+    return Problem(NOT_FOUND, str(path), f"Not found: {shown(value)}")
+
+
 def type_invalid(path: Path, value: Any, detail: str) -> Problem:
     """The value is of the wrong type."""
     return Problem(TYPE_INVALID, str(path), f"Invalid value: {shown(value)}: {detail}")

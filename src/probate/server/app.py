@@ -1,52 +1,124 @@
-"""The ASGI door. For now it answers only what says that the process lives: `/livez`, `/readyz`, `/healthz`, `/version`."""
+"""The ASGI door: one request in, one answer or stream out. Every failure leaves as a `Status`."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from contextlib import aclosing
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
 import orjson
 
-from probate.server import health, version
-from probate.store.contract import Store
+from probate import errors
+from probate.machinery import status
+from probate.server import dispatch, negotiation
+from probate.server.api import Answer, Api, Stream
+from probate.server.request import Request
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Answer: TypeAlias = tuple[int, str, bytes]  # code, content type, body
 
-JSON = "application/json"
-TEXT = "text/plain; charset=utf-8"
+MAX_BODY_BYTES = 3 * 1024 * 1024
+
+log = logging.getLogger(__name__)
 
 
 class App:
-    """One ASGI application on one store."""
+    """One ASGI application on one API."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, api: Api) -> None:
+        self._api = api
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        code, content_type, body = await self._answer(scope["method"], scope["path"], scope["query_string"])
-        headers = [(b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body))]
-        await send({"type": "http.response.start", "status": code, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+        request = _request(scope, receive)
+        answer = await self._answer(request)
+        if isinstance(answer, Stream):
+            await _send_stream(answer, receive, send)
+        else:
+            await _send_whole(answer, send, is_head=request.method == "HEAD")
 
-    async def _answer(self, method: str, path: str, query: bytes) -> Answer:
-        if method not in {"GET", "HEAD"}:
-            return _status(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
-        if path == "/version":
-            return 200, JSON, orjson.dumps(version.info(), option=orjson.OPT_INDENT_2)
-        check, _, only = path.lstrip("/").partition("/")
-        if check in health.CHECKS and (found := await health.examine(self._store, check, only)) is not None:
-            is_verbose = "verbose" in parse_qs(query.decode("latin-1"), keep_blank_values=True)
-            code, text = health.render(check, found, is_verbose=is_verbose)
-            return code, TEXT, text
-        return _status(404, "NotFound", "the server could not find the requested resource")
+    async def _answer(self, request: Request) -> Answer | Stream:
+        try:
+            return await dispatch.answer(self._api, request)
+        except errors.ApiError as error:
+            return _refusal(error)
+        except TimeoutError:
+            return _refusal(errors.OutcomeUnknown("the request did not finish in time: read to see what was done"))
+        except Exception:
+            log.exception("a request failed in a way nobody foresaw: %s %s", request.method, request.path)
+            return _refusal(errors.ApiError("an internal error occurred: the server's log says more"))
 
 
-def _status(code: int, reason: str, message: str) -> Answer:
-    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "reason": reason}
-    return code, JSON, orjson.dumps({**status, "details": {}, "code": code})
+def _request(scope: Scope, receive: Receive) -> Request:
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True) if scope["query_string"] else {}
+    return Request(scope["method"], scope["path"], asked, headers, lambda: _body(headers, receive))
+
+
+async def _body(headers: dict[str, str], receive: Receive) -> bytes:
+    """The whole body; `TooLarge` as soon as it is known to be over the limit."""
+    length = headers.get("content-length", "")
+    if length.isdigit() and int(length) > MAX_BODY_BYTES:
+        raise _too_large()
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > MAX_BODY_BYTES:
+            raise _too_large()
+        if message["type"] == "http.disconnect" or not message.get("more_body"):
+            return bytes(body)
+
+
+def _too_large() -> errors.TooLarge:
+    return errors.TooLarge(f"the body is over the limit of {MAX_BODY_BYTES:,} bytes")
+
+
+def _refusal(error: errors.ApiError) -> Answer:
+    later = error.details.retry_after_seconds
+    headers = (("retry-after", str(later)),) if later else ()
+    return Answer(error.code, orjson.dumps(status.failure(error)), negotiation.JSON, headers=headers)
+
+
+async def _send_whole(answer: Answer, send: Send, *, is_head: bool) -> None:
+    headers = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body))]
+    headers += [(name.encode(), value.encode()) for name, value in answer.headers]
+    headers += [(b"warning", _warning(text)) for text in answer.warnings]
+    await send({"type": "http.response.start", "status": answer.code, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
+
+
+def _warning(text: str) -> bytes:
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{quoted}"'.encode("ascii", "replace")
+
+
+async def _send_stream(answer: Stream, receive: Receive, send: Send) -> None:
+    """Send chunk by chunk until the stream ends or the client goes away."""
+    headers = [(b"content-type", answer.content_type.encode()), (b"cache-control", b"no-cache, private")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    sending = asyncio.ensure_future(_send_chunks(answer.chunks, send))
+    leaving = asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (sending, leaving):
+            task.cancel()
+        await asyncio.gather(sending, leaving, return_exceptions=True)
+
+
+async def _send_chunks(chunks: AsyncGenerator[bytes, None], send: Send) -> None:
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

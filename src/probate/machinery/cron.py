@@ -1,0 +1,213 @@
+"""Schedules of CronJobs: reading them, and the next time they come round.
+
+Five fields (minute, hour, day of month, month, day of week) or a word such as `@hourly`, or `@every 1h30m`; all as the cron
+library of Kubernetes reads them:
+
+    */15 9-17 * * MON-FRI     every quarter of an hour in working time
+    0 0 1,15 * ?              `?` is `*`
+    0 12 13 * FRI             both days restricted: either will do
+    TZ=Asia/Tokyo 30 4 * * *  refused by CronJobs (they have spec.timeZone), understood here
+
+A schedule has no clock: it is asked for the next time after a given one, and answers in that one's time zone. A time that a change
+to summer time skips does not come round that day.
+"""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import NamedTuple, Protocol
+
+_WORDS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_MONTHS = {
+    "jan": 1,
+    "feb": 2,
+    "mar": 3,
+    "apr": 4,
+    "may": 5,
+    "jun": 6,
+    "jul": 7,
+    "aug": 8,
+    "sep": 9,
+    "oct": 10,
+    "nov": 11,
+    "dec": 12,
+}
+_DAYS = {"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_DURATION = re.compile(r"(?:\d+(?:\.\d*)?(?:h|ms|m|s|us|µs|ns))+")
+_DURATION_PART = re.compile(r"(\d+(?:\.\d*)?)(h|ms|m|s|us|µs|ns)")
+_HORIZON_YEARS = 5
+
+
+class BadSchedule(ValueError):
+    """The text is no schedule. The message says which part and why."""
+
+
+class Schedule(Protocol):
+    """When something comes round."""
+
+    def next_after(self, moment: datetime) -> datetime | None:
+        """The first time later than `moment` (which has a time zone), in its zone; None if there is none within five years."""
+        ...
+
+
+class _Field(NamedTuple):
+    name: str
+    low: int
+    high: int
+    words: dict[str, int]
+
+
+_FIELDS = (
+    _Field("minute", 0, 59, {}),
+    _Field("hour", 0, 23, {}),
+    _Field("day of month", 1, 31, {}),
+    _Field("month", 1, 12, _MONTHS),
+    _Field("day of week", 0, 6, _DAYS),
+)
+
+
+class Calendar(NamedTuple):
+    """A schedule of five fields, each the set of values it allows."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    is_any_day: bool
+    is_any_weekday: bool
+    zone: tzinfo | None = None
+
+    def next_after(self, moment: datetime) -> datetime | None:
+        local = moment.astimezone(self.zone) if self.zone else moment
+        found = self._next_local(local)
+        return found.astimezone(moment.tzinfo) if found and self.zone else found
+
+    def _next_local(self, moment: datetime) -> datetime | None:
+        # Steps are taken in UTC, so that an hour that comes twice is gone through twice and a skipped one not at all.
+        zone = moment.tzinfo
+        time = (moment.astimezone(UTC).replace(second=0, microsecond=0) + timedelta(minutes=1)).astimezone(zone)
+        last = time.year + _HORIZON_YEARS
+        while time.year <= last:
+            if not self._allows_date(time):
+                time = _start_of_day_after(time)
+            elif not self._allows_time(time):
+                time = (time.astimezone(UTC) + timedelta(minutes=self._minutes_to_skip(time))).astimezone(zone)
+            else:
+                return time
+        return None
+
+    def _allows_date(self, time: datetime) -> bool:
+        if time.month not in self.months:
+            return False
+        is_day, is_weekday = time.day in self.days, time.isoweekday() % 7 in self.weekdays
+        return is_day and is_weekday if self.is_any_day or self.is_any_weekday else is_day or is_weekday
+
+    def _allows_time(self, time: datetime) -> bool:
+        return time.hour in self.hours and time.minute in self.minutes
+
+    def _minutes_to_skip(self, time: datetime) -> int:
+        # Offsets are multiples of fifteen minutes: the hour may change its number there, never in between.
+        return 1 if time.hour in self.hours else 15 - time.minute % 15
+
+
+class Every(NamedTuple):
+    """A schedule that comes round after a while, counted from the last time."""
+
+    seconds: int
+
+    def next_after(self, moment: datetime) -> datetime | None:
+        return moment.replace(microsecond=0) + timedelta(seconds=self.seconds)
+
+
+def parse(text: str) -> Schedule:
+    """The schedule that `text` spells; `BadSchedule` if it spells none."""
+    zone, text = _parse_zone(text.strip())
+    if text.startswith("@every "):
+        return Every(_parse_duration(text.removeprefix("@every ").strip()))
+    if text.startswith("@") and text not in _WORDS:
+        raise BadSchedule(f"unrecognized descriptor: {text}")
+    parts = _WORDS.get(text, text).split()
+    if len(parts) != len(_FIELDS):
+        raise BadSchedule(f"expected exactly 5 fields, found {len(parts)}: {text}")
+    minutes, hours, days, months, weekdays = (_parse_list(part, field) for part, field in zip(parts, _FIELDS, strict=True))
+    return Calendar(minutes, hours, days, months, weekdays, _is_any(parts[2]), _is_any(parts[4]), zone)
+
+
+def has_zone(text: str) -> bool:
+    """Whether the schedule names a time zone itself."""
+    return "TZ" in text
+
+
+def find_zone(name: str) -> tzinfo:
+    """The time zone of this name; `BadSchedule` if there is none."""
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise BadSchedule(f"unknown time zone {name}") from error
+
+
+def _parse_zone(text: str) -> tuple[tzinfo | None, str]:
+    found = re.match(r"(?:CRON_)?TZ=(\S*)\s+", text)
+    if found is None:
+        return None, text
+    return find_zone(found[1]), text[found.end() :]
+
+
+def _parse_duration(text: str) -> int:
+    if _DURATION.fullmatch(text) is None:
+        raise BadSchedule(f"failed to parse duration @every {text}")
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in _DURATION_PART.findall(text))
+    return max(1, min(int(seconds), 10**9))
+
+
+def _is_any(part: str) -> bool:
+    return any(item.split("/")[0] in {"*", "?"} and item.partition("/")[2] in {"", "1"} for item in part.split(","))
+
+
+def _parse_list(text: str, field: _Field) -> frozenset[int]:
+    allowed: set[int] = set()
+    for part in filter(None, text.split(",")):
+        allowed.update(_parse_range(part, field))
+    return frozenset(allowed)
+
+
+def _parse_range(text: str, field: _Field) -> range:
+    span, slash, step_text = text.partition("/")
+    first, dash, last = span.partition("-")
+    step = _parse_number(step_text, text) if slash else 1
+    if step == 0:
+        raise BadSchedule(f"step of range should be a positive number: {text}")
+    if span in {"*", "?"}:
+        return range(field.low, field.high + 1, step)
+    start = _parse_value(first, field, text)
+    end = _parse_value(last, field, text) if dash else field.high if slash else start
+    if start < field.low or end > field.high or start > end:
+        raise BadSchedule(f"{field.name} is {field.low} to {field.high}, and a range goes upwards: {text}")
+    return range(start, end + 1, step)
+
+
+def _parse_value(text: str, field: _Field, whole: str) -> int:
+    return field.words[text.lower()] if text.lower() in field.words else _parse_number(text, whole)
+
+
+def _parse_number(text: str, whole: str) -> int:
+    if re.fullmatch(r"[0-9]{1,9}", text) is None:
+        raise BadSchedule(f"failed to parse int from {whole}")
+    return int(text)
+
+
+def _start_of_day_after(time: datetime) -> datetime:
+    start = datetime.combine(time.date() + timedelta(days=1), datetime.min.time(), time.tzinfo)
+    return start.astimezone(UTC).astimezone(time.tzinfo)  # where summer time begins at midnight, the day begins at one

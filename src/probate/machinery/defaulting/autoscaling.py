@@ -1,0 +1,61 @@
+"""Horizontal pod autoscalers, in both versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.machinery.defaulting import quantities
+from probate.machinery.defaulting.fields import Object, below, child, fill, fill_null, items, made
+
+_UTILIZATION = 80
+_PERIOD = 15
+_METRICS = "autoscaling.alpha.kubernetes.io/metrics"
+_SOURCES = ("resource", "containerResource", "pods", "object", "external")
+
+
+def default_autoscaler_v1(autoscaler: Object) -> None:
+    """Fill a HorizontalPodAutoscaler of autoscaling/v1. Its other metrics, if any, are in an annotation."""
+    spec = made(autoscaler, "spec")
+    if spec is None:
+        return
+    fill(spec, minReplicas=1)
+    if not (below(autoscaler, "metadata", "annotations") or {}).get(_METRICS):
+        fill(spec, targetCPUUtilizationPercentage=_UTILIZATION)
+
+
+def default_autoscaler_v2(autoscaler: Object) -> None:
+    """Fill a HorizontalPodAutoscaler of autoscaling/v2."""
+    spec = made(autoscaler, "spec")
+    if spec is None:
+        return
+    fill(spec, minReplicas=1)
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": _UTILIZATION}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    for metric in items(spec, "metrics"):
+        _default_metric(metric)
+    _default_behavior(child(spec, "behavior"))
+    for condition in items(child(autoscaler, "status"), "conditions"):
+        fill_null(condition, "lastTransitionTime")
+
+
+def _default_metric(metric: Object) -> None:
+    for name in _SOURCES:
+        if (source := child(metric, name)) is not None:
+            quantities.settle(made(source, "target"), "value", "averageValue")
+
+
+def _default_behavior(behavior: Object | None) -> None:
+    """Rules are written out for both directions as soon as anything is said of one."""
+    if behavior is None:
+        return
+    if (up := made(behavior, "scaleUp")) is not None:
+        fill(up, stabilizationWindowSeconds=0, selectPolicy="Max", policies=[_policy("Pods", 4), _policy("Percent", 100)])
+        quantities.settle(up, "tolerance")
+    if (down := made(behavior, "scaleDown")) is not None:
+        fill(down, selectPolicy="Max", policies=[_policy("Percent", 100)])
+        quantities.settle(down, "tolerance")
+
+
+def _policy(type_: str, value: int) -> dict[str, Any]:
+    return {"type": type_, "value": value, "periodSeconds": _PERIOD}

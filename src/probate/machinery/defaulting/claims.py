@@ -1,0 +1,33 @@
+"""Claims of storage: on their own, in a stateful set's templates, and inside a pod's ephemeral volume."""
+
+from __future__ import annotations
+
+from probate.machinery.defaulting import quantities
+from probate.machinery.defaulting.fields import Object, child, drop_zero, fill, fill_null, fill_zero, made
+
+
+def default_claim(claim: Object) -> None:
+    """Fill a PersistentVolumeClaim."""
+    default_claim_spec(made(claim, "spec"))
+    if (status := made(claim, "status")) is not None:
+        fill_zero(status, phase="Pending")
+        quantities.settle_lists(status, "capacity", "allocatedResources")
+
+
+def default_claim_template(claim: Object) -> None:
+    """Fill a claim inside a stateful set: a whole object, with a name of its own kind."""
+    fill_zero(claim, apiVersion="v1", kind="PersistentVolumeClaim")
+    made(claim, "metadata")
+    default_claim(claim)
+
+
+def default_claim_spec(spec: Object | None) -> None:
+    """Fill what a claim asks for."""
+    if spec is None:
+        return
+    drop_zero(spec, "volumeName")
+    fill(spec, volumeMode="Filesystem")
+    quantities.settle_lists(made(spec, "resources"), "limits", "requests")
+    for name in ("dataSource", "dataSourceRef"):
+        if (source := child(spec, name)) is not None:
+            fill_null(source, "apiGroup")

@@ -1,0 +1,91 @@
+"""Containers of every sort (also init and ephemeral ones): images, ports, probes, hooks, environment."""
+
+from __future__ import annotations
+
+import re
+
+from probate.machinery.defaulting import quantities
+from probate.machinery.defaulting.fields import Object, below, child, drop_zero, fill, fill_zero, items, made, text
+
+_REPOSITORY = re.compile(r"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+
+
+def default_container(container: Object) -> None:
+    """Fill one container, of a pod or of a template."""
+    drop_zero(container, "image", "workingDir", "stdin", "stdinOnce", "tty")
+    fill_zero(
+        container,
+        imagePullPolicy=pull_policy(text(container, "image")),
+        terminationMessagePath="/dev/termination-log",
+        terminationMessagePolicy="File",
+    )
+    quantities.settle_lists(made(container, "resources"), "limits", "requests")
+    _default_ports(container)
+    _default_environment(container)
+    for mount in items(container, "volumeMounts"):
+        drop_zero(mount, "readOnly", "subPath", "subPathExpr")
+    for name in _PROBES:
+        _default_probe(child(container, name))
+    for hook in ("postStart", "preStop"):
+        default_http_get(below(container, "lifecycle", hook, "httpGet"))
+
+
+def pull_policy(image: str) -> str:
+    """Always for what may change under the same name, else IfNotPresent."""
+    return "Always" if tag(image) == "latest" else "IfNotPresent"
+
+
+def tag(image: str) -> str:
+    """The image's tag: `latest` if it has neither tag nor digest, empty if it has a digest only or is no image's name.
+
+    registry:5000/i → latest    i:1 → 1    i@sha256:… → ""    i:1@sha256:… → 1
+    """
+    name, _, digest = image.partition("@")
+    head, slash, last = name.rpartition("/")
+    base, colon, given = last.partition(":")
+    if not _REPOSITORY.fullmatch(head + slash + base):
+        return ""
+    return given if colon or digest else "latest"
+
+
+def default_field_reference(source: Object) -> None:
+    """Fill the reference to a field of the pod, in an environment variable or a file."""
+    if (field := child(source, "fieldRef")) is not None:
+        fill_zero(field, apiVersion="v1")
+    if (resource := child(source, "resourceFieldRef")) is not None:
+        fill(resource, divisor="0")
+        quantities.settle(resource, "divisor")
+        drop_zero(resource, "containerName")
+
+
+def default_http_get(action: Object | None) -> None:
+    """Fill an HTTP request of a probe or a hook."""
+    if action is not None:
+        fill_zero(action, path="/", scheme="HTTP")
+        drop_zero(action, "host")
+
+
+def _default_probe(probe: Object | None) -> None:
+    if probe is None:
+        return
+    drop_zero(probe, "initialDelaySeconds")
+    fill_zero(probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
+    default_http_get(child(probe, "httpGet"))
+    if (grpc := child(probe, "grpc")) is not None:
+        fill(grpc, service="")
+
+
+def _default_ports(container: Object) -> None:
+    for port in items(container, "ports"):
+        drop_zero(port, "name", "hostPort", "hostIP")
+        fill_zero(port, protocol="TCP")
+
+
+def _default_environment(container: Object) -> None:
+    for variable in items(container, "env"):
+        drop_zero(variable, "value")
+        if (source := child(variable, "valueFrom")) is not None:
+            default_field_reference(source)
+    for source in items(container, "envFrom"):
+        drop_zero(source, "prefix")

@@ -1,0 +1,61 @@
+"""Persistent volumes and the storage group."""
+
+from __future__ import annotations
+
+from probate.machinery.defaulting import quantities
+from probate.machinery.defaulting.fields import Object, child, drop_zero, fill, fill_null, fill_zero, items, made
+from probate.machinery.defaulting.volumes import default_source
+
+
+def default_persistent_volume(volume: Object) -> None:
+    """Fill a PersistentVolume."""
+    if (spec := made(volume, "spec")) is not None:
+        fill_zero(spec, persistentVolumeReclaimPolicy="Retain")
+        default_volume_spec(spec)
+    if (status := made(volume, "status")) is not None:
+        fill_zero(status, phase="Pending")
+
+
+def default_volume_spec(spec: Object) -> None:
+    """Fill the spec of a volume, of its own or inside an attachment."""
+    drop_zero(spec, "storageClassName")
+    fill(spec, volumeMode="Filesystem")
+    if (csi := child(spec, "csi")) is not None:
+        drop_zero(csi, "readOnly", "fsType")
+    quantities.settle_lists(spec, "capacity")
+    default_source(spec)
+
+
+def default_storage_class(storage_class: Object) -> None:
+    """Fill a StorageClass."""
+    fill(storage_class, reclaimPolicy="Delete", volumeBindingMode="Immediate")
+
+
+def default_csi_driver(driver: Object) -> None:
+    """Fill a CSIDriver."""
+    spec = made(driver, "spec")
+    if spec is None:
+        return
+    fill(spec, attachRequired=True, podInfoOnMount=False, storageCapacity=False, fsGroupPolicy="ReadWriteOnceWithFSType")
+    fill(spec, requiresRepublish=False, seLinuxMount=False, volumeLifecycleModes=["Persistent"])
+    for request in items(spec, "tokenRequests"):
+        fill(request, audience="")
+
+
+def default_csi_node(node: Object) -> None:
+    """Fill a CSINode."""
+    for driver in items(child(node, "spec"), "drivers"):
+        fill_null(driver, "topologyKeys")
+
+
+def default_csi_storage_capacity(capacity: Object) -> None:
+    """Write a CSIStorageCapacity's amounts as all amounts are written."""
+    quantities.settle(capacity, "capacity", "maximumVolumeSize")
+
+
+def default_volume_attachment(attachment: Object) -> None:
+    """Fill a VolumeAttachment's volume, where it describes one."""
+    source = child(made(attachment, "spec") or {}, "source")
+    inline = None if source is None else child(source, "inlineVolumeSpec")
+    if inline is not None:
+        default_volume_spec(inline)

@@ -1,0 +1,144 @@
+"""Bytes to values: JSON and YAML, within limits, and with what was written twice.
+
+A body comes from anybody, so nothing here may take time or memory out of proportion to its size: depth is bounded, and YAML
+may not use its aliases to unfold into more than it is (a few hundred bytes can name a billion).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import orjson
+import yaml
+
+from probate import errors
+
+MAX_DEPTH = 100
+MAX_YAML_NODES = 200_000
+
+
+class Document(NamedTuple):
+    """A parsed body, and the paths of the fields that were given more than once (the last one counts)."""
+
+    value: Any
+    duplicates: list[str]
+
+
+def parse_json(body: bytes, *, finds_duplicates: bool) -> Document:
+    """The value in this JSON. Looking for duplicates costs extra."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise errors.BadRequest(f"the body is no valid JSON: {error}") from None
+    _check_depth(value)
+    return Document(value, _duplicates_in_json(body) if finds_duplicates else [])
+
+
+def parse_yaml(body: bytes, *, finds_duplicates: bool) -> Document:
+    """The value in this YAML: one document, with the types that JSON has."""
+    loader = yaml.CSafeLoader(body)
+    try:
+        node = loader.get_single_node()
+        _check_unfolds(node)
+        duplicates = list(_duplicates_in_yaml(node, "")) if finds_duplicates else []
+        value = None if node is None else loader.construct_document(node)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise errors.BadRequest(f"the body is no valid YAML: {error}") from None
+    finally:
+        loader.dispose()
+    _check_depth(value)
+    return Document(_as_json(value), duplicates)
+
+
+def _check_depth(value: Any) -> None:
+    """`BadRequest` if the value is nested deeper than any object needs to be."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise errors.BadRequest(f"the body is nested deeper than {MAX_DEPTH} levels")
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+
+
+def _duplicates_in_json(body: bytes) -> list[str]:
+    marks: list[_Marked] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in made:
+                marks.append(_Marked(made, name))
+            made[name] = value
+        return made
+
+    value = json.loads(body, object_pairs_hook=note)
+    return [path for mark in marks for path in _paths_to(value, mark, "")]
+
+
+class _Marked(NamedTuple):
+    """A field that was given twice, and the object it was given in."""
+
+    holder: dict[str, Any]
+    name: str
+
+
+def _paths_to(value: Any, mark: _Marked, path: str) -> Iterator[str]:
+    if value is mark.holder:
+        yield f"{path}.{mark.name}" if path else mark.name
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _paths_to(inner, mark, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            yield from _paths_to(inner, mark, f"{path}[{position}]")
+
+
+def _duplicates_in_yaml(node: yaml.Node | None, path: str) -> Iterator[str]:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for name, inner in node.value:
+            here = f"{path}.{name.value}" if path else str(name.value)
+            if name.value in seen:
+                yield here
+            seen.add(name.value)
+            yield from _duplicates_in_yaml(inner, here)
+    elif isinstance(node, yaml.SequenceNode):
+        for position, inner in enumerate(node.value):
+            yield from _duplicates_in_yaml(inner, f"{path}[{position}]")
+
+
+def _check_unfolds(node: yaml.Node | None) -> None:
+    """`BadRequest` if the document with all its aliases written out is too large, or never ends."""
+    if node is not None and _unfolded(node, {}, 0) > MAX_YAML_NODES:
+        raise errors.BadRequest("the body's aliases unfold into too much: write it out, or as JSON")
+
+
+def _unfolded(node: yaml.Node, known: dict[int, int], depth: int) -> int:
+    if id(node) in known:
+        return known[id(node)]
+    if depth > MAX_DEPTH:
+        raise errors.BadRequest(f"the body is nested deeper than {MAX_DEPTH} levels")
+    known[id(node)] = MAX_YAML_NODES + 1  # what contains itself never ends
+    size = 1
+    if isinstance(node, yaml.MappingNode):
+        size += sum(_unfolded(name, known, depth + 1) + _unfolded(inner, known, depth + 1) for name, inner in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        size += sum(_unfolded(inner, known, depth + 1) for inner in node.value)
+    known[id(node)] = size
+    return size
+
+
+def _as_json(value: Any) -> Any:
+    """The value as JSON would have it: names are text, and there are no dates."""
+    try:
+        return orjson.loads(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS))
+    except (orjson.JSONEncodeError, TypeError) as error:
+        raise errors.BadRequest(f"the body holds what JSON cannot: {error}") from None

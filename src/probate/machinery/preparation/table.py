@@ -1,0 +1,113 @@
+"""What is done to which kind when it is created, changed, or changed through `status`.
+
+The order for a request is: defaulting, one of these, the checks, the store. All of them change the object they are given and leave
+the old one alone; parts of the old one may become parts of the new. Kinds without rules of their own get the general ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from probate.machinery.defaulting import table as defaults
+from probate.machinery.defaulting.fields import Object, child, made
+from probate.machinery.preparation import generations, jobs, objects, pods, services
+
+_WITH_STATUS = frozenset(
+    (
+        *(("", kind) for kind in ("Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod")),
+        *(("", kind) for kind in ("ReplicationController", "ResourceQuota", "Service")),
+        *(("apps", kind) for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")),
+        *(("batch", kind) for kind in ("CronJob", "Job")),
+        *(("flowcontrol.apiserver.k8s.io", kind) for kind in ("FlowSchema", "PriorityLevelConfiguration")),
+        *(("networking.k8s.io", kind) for kind in ("Ingress", "ServiceCIDR")),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("apiregistration.k8s.io", "APIService"),
+        ("autoscaling", "HorizontalPodAutoscaler"),
+        ("certificates.k8s.io", "CertificateSigningRequest"),
+        ("policy", "PodDisruptionBudget"),
+        ("resource.k8s.io", "ResourceClaim"),
+        ("storage.k8s.io", "VolumeAttachment"),
+    )
+)
+_STATUS_FROM_USERS = frozenset((("", "Node"),))  # a kubelet registers its node with all it knows
+
+_CREATE: dict[tuple[str, str], Callable[[Object], None]] = {
+    ("", "Namespace"): objects.create_namespace,
+    ("", "Node"): objects.create_node,
+    ("", "PersistentVolumeClaim"): objects.create_claim,
+    ("", "Pod"): pods.create_pod,
+    ("", "Service"): services.create_service,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): objects.create_definition,
+    ("apps", "DaemonSet"): objects.create_daemon_set,
+}
+_CREATE_AT: dict[tuple[str, str], Callable[..., None]] = {
+    ("", "PersistentVolume"): objects.create_volume,
+    ("apiregistration.k8s.io", "APIService"): objects.create_api_service,
+    ("resource.k8s.io", "ResourceSlice"): objects.create_resource_slice,
+}
+_UPDATE: dict[tuple[str, str], Callable[[Object, Object], None]] = {
+    ("", "Namespace"): objects.update_namespace,
+    ("", "PersistentVolumeClaim"): objects.update_claim,
+    ("", "Pod"): pods.update_pod,
+    ("", "Service"): services.update_service,
+    ("apps", "DaemonSet"): objects.update_daemon_set,
+    ("certificates.k8s.io", "CertificateSigningRequest"): objects.update_signing_request,
+}
+_OWNED_BY_USERS = ("labels", "annotations", "finalizers", "ownerReferences")
+_KEPT_FROM_STATUS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("", "Pod"): ("ownerReferences",),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _OWNED_BY_USERS,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _OWNED_BY_USERS,
+    ("apiregistration.k8s.io", "APIService"): _OWNED_BY_USERS,
+    ("apps", "Deployment"): ("labels",),
+    ("certificates.k8s.io", "CertificateSigningRequest"): _OWNED_BY_USERS,
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): _OWNED_BY_USERS,
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): _OWNED_BY_USERS,
+    ("resource.k8s.io", "ResourceClaim"): _OWNED_BY_USERS,
+    ("storage.k8s.io", "VolumeAttachment"): _OWNED_BY_USERS,
+}
+
+
+def create(group: str, version: str, kind: str, object_: Object, *, uid: str, now: str) -> None:
+    """Prepare a new object that has been defaulted. `uid` is the one it will have, `now` an RFC 3339 time in seconds."""
+    key = (group, kind)
+    if key in _WITH_STATUS and key not in _STATUS_FROM_USERS:
+        object_.pop("status", None)
+    generations.start(group, kind, object_)
+    if key in _CREATE:
+        _CREATE[key](object_)
+    elif key in _CREATE_AT:
+        _CREATE_AT[key](object_, now=now)
+    elif key == ("batch", "Job"):
+        jobs.create_job(object_, uid=uid)
+    if key in _WITH_STATUS:
+        # Kubernetes reads back what it has stored, and that fills what has been emptied or added here.
+        defaults.apply(group, version, kind, object_)
+
+
+def update(group: str, version: str, kind: str, new: Object, old: Object) -> None:
+    """Prepare a changed object that has been defaulted: status stays, the generation follows what is wanted."""
+    key = (group, kind)
+    if key in _WITH_STATUS:
+        objects.keep(new, old, "status")
+    if key in _UPDATE:
+        _UPDATE[key](new, old)
+    generations.advance(group, kind, new, old)
+
+
+def update_status(group: str, version: str, kind: str, new: Object, old: Object, *, now: str) -> None:
+    """Prepare a change through `status`: nothing but status changes, and of the metadata only what the kind allows."""
+    objects.keep(new, old, *((new.keys() | old.keys()) - {"apiVersion", "kind", "metadata", "status"}))
+    generations.carry(new, old)
+    if (metadata := made(new, "metadata")) is not None:
+        objects.keep(metadata, child(old, "metadata") or {}, *_KEPT_FROM_STATUS.get((group, kind), ()))
+    if (group, kind) == ("", "Pod"):
+        pods.update_pod_status(new, old)
+    elif (group, kind) == ("", "PersistentVolume"):
+        objects.update_volume_status(new, old, now=now)
+
+
+def has_status(group: str, kind: str) -> bool:
+    """Whether the kind's status has a path of its own, so that the main one does not change it."""
+    return (group, kind) in _WITH_STATUS

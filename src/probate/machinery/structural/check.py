@@ -1,0 +1,54 @@
+"""All that is wrong with an openAPIV3Schema: its words, its structure, its defaults.
+
+    check({"type": "object", "properties": {"a": {}}}, Path("spec.validation.openAPIV3Schema"))
+    [Problem("FieldValueRequired", "spec.validation.openAPIV3Schema.properties[a].type", ...)]
+
+Defaults are looked at only in a schema that is structural, since only there is it known what a default means.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from probate.machinery.problems import Path, Problem, invalid
+from probate.machinery.schema import UNSET, Schema
+from probate.machinery.structural.keywords import is_readable, keyword_problems
+from probate.machinery.structural.parse import parse_root
+from probate.machinery.structural.prune import prune
+from probate.machinery.structural.structure import structure_problems
+from probate.machinery.structural.validate import validate_at
+
+
+def check(written: dict[str, Any], path: Path) -> list[Problem]:
+    """Every problem of the schema that stands at `path`. None: it is structural, well-formed, and its defaults are right."""
+    words = keyword_problems(written, path)
+    if not is_readable(written):
+        return words or [invalid(path, "", "OpenAPIV3Schema 'schema' is not supported")]
+    structure = structure_problems(written, path)
+    return [*(structure or _default_problems(parse_root(written), path)), *words]
+
+
+def is_structural(written: Any) -> bool:
+    """Whether a schema that is there already is structural."""
+    return is_readable(written) and not structure_problems(written, Path())
+
+
+def _default_problems(schema: Schema, path: Path) -> list[Problem]:
+    return list(_check_defaults(schema, path))
+
+
+def _check_defaults(schema: Schema, path: Path) -> Iterator[Problem]:
+    if schema.default is not UNSET:
+        yield from _check_default(schema, path / "default")
+    if schema.items is not None:
+        yield from _check_defaults(schema.items, path / "items")
+    for name, one in schema.properties.items():
+        yield from _check_defaults(one, path / "properties" @ name)
+
+
+def _check_default(schema: Schema, path: Path) -> Iterator[Problem]:
+    if prune(copy.deepcopy(schema.default), schema):
+        yield invalid(path, schema.default, "must not have unknown fields")
+    yield from validate_at(path, schema.default, schema)

@@ -1,0 +1,50 @@
+"""Putting in what a schema knows better than the request: defaults, and nulls that may not be.
+
+A field that is absent gets its default. A null where null is not allowed is replaced by the default if there is one and
+dropped if there is none, so that "unset this" in a client's language means the same as leaving the field out. Defaults are
+applied level by level: what a default brings gets its own defaults too.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from probate.machinery.schema import UNSET, Schema
+
+
+def default(value: Any, schema: Schema) -> None:
+    """Drop nulls that may not be and fill in defaults, in place, at any depth."""
+    if isinstance(value, dict):
+        _default_object(value, schema)
+    elif isinstance(value, list) and schema.items is not None:
+        _default_items(value, schema.items)
+
+
+def has_defaults(schema: Schema) -> bool:
+    """Whether `default` could ever add anything. Not for schemas that contain themselves."""
+    below = [*schema.properties.values(), *(one for one in (schema.values, schema.items) if one is not None)]
+    return schema.default is not UNSET or any(has_defaults(one) for one in below)
+
+
+def _default_object(value: dict[str, Any], schema: Schema) -> None:
+    for key, known in schema.properties.items():
+        if known.default is not UNSET and key not in value:
+            value[key] = copy.deepcopy(known.default)
+    for key in list(value):
+        inner = schema.properties.get(key) or schema.values
+        if inner is None:
+            continue
+        if value[key] is None and not inner.is_nullable:
+            if inner.default is UNSET:
+                del value[key]
+                continue
+            value[key] = copy.deepcopy(inner.default)
+        default(value[key], inner)
+
+
+def _default_items(value: list[Any], items: Schema) -> None:
+    for index, item in enumerate(value):
+        if item is None and not items.is_nullable and items.default is not UNSET:
+            value[index] = copy.deepcopy(items.default)
+        default(value[index], items)

@@ -1,0 +1,73 @@
+"""Objects within objects: an embedded resource needs an apiVersion and a kind, and its metadata follows the usual rules.
+
+The object itself is not looked at here (its own metadata is the server's to check), only what it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from probate.machinery import metadata, names, problems
+from probate.machinery.problems import Path, Problem
+from probate.machinery.schema import Schema
+
+
+def problems_in(value: Any, schema: Schema) -> list[Problem]:
+    """What is wrong with the embedded resources below the value."""
+    return list(_walk_parts(value, schema, Path()))
+
+
+def _walk(value: Any, schema: Schema, path: Path) -> Iterator[Problem]:
+    if schema.is_embedded and isinstance(value, dict):
+        yield from _check_type(value, path)
+        yield from _check_metadata(value.get("metadata"), path / "metadata")
+    yield from _walk_parts(value, schema, path)
+
+
+def _walk_parts(value: Any, schema: Schema, path: Path) -> Iterator[Problem]:
+    if isinstance(value, dict):
+        for key, one in value.items():
+            if (known := schema.properties.get(key)) is not None:
+                yield from _walk(one, known, path / key)
+            elif schema.values is not None:
+                yield from _walk(one, schema.values, path @ key)
+    elif isinstance(value, list) and schema.items is not None:
+        for index, one in enumerate(value):
+            yield from _walk(one, schema.items, path / index)
+
+
+def _check_type(value: dict[str, Any], path: Path) -> Iterator[Problem]:
+    for field in ("apiVersion", "kind"):
+        given = value.get(field, "")
+        if given == "":
+            yield problems.required(path / field)
+        elif not isinstance(given, str):
+            yield problems.invalid(path / field, given, "must be a string")
+        elif field == "apiVersion" and given.count("/") > 1:
+            yield problems.invalid(path / field, given, f"unexpected GroupVersion string: {given}")
+        elif field == "kind" and (wrong := names.dns_1035_label(given.lower())):
+            detail = f"may have mixed case, but should otherwise match: {','.join(wrong)}"
+            yield problems.invalid(path / field, given, detail)
+
+
+def _check_metadata(meta: Any, path: Path) -> Iterator[Problem]:
+    if meta is None:
+        return
+    if not isinstance(meta, dict):
+        yield problems.invalid(path, meta, "must be an object")
+        return
+    yield from _check_texts(meta, path)
+    if isinstance(name := meta.get("name"), str):
+        yield from (problems.invalid(path / "name", name, one) for one in names.path_segment(name))
+
+
+def _check_texts(meta: dict[str, Any], path: Path) -> Iterator[Problem]:
+    for field, check in (("labels", metadata.check_labels), ("annotations", metadata.check_annotations)):
+        texts = meta.get(field)
+        if texts is None:
+            continue
+        if isinstance(texts, dict) and all(isinstance(one, str) for one in texts.values()):
+            yield from check(texts, path / field)
+        else:
+            yield problems.invalid(path / field, texts, "must be a map from texts to texts")

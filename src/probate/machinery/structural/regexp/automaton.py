@@ -1,0 +1,177 @@
+"""A pattern's tree as a machine that reads each character once.
+
+The tree becomes a program of four instructions; a state is the set of places where the program may be. States and the steps
+between them are made when first needed and kept, so a pattern that is used often runs at one look-up per character. The
+worst pattern and the longest text together cost their product, never more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from probate.machinery.structural.regexp import syntax
+from probate.machinery.structural.regexp.charsets import Charset
+
+_MOST_STEPS = 20_000  # kept; then all are forgotten and made again
+
+
+class _Read(NamedTuple):
+    chars: Charset
+
+
+class _Fork(NamedTuple):
+    targets: tuple[int, ...]
+
+
+class _At(NamedTuple):
+    kind: str
+
+
+_Instruction = _Read | _Fork | _At | None  # None is the end: it matches
+
+
+class _State:
+    """Where the program may be after `before`, the last character read: "" at the start of the text."""
+
+    __slots__ = ("before", "places", "steps")
+
+    def __init__(self, places: frozenset[int], before: str) -> None:
+        self.places = places
+        self.before = before
+        self.steps: dict[str, _State] = {}
+
+
+_MATCHED = _State(frozenset(), "")
+
+
+class Automaton:
+    """A compiled pattern. Safe to share: what it learns while matching changes no answer."""
+
+    def __init__(self, tree: syntax.Node) -> None:
+        self._program: list[_Instruction] = []
+        self._emit(tree)
+        self._program.append(None)
+        self._forget()
+
+    def search(self, text: str) -> bool:
+        """Whether the pattern matches anywhere in the text."""
+        state = self._start
+        for char in text:
+            state = state.steps.get(char) or self._step(state, char)
+            if state is _MATCHED:
+                return True
+        return (state.steps.get("") or self._step(state, "")) is _MATCHED
+
+    def _forget(self) -> None:
+        self._start = _State(frozenset((0,)), "")
+        self._states = {(self._start.places, ""): self._start}
+        self._step_count = 0
+
+    def _step(self, state: _State, char: str) -> _State:
+        """From the state over the character (or over the end, "") to the next one."""
+        if self._step_count >= _MOST_STEPS:
+            self._forget()
+        self._step_count += 1
+        state.steps[char] = found = self._make_step(state, char)
+        return found
+
+    def _make_step(self, state: _State, char: str) -> _State:
+        reached = self._follow(state.places, state.before, char)
+        if reached is None:
+            return _MATCHED
+        places = {place + 1 for place, chars in reached if char and chars(char)}
+        places.add(0)  # a match may begin at any character
+        key = (frozenset(places), _seen(char))
+        return self._states.setdefault(key, _State(*key))
+
+    def _follow(self, places: frozenset[int], before: str, after: str) -> list[tuple[int, Charset]] | None:
+        """All reading places that can be reached without reading; None if the end can be."""
+        waiting, seen = list(places), set(places)
+        reads: list[tuple[int, Charset]] = []
+        while waiting:
+            place = waiting.pop()
+            instruction = self._program[place]
+            if instruction is None:
+                return None
+            if isinstance(instruction, _Read):
+                reads.append((place, instruction.chars))
+                continue
+            new = set(_targets(place, instruction, before, after)) - seen
+            waiting.extend(new)
+            seen |= new
+        return reads
+
+    def _emit(self, node: syntax.Node) -> None:
+        match node:
+            case syntax.One(chars):
+                self._program.append(_Read(chars))
+            case syntax.Edge(kind):
+                self._program.append(_At(kind))
+            case syntax.Sequence(parts):
+                for part in parts:
+                    self._emit(part)
+            case syntax.Either(parts):
+                self._emit_either(parts)
+            case syntax.Repeat(part, least, most):
+                self._emit_repeat(part, least, most)
+
+    def _emit_either(self, parts: tuple[syntax.Node, ...]) -> None:
+        fork, jumps, starts = self._reserve(), [], []
+        for part in parts:
+            starts.append(len(self._program))
+            self._emit(part)
+            jumps.append(self._reserve())
+        self._program[fork] = _Fork(tuple(starts))
+        for jump in jumps:
+            self._program[jump] = _Fork((len(self._program),))
+
+    def _emit_repeat(self, part: syntax.Node, least: int, most: int | None) -> None:
+        for _ in range(least):
+            self._emit(part)
+        if most is None:
+            fork = self._reserve()
+            self._emit(part)
+            self._program.append(_Fork((fork,)))
+            self._program[fork] = _Fork((fork + 1, len(self._program)))
+            return
+        forks = []
+        for _ in range(most - least):
+            forks.append(self._reserve())
+            self._emit(part)
+        for fork in forks:
+            self._program[fork] = _Fork((fork + 1, len(self._program)))
+
+    def _reserve(self) -> int:
+        self._program.append(_Fork(()))
+        return len(self._program) - 1
+
+
+def _seen(char: str) -> str:
+    """What a later edge needs to know of a character: a line's end, part of a word, or neither."""
+    if char == "\n":
+        return char
+    return "w" if _is_word(char) else "-"
+
+
+def _targets(place: int, instruction: _Fork | _At, before: str, after: str) -> tuple[int, ...]:
+    if isinstance(instruction, _Fork):
+        return instruction.targets
+    return (place + 1,) if _is_at(instruction.kind, before, after) else ()
+
+
+def _is_at(kind: str, before: str, after: str) -> bool:
+    match kind:
+        case "start":
+            return before == ""
+        case "end":
+            return after == ""
+        case "line start":
+            return before in ("", "\n")
+        case "line end":
+            return after in ("", "\n")
+        case _:
+            return (_is_word(before) != _is_word(after)) == (kind == "word")
+
+
+def _is_word(char: str) -> bool:
+    return char != "" and char.isascii() and (char.isalnum() or char == "_")

@@ -1,0 +1,128 @@
+"""The tables of custom resources: the columns that their definition names in additionalPrinterColumns.
+
+A definition without columns shows Age. A cell is the first value at the column's path, in the column's type; a value that is
+missing or of another type is null, which kubectl shows as nothing or `<none>`. A column of type string takes any value and
+shows what is no text as JSON.
+
+    printer = custom.printer(version["additionalPrinterColumns"])      once for a definition
+    table.rows(printer, objects, now=clock.now())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+
+from probate.machinery.tables import ages, fields, jsonpath
+from probate.machinery.tables.columns import AGE, NAME, Column, Object, Printer
+
+_DEFAULT: list[Object] = [
+    {"name": "Age", "type": "date", "description": AGE.description, "jsonPath": ".metadata.creationTimestamp"}
+]
+_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+_WRITTEN_OUT = 1e21  # floats from here on are shown with an exponent
+
+
+def printer(additional: Sequence[Object] | None) -> Printer:
+    """The printer for these columns. Make it once: the paths are parsed here."""
+    readable = _readable(additional or _DEFAULT)
+    found = (NAME, *(_column(one) for one, _ in readable))
+    fills = [(path.find, _FILLS.get(fields.text(one, "type"), _nothing)) for one, path in readable]
+
+    def cells(object_: Object, now: float) -> list[Any]:
+        return [fields.name(object_), *(_cell(find(object_), fill, now) for find, fill in fills)]
+
+    return Printer(found, cells)
+
+
+def columns(additional: Sequence[Object] | None) -> list[Column]:
+    """The columns: Name, then those that the definition names."""
+    return list(printer(additional).columns)
+
+
+def cells(additional: Sequence[Object] | None, object_: Object, *, now: float) -> list[Any]:
+    """One object's cells. For many, make a `printer` once."""
+    return printer(additional).cells(object_, now)
+
+
+def _readable(additional: Sequence[Object]) -> list[tuple[Object, jsonpath.Path]]:
+    """The columns up to the first whose path cannot be read, as Kubernetes shows them."""
+    found = []
+    for one in additional:
+        try:
+            found.append((one, jsonpath.parse(fields.text(one, "jsonPath"))))
+        except jsonpath.BadPath:
+            break
+    return found
+
+
+def _column(one: Object) -> Column:
+    path = fields.text(one, "jsonPath")
+    return Column(
+        name=fields.text(one, "name"),
+        type=fields.text(one, "type"),
+        format=fields.text(one, "format"),
+        description=fields.text(one, "description") or f"The value at {path}.",
+        priority=fields.number(one, "priority"),
+    )
+
+
+def _cell(found: list[Any], fill: Callable[[Any, float], Any], now: float) -> Any:
+    return fill(found[0], now) if found else None
+
+
+def _integer(value: Any, _: float) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if abs(value) < _WRITTEN_OUT else None
+
+
+def _number(value: Any, _: float) -> int | float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return _plain(value)
+
+
+def _boolean(value: Any, _: float) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _date(value: Any, now: float) -> str | None:
+    if not isinstance(value, str):
+        return None
+    if value in {"", "null", "0001-01-01T00:00:00Z"}:
+        return ages.UNKNOWN
+    moment = ages.seconds(value)
+    return ages.INVALID if moment is None else ages.duration(now - moment)
+
+
+def _string(value: Any, _: float) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "<no value>"
+    if isinstance(value, dict | list):
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_ESCAPES)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(_plain(value))
+
+
+def _plain(value: float) -> int | float:
+    """Whole floats as whole numbers, since Kubernetes does not tell 1.0 from 1."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _WRITTEN_OUT else value
+
+
+def _nothing(_value: Any, _now: float) -> None:
+    return None
+
+
+_FILLS: dict[str, Callable[[Any, float], Any]] = {
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "date": _date,
+    "string": _string,
+}

@@ -1,0 +1,142 @@
+"""Horizontal pod autoscalers, in both versions, and what the scale subresource answers.
+
+autoscaling/v1 has a field for CPU only and keeps all other metrics as JSON in annotations, in an older spelling; v2 has one list
+for all. The Targets column is the same for both.
+
+    v2   {"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 80}}}     cpu: 20%/80%
+    v1   {"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 80}}           cpu: 20%/80%
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from probate.machinery.tables import ages, fields, notation
+from probate.machinery.tables.columns import AGE, NAME, Object, Printer, integer, text
+
+_METRICS = "autoscaling.alpha.kubernetes.io/metrics"
+_CURRENT_METRICS = "autoscaling.alpha.kubernetes.io/current-metrics"
+_MOST_METRICS = 2
+_UNKNOWN = "<unknown>"
+_SOURCES = {
+    "External": "external",
+    "Pods": "pods",
+    "Object": "object",
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+}
+
+
+def _horizontal_pod_autoscaler(autoscaler: Object, now: float) -> list[Any]:
+    reference = fields.mapping(autoscaler, "spec", "scaleTargetRef")
+    return [
+        fields.name(autoscaler),
+        f"{fields.text(reference, 'kind')}/{fields.text(reference, 'name')}",
+        _targets(autoscaler),
+        fields.scalar(autoscaler, "spec", "minReplicas", default=notation.UNSET),
+        fields.number(autoscaler, "spec", "maxReplicas"),
+        fields.number(autoscaler, "status", "currentReplicas"),
+        ages.of(autoscaler, now),
+    ]
+
+
+def _targets(autoscaler: Object) -> str:
+    metrics = _all_metrics(autoscaler, _METRICS, ("spec", "metrics"), ("spec", "targetCPUUtilizationPercentage"))
+    status = ("status", "currentCPUUtilizationPercentage")
+    current = _all_metrics(autoscaler, _CURRENT_METRICS, ("status", "currentMetrics"), status)
+    shown = [_metric(one, current[index] if index < len(current) else {}) for index, one in enumerate(metrics)]
+    return notation.cut(shown, limit=_MOST_METRICS, separator=", ") or notation.NONE
+
+
+def _all_metrics(autoscaler: Object, annotation: str, listed: tuple[str, str], cpu: tuple[str, str]) -> list[Object]:
+    found = fields.objects(autoscaler, *listed) or _annotated(autoscaler, annotation)
+    utilization = fields.at(autoscaler, *cpu)
+    if utilization is None:
+        return found
+    spelt = {"targetAverageUtilization": utilization, "currentAverageUtilization": utilization}
+    return [*found, {"type": "Resource", "resource": {"name": "cpu", **spelt}}]
+
+
+def _annotated(autoscaler: Object, annotation: str) -> list[Object]:
+    try:
+        found = orjson.loads(fields.text(autoscaler, "metadata", "annotations", annotation, default="[]"))
+    except orjson.JSONDecodeError:
+        return []
+    return fields.objects({"metrics": found}, "metrics")
+
+
+def _metric(metric: Object, current: Object) -> str:
+    field = _SOURCES.get(fields.text(metric, "type"))
+    if field is None:
+        return "<unknown type>"
+    asked = fields.mapping(metric, field)
+    told = current.get(field)
+    if field in {"external", "object"}:
+        return _valued(asked, told)
+    if field == "pods":
+        return f"{_current(told, 'averageValue')}/{_target(asked, 'averageValue')}"
+    return f"{fields.text(asked, 'name')}: {_resource(asked, told)}"
+
+
+def _valued(asked: Object, told: Any) -> str:
+    average = _target(asked, "averageValue")
+    if average is not None:
+        return f"{_current(told, 'averageValue')}/{average} (avg)"
+    return f"{_current(told, 'value')}/{_target(asked, 'value')}"
+
+
+def _resource(asked: Object, told: Any) -> str:
+    average = _target(asked, "averageValue")
+    if average is not None:
+        return f"{_current(told, 'averageValue')}/{average}"
+    target, current = _target(asked, "averageUtilization"), _current(told, "averageUtilization")
+    return f"{current if current == _UNKNOWN else current + '%'}/{'<auto>' if target is None else target + '%'}"
+
+
+def _target(asked: Object, what: str) -> str | None:
+    older = "target" + what[0].upper() + what[1:]
+    for path in (("target", what), (older,), (what,)):
+        if found := fields.scalar(asked, *path, default=""):
+            return found
+    return None
+
+
+def _current(told: Any, what: str) -> str:
+    older = "current" + what[0].upper() + what[1:]
+    for path in (("current", what), (older,), (what,)):
+        if found := fields.scalar(told, *path, default=""):
+            return found
+    return _UNKNOWN
+
+
+def _scale(scale: Object, now: float) -> list[Any]:
+    desired, there = fields.number(scale, "spec", "replicas"), fields.number(scale, "status", "replicas")
+    return [fields.name(scale), desired, there, ages.of(scale, now)]
+
+
+PRINTERS = {
+    ("autoscaling", "horizontalpodautoscalers"): Printer(
+        (
+            NAME,
+            text("Reference", "What is scaled."),
+            text("Targets", "For each metric: what it is, and what it should be."),
+            text("MinPods", "The fewest replicas it may come to."),
+            text("MaxPods", "The most replicas it may come to."),
+            text("Replicas", "How many replicas there are."),
+            AGE,
+        ),
+        _horizontal_pod_autoscaler,
+    ),
+    # No resource of its own: what `kubectl get --subresource=scale` shows.
+    ("autoscaling", "scales"): Printer(
+        (
+            text("Name", NAME.description),
+            integer("Desired", "How many replicas there should be."),
+            integer("Available", "How many replicas there are."),
+            AGE,
+        ),
+        _scale,
+    ),
+}

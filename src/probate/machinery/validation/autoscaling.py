@@ -1,0 +1,160 @@
+"""HorizontalPodAutoscalers, in both versions: v1 has one target for CPU where v2 has a list of metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from probate.machinery import names
+from probate.machinery.problems import Path, forbidden, invalid, required
+from probate.machinery.validation import quantities
+from probate.machinery.validation.fields import (
+    Problems,
+    Value,
+    check_between,
+    check_choice,
+    check_name,
+    child,
+    each,
+    items,
+    text,
+)
+
+_SPEC = Path("spec")
+_METRICS = {
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+    "Pods": "pods",
+    "Object": "object",
+    "External": "external",
+}
+_MAX_WINDOW_SECONDS = 3600
+_MAX_PERIOD_SECONDS = 1800
+
+
+def check_autoscaler_v1(autoscaler: Value) -> Problems:
+    """An autoscaler as v1 has it. A bad target is reported where v2 would hold it."""
+    spec = child(autoscaler, "spec")
+    yield from _check_bounds(spec)
+    target = spec.get("targetCPUUtilizationPercentage")
+    if target is not None and target < 1:
+        at = _SPEC / "metrics" / 0 / "resource" / "target" / "averageUtilization"
+        yield invalid(at, target, "must be greater than 0")
+
+
+def check_autoscaler(autoscaler: Value) -> Problems:
+    """An autoscaler as v2 has it."""
+    spec = child(autoscaler, "spec")
+    yield from _check_bounds(spec)
+    for metric, at in each(spec, _SPEC, "metrics"):
+        yield from _check_metric(metric, at)
+    behavior = child(spec, "behavior")
+    for side in ("scaleUp", "scaleDown"):
+        if behavior.get(side) is not None:
+            yield from _check_rules(behavior[side], _SPEC / "behavior" / side)
+
+
+def _check_bounds(spec: Value) -> Problems:
+    least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
+    if least is not None and least < 1:
+        yield invalid(_SPEC / "minReplicas", least, "must be greater than or equal to 1")
+    if most < 1:
+        yield invalid(_SPEC / "maxReplicas", most, "must be greater than 0")
+    if least is not None and most < least:
+        yield invalid(_SPEC / "maxReplicas", most, "must be greater than or equal to `minReplicas`")
+    reference, path = child(spec, "scaleTargetRef"), _SPEC / "scaleTargetRef"
+    yield from check_name(reference, path, "kind", names.path_segment)
+    yield from check_name(reference, path, "name", names.path_segment)
+
+
+def _check_metric(metric: Value, path: Path) -> Problems:
+    kind = text(metric, "type")
+    yield from check_choice(metric, path, "type", _METRICS, is_required=True)
+    given = [field for field in _METRICS.values() if metric.get(field) is not None]
+    expected = _METRICS.get(kind)
+    if expected is None:
+        return
+    if expected not in given:
+        yield required(path / expected, "must populate information for the given metric source")
+    yield from (forbidden(path / field, "must populate the given metric source only") for field in given if field != expected)
+    if expected in given:
+        yield from _SOURCES[expected](metric[expected], path / expected)
+
+
+def _check_resource(source: Value, path: Path) -> Problems:
+    if not text(source, "name"):
+        yield required(path / "name", "must specify a resource name")
+    target = child(source, "target")
+    yield from _check_target(target, path / "target")
+    utilization, average = target.get("averageUtilization"), target.get("averageValue")
+    if utilization is None and average is None:
+        yield required(path / "target" / "averageUtilization", "must set either a target raw value or a target utilization")
+    elif utilization is not None and average is not None:
+        yield forbidden(path / "target" / "averageValue", "may not set both a target raw value and a target utilization")
+
+
+def _check_container_resource(source: Value, path: Path) -> Problems:
+    if not text(source, "container"):
+        yield required(path / "container", "must specify a container")
+    yield from _check_resource(source, path)
+
+
+def _check_pods(source: Value, path: Path) -> Problems:
+    yield from check_name(child(source, "metric"), path / "metric", "name", names.path_segment)
+    yield from _check_target(child(source, "target"), path / "target")
+    if quantities.value_of(child(source, "target").get("averageValue")) <= 0:
+        yield required(path / "target" / "averageValue", "must specify a positive target averageValue")
+
+
+def _check_object(source: Value, path: Path) -> Problems:
+    described = child(source, "describedObject")
+    yield from check_name(described, path / "describedObject", "kind", names.path_segment)
+    yield from check_name(described, path / "describedObject", "name", names.path_segment)
+    yield from check_name(child(source, "metric"), path / "metric", "name", names.path_segment)
+    yield from _check_any_value(child(source, "target"), path / "target")
+
+
+def _check_external(source: Value, path: Path) -> Problems:
+    yield from check_name(child(source, "metric"), path / "metric", "name", names.path_segment)
+    yield from _check_any_value(child(source, "target"), path / "target")
+
+
+def _check_any_value(target: Value, path: Path) -> Problems:
+    yield from _check_target(target, path)
+    if target.get("value") is None and target.get("averageValue") is None:
+        yield required(path / "averageValue", "must set either a target value for metric or a per-pod target")
+
+
+def _check_target(target: Value, path: Path) -> Problems:
+    if not text(target, "type"):
+        yield required(path / "type", "must specify a metric target type")
+    elif text(target, "type") not in {"Utilization", "Value", "AverageValue"}:
+        yield invalid(path / "type", text(target, "type"), "must be either Utilization, Value, or AverageValue")
+    for field in ("value", "averageValue"):
+        if target.get(field) is not None and quantities.value_of(target[field]) <= 0:
+            yield invalid(path / field, target[field], "must be positive")
+    utilization = target.get("averageUtilization")
+    if utilization is not None and utilization < 1:
+        yield invalid(path / "averageUtilization", utilization, "must be greater than 0")
+
+
+def _check_rules(rules: Value, path: Path) -> Problems:
+    yield from check_between(rules, path, "stabilizationWindowSeconds", 0, _MAX_WINDOW_SECONDS)
+    yield from check_choice(rules, path, "selectPolicy", ("Max", "Min", "Disabled"))
+    if rules.get("policies") is not None and not items(rules, "policies"):
+        yield required(path / "policies", "must specify at least one Policy")
+    for policy, at in each(rules, path, "policies"):
+        yield from check_choice(policy, at, "type", ("Pods", "Percent"), is_required=True)
+        if (policy.get("value") or 0) <= 0:
+            yield invalid(at / "value", policy.get("value") or 0, "must be greater than zero")
+        period = policy.get("periodSeconds") or 0
+        if not 0 < period <= _MAX_PERIOD_SECONDS:
+            yield invalid(at / "periodSeconds", period, f"must be greater than zero and at most {_MAX_PERIOD_SECONDS}")
+
+
+_SOURCES: dict[str, Callable[[Value, Path], Problems]] = {
+    "resource": _check_resource,
+    "containerResource": _check_container_resource,
+    "pods": _check_pods,
+    "object": _check_object,
+    "external": _check_external,
+}

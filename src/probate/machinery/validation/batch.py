@@ -1,0 +1,180 @@
+"""Jobs and CronJobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.machinery import cron, names
+from probate.machinery.problems import Path, invalid, not_supported, required
+from probate.machinery.validation.fields import (
+    Problems,
+    Value,
+    check_choice,
+    check_nonnegative,
+    check_optional_name,
+    check_unchanged,
+    child,
+    each,
+    items,
+    text,
+    without,
+)
+from probate.machinery.validation.pods.spec import check_template
+from probate.machinery.validation.selectors import check_label_selector, is_match
+
+_SPEC = Path("spec")
+_NUMBERS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
+_MAX_INDEXED = 100_000
+_MAX_CRONJOB_NAME = 52  # a Job's name has eleven characters more, and is a label's value
+_GENERATED = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
+_SUSPENDED_MUTABLE = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
+
+
+def check_job(job: Value) -> Problems:
+    """A Job. Its selector is the server's to make, unless `manualSelector`."""
+    spec = child(job, "spec")
+    yield from _check_job_spec(spec, _SPEC)
+    selector = spec.get("selector")
+    yield from check_label_selector(selector, _SPEC / "selector")
+    labels = child(child(child(spec, "template"), "metadata"), "labels")
+    if selector is not None and not is_match(selector, labels):
+        yield invalid(_SPEC / "template" / "metadata" / "labels", labels, "`selector` does not match template `labels`")
+    if selector is None and spec.get("manualSelector"):
+        yield required(_SPEC / "selector")
+    if selector is not None and not spec.get("manualSelector") and not is_match(selector, _generated(labels)):
+        yield invalid(_SPEC / "selector", selector, "`selector` not auto-generated")
+    if _is_indexed(spec) and spec.get("completions"):
+        yield from _check_indexed_name(text(child(job, "metadata"), "name"), spec["completions"])
+
+
+def check_cron_job(cron_job: Value) -> Problems:
+    """A CronJob."""
+    spec, name = child(cron_job, "spec"), text(child(cron_job, "metadata"), "name")
+    if len(name) > _MAX_CRONJOB_NAME:
+        yield invalid(Path("metadata") / "name", name, f"must be no more than {_MAX_CRONJOB_NAME} characters")
+    yield from _check_schedule(spec, _SPEC)
+    yield from check_nonnegative(spec, _SPEC, "startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+    yield from check_choice(spec, _SPEC, "concurrencyPolicy", ("Allow", "Forbid", "Replace"))
+    job, path = child(child(spec, "jobTemplate"), "spec"), _SPEC / "jobTemplate" / "spec"
+    yield from _check_job_spec(job, path)
+    if job.get("selector") is not None:
+        yield invalid(path / "selector", job["selector"], "`selector` will be auto-generated")
+    if job.get("manualSelector"):
+        yield not_supported(path / "manualSelector", True, ["nil", "false"])
+
+
+def update_job(new: Value, old: Value) -> Problems:
+    """Of a Job the template and the selector stay; a suspended one may still be placed anew."""
+    spec, before = child(new, "spec"), child(old, "spec")
+    for field in ("selector", "podFailurePolicy", "completionMode", "backoffLimitPerIndex", "managedBy", "successPolicy"):
+        yield from check_unchanged(spec.get(field), before.get(field), _SPEC / field)
+    yield from _check_completions(spec, before)
+    is_placeable = bool(before.get("suspend")) and not child(old, "status").get("startTime")
+    template, template_before = spec.get("template"), before.get("template")
+    if is_placeable:
+        template, template_before = _unplaced(template or {}), _unplaced(template_before or {})
+    yield from check_unchanged(template, template_before, _SPEC / "template")
+
+
+def _generated(labels: Value) -> Value:
+    return {key: value for key, value in labels.items() if key in _GENERATED}
+
+
+def _is_indexed(spec: Value) -> bool:
+    return text(spec, "completionMode") == "Indexed"
+
+
+def _check_job_spec(spec: Value, path: Path) -> Problems:
+    yield from check_nonnegative(spec, path, *_NUMBERS, "backoffLimitPerIndex", "maxFailedIndexes")
+    yield from _check_completion_mode(spec, path)
+    yield from check_choice(spec, path, "podReplacementPolicy", ("Failed", "TerminatingOrFailed"))
+    yield from check_optional_name(spec, path, "managedBy", names.domain_path)
+    yield from check_template(child(spec, "template"), path / "template")
+    yield from _check_restart(spec, path)
+    if spec.get("podFailurePolicy") is not None:
+        yield from _check_failure_policy(spec["podFailurePolicy"], path / "podFailurePolicy")
+
+
+def _check_completion_mode(spec: Value, path: Path) -> Problems:
+    yield from check_choice(spec, path, "completionMode", ("NonIndexed", "Indexed"))
+    if not _is_indexed(spec):
+        for field in ("backoffLimitPerIndex", "maxFailedIndexes"):
+            if spec.get(field) is not None:
+                yield invalid(path / field, spec[field], "requires indexed completion mode")
+        return
+    if spec.get("completions") is None:
+        yield required(path / "completions", "when completion mode is Indexed")
+    if (spec.get("parallelism") or 0) > _MAX_INDEXED:
+        yield invalid(path / "parallelism", spec["parallelism"], f"must be at most {_MAX_INDEXED} when completion mode is Indexed")
+
+
+def _check_restart(spec: Value, path: Path) -> Problems:
+    policy = text(child(child(spec, "template"), "spec"), "restartPolicy") or "Always"
+    at = path / "template" / "spec" / "restartPolicy"
+    if policy == "Always":
+        yield required(at, "valid values: OnFailure, Never")
+    elif spec.get("podFailurePolicy") is not None and policy != "Never":
+        yield invalid(at, policy, "only Never is supported when podFailurePolicy is specified")
+
+
+def _check_failure_policy(policy: Value, path: Path) -> Problems:
+    for rule, at in each(policy, path, "rules"):
+        yield from check_choice(rule, at, "action", ("Count", "FailIndex", "FailJob", "Ignore"), is_required=True)
+        codes, patterns = rule.get("onExitCodes"), rule.get("onPodConditions")
+        if codes is None and not patterns:
+            yield invalid(at, rule, "specifying one of OnExitCodes and OnPodConditions is required")
+        elif codes is not None and patterns:
+            yield invalid(at, rule, "specifying both OnExitCodes and OnPodConditions is not supported")
+        if codes is not None:
+            yield from check_choice(codes, at / "onExitCodes", "operator", ("In", "NotIn"), is_required=True)
+            if not items(codes, "values"):
+                yield invalid(at / "onExitCodes" / "values", [], "at least one value is required")
+
+
+def _check_indexed_name(name: str, completions: int) -> Problems:
+    last = f"{name}-{completions - 1}"
+    for problem in names.dns_label(last):
+        yield invalid(Path("metadata") / "name", name, f"its pods could not be called {last!r}: {problem}")
+
+
+def _check_schedule(spec: Value, path: Path) -> Problems:
+    schedule, zone = text(spec, "schedule"), spec.get("timeZone")
+    if not schedule:
+        yield required(path / "schedule")
+    elif cron.has_zone(schedule):
+        yield invalid(path / "schedule", schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
+    else:
+        yield from _check_parses(schedule, path / "schedule")
+    if zone is not None:
+        yield from _check_zone(zone, path / "timeZone")
+
+
+def _check_parses(schedule: str, path: Path) -> Problems:
+    try:
+        cron.parse(schedule)
+    except cron.BadSchedule as error:
+        yield invalid(path, schedule, str(error))
+
+
+def _check_zone(zone: str, path: Path) -> Problems:
+    if not zone:
+        yield invalid(path, zone, "timeZone must be nil or non-empty string")
+    elif zone.lower() == "local":
+        yield invalid(path, zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
+    else:
+        try:
+            cron.find_zone(zone)
+        except cron.BadSchedule as error:
+            yield invalid(path, zone, str(error))
+
+
+def _check_completions(spec: Value, before: Value) -> Problems:
+    new, old = spec.get("completions"), before.get("completions")
+    is_elastic = _is_indexed(spec) and new is not None and new == spec.get("parallelism")
+    if new != old and not (is_elastic and old == before.get("parallelism")):
+        yield invalid(_SPEC / "completions", new, "field is immutable")
+
+
+def _unplaced(template: Value) -> dict[str, Any]:
+    meta = without(child(template, "metadata"), "labels", "annotations")
+    return {"metadata": meta, "spec": without(child(template, "spec"), *_SUSPENDED_MUTABLE)}

@@ -1,0 +1,159 @@
+"""What a cluster is made of: Namespaces, Nodes, Leases, Events, certificates that are asked for."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Any
+
+from probate.machinery import metadata, names
+from probate.machinery.problems import Path, duplicate, forbidden, invalid, not_supported, required
+from probate.machinery.validation.fields import (
+    Problems,
+    Value,
+    check_choice,
+    check_cidr,
+    check_nonnegative,
+    check_rule,
+    child,
+    each,
+    is_same,
+    text,
+    texts,
+    without,
+)
+from probate.machinery.validation.pods.scheduling import EFFECTS
+
+_SPEC = Path("spec")
+_PEM = re.compile(rb"-----BEGIN CERTIFICATE REQUEST-----\s[A-Za-z0-9+/=\s:,-]+-----END CERTIFICATE REQUEST-----")
+_MIN_EXPIRATION_SECONDS = 600
+_USAGES = frozenset(
+    {
+        "signing",
+        "digital signature",
+        "content commitment",
+        "key encipherment",
+        "key agreement",
+        "data encipherment",
+        "cert sign",
+        "crl sign",
+        "encipher only",
+        "decipher only",
+        "any",
+        "server auth",
+        "client auth",
+        "code signing",
+        "email protection",
+        "s/mime",
+        "ipsec end system",
+        "ipsec tunnel",
+        "ipsec user",
+        "timestamping",
+        "ocsp signing",
+        "microsoft sgc",
+        "netscape sgc",
+    }
+)
+
+
+def check_namespace(namespace: Value) -> Problems:
+    """A Namespace, whose finalizers are part of its spec."""
+    for finalizer in texts(child(namespace, "spec"), "finalizers"):
+        yield from metadata.check_kubernetes_finalizer(finalizer, _SPEC / "finalizers")
+
+
+def check_node(node: Value) -> Problems:
+    """A Node."""
+    spec = child(node, "spec")
+    seen: set[Any] = set()
+    for taint, at in each(spec, _SPEC, "taints"):
+        yield from check_rule(text(taint, "key"), at / "key", names.qualified_name)
+        yield from check_rule(text(taint, "value"), at / "value", names.label_value)
+        yield from check_choice(taint, at, "effect", EFFECTS, is_required=True)
+        if (text(taint, "key"), text(taint, "effect")) in seen:
+            yield duplicate(at, taint)
+        seen.add((text(taint, "key"), text(taint, "effect")))
+    for index, cidr in enumerate(texts(spec, "podCIDRs")):
+        yield from check_cidr(cidr, _SPEC / "podCIDRs" / index)
+
+
+def check_lease(lease: Value) -> Problems:
+    """A Lease."""
+    spec = child(lease, "spec")
+    seconds = spec.get("leaseDurationSeconds")
+    if seconds is not None and seconds <= 0:
+        yield invalid(_SPEC / "leaseDurationSeconds", seconds, "must be greater than 0")
+    yield from check_nonnegative(spec, _SPEC, "leaseTransitions")
+
+
+def check_event(event: Value) -> Problems:
+    """A core Event: it is in the namespace of what it is about, or in `default`."""
+    namespace = text(child(event, "metadata"), "namespace")
+    about = text(child(event, "involvedObject"), "namespace")
+    if namespace not in {"", about} and (about or namespace not in {"default", "kube-system"}):
+        yield invalid(Path("involvedObject") / "namespace", about, "does not match event.namespace")
+
+
+def check_signing_request(request: Value) -> Problems:
+    """A CertificateSigningRequest."""
+    spec = child(request, "spec")
+    encoded = text(spec, "request")
+    if not _is_request(encoded):
+        yield invalid(_SPEC / "request", encoded[:40], "must be a PEM block of type CERTIFICATE REQUEST")
+    yield from _check_usages(spec)
+    yield from _check_signer(text(spec, "signerName"), _SPEC / "signerName")
+    seconds = spec.get("expirationSeconds")
+    if seconds is not None and seconds < _MIN_EXPIRATION_SECONDS:
+        yield invalid(
+            _SPEC / "expirationSeconds", seconds, f"may not specify a duration less than {_MIN_EXPIRATION_SECONDS} seconds"
+        )
+
+
+def update_node(new: Value, old: Value) -> Problems:
+    """Which machine a Node is and which addresses its Pods have is settled once."""
+    spec, before = child(new, "spec"), child(old, "spec")
+    for field in ("providerID", "podCIDRs"):
+        if before.get(field) and not is_same(spec.get(field), before[field]):
+            yield forbidden(_SPEC / field, f"node updates may not change {field} except from empty to valid")
+    fixed = ("providerID", "podCIDR", "podCIDRs", "taints", "unschedulable", "configSource", "externalID")
+    if not is_same(without(spec, *fixed), without(before, *fixed)):
+        yield forbidden(Path(), "node updates may only change labels, taints, or capacity")
+
+
+def update_signing_request(new: Value, old: Value) -> Problems:
+    """What was asked for stays."""
+    if not is_same(new.get("spec"), old.get("spec")):
+        yield invalid(_SPEC, "", "field is immutable")
+
+
+def _is_request(encoded: str) -> bool:
+    try:
+        return _PEM.search(base64.b64decode(encoded)) is not None
+    except (binascii.Error, ValueError):
+        return False
+
+
+def _check_usages(spec: Value) -> Problems:
+    usages = texts(spec, "usages")
+    if not usages:
+        yield required(_SPEC / "usages")
+    for index, usage in enumerate(usages):
+        if usage not in _USAGES:
+            yield not_supported(_SPEC / "usages" / index, usage, _USAGES)
+        elif usage in usages[:index]:
+            yield duplicate(_SPEC / "usages" / index, usage)
+
+
+def _check_signer(name: str, path: Path) -> Problems:
+    domain, slash, rest = name.partition("/")
+    if not name:
+        yield required(path)
+    elif not slash or not rest:
+        yield invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")
+    else:
+        yield from check_rule(domain, path, names.dns_subdomain)
+        if "." not in domain:
+            yield invalid(path, name, "should be a domain with at least two segments separated by dots")
+        for part in rest.split("."):
+            yield from check_rule(part, path, names.dns_label)

@@ -1,0 +1,116 @@
+"""Who stands behind a Service: Endpoints and EndpointSlices."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+from probate.machinery import names
+from probate.machinery.problems import Path, duplicate, invalid, required, too_many
+from probate.machinery.validation.fields import (
+    Problems,
+    Value,
+    check_choice,
+    check_ip,
+    check_optional_name,
+    check_port,
+    check_rule,
+    check_unchanged,
+    each,
+    items,
+    text,
+    texts,
+)
+from probate.machinery.validation.pods.containers import PROTOCOLS
+
+_MAX_ENDPOINTS = 1000
+_MAX_ADDRESSES = 100
+_MAX_PORTS = 20_000
+_VERSIONS = {"IPv4": 4, "IPv6": 6}
+
+
+def check_endpoints(endpoints: Value) -> Problems:
+    """Endpoints: sets of addresses, each with its ports."""
+    for subset, at in each(endpoints, Path(), "subsets"):
+        if not items(subset, "addresses") and not items(subset, "notReadyAddresses"):
+            yield required(at, "must specify `addresses` or `notReadyAddresses`")
+        for address, place in (*each(subset, at, "addresses"), *each(subset, at, "notReadyAddresses")):
+            yield from _check_address(address, place)
+        for port, place in each(subset, at, "ports"):
+            yield from _check_port(port, place, is_name_required=len(items(subset, "ports")) > 1)
+
+
+def check_slice(slice_: Value) -> Problems:
+    """An EndpointSlice."""
+    kind = text(slice_, "addressType")
+    yield from check_choice(slice_, Path(), "addressType", ("IPv4", "IPv6", "FQDN"), is_required=True)
+    if len(items(slice_, "endpoints")) > _MAX_ENDPOINTS:
+        yield too_many(Path("endpoints"), len(slice_["endpoints"]), _MAX_ENDPOINTS)
+        return
+    for endpoint, at in each(slice_, Path(), "endpoints"):
+        yield from _check_endpoint(endpoint, at, kind)
+    yield from _check_slice_ports(slice_)
+
+
+def update_slice(new: Value, old: Value) -> Problems:
+    """The type of addresses stays."""
+    yield from check_unchanged(new.get("addressType"), old.get("addressType"), Path("addressType"))
+
+
+def _check_address(address: Value, path: Path) -> Problems:
+    ip = text(address, "ip")
+    found = list(check_ip(ip, path / "ip"))
+    yield from found or _check_special(ip, path / "ip")
+    yield from check_optional_name(address, path, "hostname", names.dns_label)
+    yield from check_optional_name(address, path, "nodeName", names.dns_subdomain)
+
+
+def _check_special(address: str, path: Path) -> Problems:
+    ip = ipaddress.ip_address(address)
+    if ip.is_unspecified or ip.is_loopback or ip.is_link_local or ip.is_multicast:
+        yield invalid(path, address, "may not be unspecified, loopback, link-local or multicast")
+
+
+def _check_port(port: Value, path: Path, *, is_name_required: bool) -> Problems:
+    if is_name_required and not text(port, "name"):
+        yield required(path / "name")
+    yield from check_optional_name(port, path, "name", names.dns_label)
+    yield from check_port(port.get("port") or 0, path / "port")
+    yield from check_choice(port, path, "protocol", PROTOCOLS)
+    yield from check_optional_name(port, path, "appProtocol", names.qualified_name)
+
+
+def _check_endpoint(endpoint: Value, path: Path, kind: str) -> Problems:
+    addresses = texts(endpoint, "addresses")
+    if not addresses:
+        yield required(path / "addresses", "must contain at least 1 address")
+    elif len(addresses) > _MAX_ADDRESSES:
+        yield too_many(path / "addresses", len(addresses), _MAX_ADDRESSES)
+    for index, address in enumerate(addresses):
+        yield from _check_slice_address(address, path / "addresses" / index, kind)
+    yield from check_optional_name(endpoint, path, "nodeName", names.dns_subdomain)
+    yield from check_optional_name(endpoint, path, "hostname", names.dns_label)
+
+
+def _check_slice_address(address: str, path: Path, kind: str) -> Problems:
+    if kind == "FQDN":
+        yield from check_rule(address, path, names.dns_subdomain)
+    elif kind in _VERSIONS:
+        found = list(check_ip(address, path))
+        if not found and ipaddress.ip_address(address).version != _VERSIONS[kind]:
+            found = [invalid(path, address, f"must be an {kind} address")]
+        yield from found or _check_special(address, path)
+
+
+def _check_slice_ports(slice_: Value) -> Problems:
+    if len(items(slice_, "ports")) > _MAX_PORTS:
+        yield too_many(Path("ports"), len(slice_["ports"]), _MAX_PORTS)
+        return
+    seen: set[Any] = set()
+    for port, at in each(slice_, Path(), "ports"):
+        if text(port, "name") in seen:
+            yield duplicate(at / "name", text(port, "name"))
+        seen.add(text(port, "name"))
+        yield from check_optional_name(port, at, "name", names.dns_label)
+        yield from check_choice(port, at, "protocol", PROTOCOLS)
+        yield from check_optional_name(port, at, "appProtocol", names.qualified_name)

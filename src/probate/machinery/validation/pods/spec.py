@@ -1,0 +1,133 @@
+"""A Pod's spec as a whole, and Pod templates.
+
+A template is reported at `template.labels` and `template.annotations`, without `metadata`: an oddity of Kubernetes that is kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.machinery import metadata, names
+from probate.machinery.problems import Path, forbidden, invalid, required
+from probate.machinery.validation.fields import (
+    MAX_INT32,
+    Problems,
+    Value,
+    check_between,
+    check_choice,
+    check_given,
+    check_ip,
+    check_name,
+    check_optional_name,
+    check_rule,
+    check_unique,
+    child,
+    each,
+    items,
+    objects,
+    text,
+    texts,
+)
+from probate.machinery.validation.pods import containers, resources, scheduling, security, volumes
+
+RESTART_POLICIES = ("Always", "OnFailure", "Never")
+
+_DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_MAX_NAMESERVERS = 3
+_MAX_SEARCHES = 32
+_MAX_SEARCH_CHARACTERS = 2048
+_NAMES = {
+    "serviceAccountName": names.dns_subdomain,
+    "nodeName": names.dns_subdomain,
+    "priorityClassName": names.dns_subdomain,
+    "runtimeClassName": names.dns_subdomain,
+    "hostname": names.dns_label,
+    "subdomain": names.dns_label,
+}
+
+
+def check_pod(pod: Value) -> Problems:
+    """A Pod by itself."""
+    yield from check_spec(child(pod, "spec"), Path("spec"))
+
+
+def check_template(template: Value, path: Path, *, claims: tuple[str, ...] = ()) -> Problems:
+    """A template for Pods. `claims` are volumes that the workload adds to each Pod."""
+    meta = child(template, "metadata")
+    yield from metadata.check_labels(meta.get("labels"), path / "labels")
+    yield from metadata.check_annotations(meta.get("annotations"), path / "annotations")
+    yield from check_spec(child(template, "spec"), path / "spec", claims=claims)
+    if items(child(template, "spec"), "ephemeralContainers"):
+        yield forbidden(path / "spec" / "ephemeralContainers", "ephemeral containers not allowed in pod template")
+
+
+def check_spec(spec: Value, path: Path, *, claims: tuple[str, ...] = ()) -> Problems:
+    """The spec of a Pod or of a template."""
+    known: dict[str, Value] = {text(volume, "name"): volume for volume in objects(spec, "volumes")}
+    known.update({claim: {"persistentVolumeClaim": {"claimName": claim}} for claim in claims})
+    yield from volumes.check_volumes(spec, path)
+    yield from containers.check_containers(spec, path, known)
+    yield from check_choice(spec, path, "restartPolicy", RESTART_POLICIES)
+    yield from _check_dns(spec, path)
+    yield from scheduling.check_scheduling(spec, path)
+    yield from security.check_pod_context(spec, path / "securityContext")
+    for field, rule in _NAMES.items():
+        yield from check_optional_name(spec, path, field, rule)
+    yield from _check_lists(spec, path)
+    yield from _check_rest(spec, path)
+
+
+def _check_lists(spec: Value, path: Path) -> Problems:
+    for secret, at in each(spec, path, "imagePullSecrets"):
+        yield from check_given(secret, at, "name")
+    for gate, at in each(spec, path, "readinessGates"):
+        yield from check_rule(text(gate, "conditionType"), at / "conditionType", names.qualified_name)
+    for alias, at in each(spec, path, "hostAliases"):
+        yield from check_ip(text(alias, "ip"), at / "ip")
+        for hostname in texts(alias, "hostnames"):
+            yield from check_rule(hostname, at / "hostnames", names.dns_subdomain)
+    seen: set[Any] = set()
+    for claim, at in each(spec, path, "resourceClaims"):
+        yield from check_name(claim, at, "name", names.dns_label)
+        yield from check_unique(claim, at, "name", seen)
+
+
+def _check_rest(spec: Value, path: Path) -> Problems:
+    yield from check_between(spec, path, "activeDeadlineSeconds", 1, MAX_INT32)
+    yield from check_choice(spec, path, "preemptionPolicy", ("PreemptLowerPriority", "Never"))
+    yield from resources.check_amounts(child(spec, "overhead"), path / "overhead")
+    yield from resources.check_requirements(child(spec, "resources"), path / "resources")
+    if spec.get("os") is not None:
+        yield from check_choice(spec["os"], path / "os", "name", ("linux", "windows"), is_required=True)
+
+
+def _check_dns(spec: Value, path: Path) -> Problems:
+    policy, config = text(spec, "dnsPolicy"), child(spec, "dnsConfig")
+    yield from check_choice(spec, path, "dnsPolicy", _DNS_POLICIES)
+    if policy == "None" and not config:
+        yield required(path / "dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
+    elif policy == "None" and not items(config, "nameservers"):
+        yield required(path / "dnsConfig" / "nameservers", "must provide at least one DNS nameserver when `dnsPolicy` is None")
+    yield from _check_dns_config(config, path / "dnsConfig")
+
+
+def _check_dns_config(config: Value, path: Path) -> Problems:
+    servers, searches = texts(config, "nameservers"), texts(config, "searches")
+    if len(servers) > _MAX_NAMESERVERS:
+        yield invalid(path / "nameservers", servers, f"must not have more than {_MAX_NAMESERVERS} nameservers")
+    for index, server in enumerate(servers):
+        yield from check_ip(server, path / "nameservers" / index)
+    if len(searches) > _MAX_SEARCHES:
+        yield invalid(path / "searches", searches, f"must not have more than {_MAX_SEARCHES} search paths")
+    if len(" ".join(searches)) > _MAX_SEARCH_CHARACTERS:
+        yield invalid(path / "searches", searches, f"must not have more than {_MAX_SEARCH_CHARACTERS} characters")
+    for index, search in enumerate(searches):
+        yield from _check_search(search, path / "searches" / index)
+    for option, at in each(config, path, "options"):
+        if not text(option, "name"):
+            yield required(at, "must not be empty")
+
+
+def _check_search(search: str, path: Path) -> Problems:
+    if search != ".":
+        yield from check_rule(search.removesuffix(".").replace("_", "-").strip("-"), path, names.dns_subdomain)

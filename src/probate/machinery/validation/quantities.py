@@ -1,0 +1,98 @@
+"""Quantities of resources: `500m`, `1.5Gi`, `2e3`. Reading, comparing and spelling them as Kubernetes does.
+
+    parse("1.5Gi")         Fraction(1610612736)
+    canonical("0.5")       "500m"
+    canonical("1024Ki")    "1Mi"
+
+Values are exact. Anything finer than a billionth is rounded away from zero, anything beyond 2**63-1 is that; a text of a million
+digits costs no more than reading it.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+_QUANTITY = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?[0-9]{1,18}))?")
+_BINARY = {suffix: 1024**power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_SUFFIXES = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+_MAX = 2**63 - 1
+_NANO = 10**9
+_KEPT_DIGITS = 40  # more than the range from a billionth to 2**63 has: the rest only says which way to round
+
+
+def is_quantity(value: Any) -> bool:
+    """Whether a JSON value can be read as a quantity."""
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, (int, float)):
+        return True
+    return isinstance(value, str) and _match(value) is not None
+
+
+def parse(value: str | float) -> Fraction:
+    """The value of a quantity; `ValueError` if it is none."""
+    found = _match(str(value))
+    if found is None:
+        raise ValueError(f"{value!r} is not a quantity: write a number with a suffix such as m, k, M, Ki, Mi or Gi")
+    sign, whole, fraction, binary, decimal, exponent = found.groups(default="")
+    power = int(exponent) if exponent else _DECIMAL[decimal]
+    size = _bounded(whole.lstrip("0"), fraction, power, _BINARY.get(binary, 1))
+    return -size if sign == "-" else size
+
+
+def value_of(value: Any) -> Fraction:
+    """The value of a quantity, and zero for what is none: what is not a quantity was refused before any check."""
+    return parse(value) if is_quantity(value) else Fraction(0)
+
+
+def canonical(value: str | float) -> str:
+    """The one spelling of a quantity: the largest suffix that leaves a whole number, of the family it was written in."""
+    size = parse(value)
+    found = _match(str(value))
+    if found is not None and found[4] and abs(size) >= 1024 and size.denominator == 1:
+        return _spell_binary(int(size))
+    number, exponent = _decimal_parts(size)
+    if found is not None and found[6] is not None:
+        return f"{number}e{exponent}" if exponent else str(number)
+    return f"{number}{_SUFFIXES[exponent]}"
+
+
+def _match(text: str) -> re.Match[str] | None:
+    found = _QUANTITY.fullmatch(text.strip())
+    return found if found and (found[2] or found[3]) else None
+
+
+def _bounded(whole: str, fraction: str, power: int, factor: int) -> Fraction:
+    """whole.fraction * 10**power * factor, in nano units and within range, without making huge numbers on the way."""
+    digits = (whole + fraction).lstrip("0")
+    if not digits:
+        return Fraction(0)
+    magnitude = len(digits) - len(fraction) + power  # how many digits stand before the point
+    if magnitude > _KEPT_DIGITS:
+        return Fraction(_MAX)
+    if magnitude < -_KEPT_DIGITS:
+        return Fraction(1, _NANO)
+    kept = digits[:_KEPT_DIGITS] + ("1" if digits[_KEPT_DIGITS:].strip("0") else "")
+    size = Fraction(int(kept)) * Fraction(10) ** (magnitude - len(kept)) * factor
+    return min(Fraction(-(-size * _NANO // 1), _NANO), Fraction(_MAX))
+
+
+def _decimal_parts(size: Fraction) -> tuple[int, int]:
+    if size == 0:
+        return 0, 0
+    number, exponent = int(size * _NANO), -9
+    while number % 1000 == 0 and exponent < 18:
+        number, exponent = number // 1000, exponent + 3
+    return number, exponent
+
+
+def _spell_binary(size: int) -> str:
+    suffix = ""
+    for candidate in _BINARY:
+        if size % 1024:
+            break
+        size, suffix = size // 1024, candidate
+    return f"{size}{suffix}"

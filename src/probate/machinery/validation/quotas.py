@@ -1,0 +1,172 @@
+"""How much a namespace may use: ResourceQuota and LimitRange."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.machinery import names
+from probate.machinery.problems import Path, forbidden, invalid, required
+from probate.machinery.validation import quantities
+from probate.machinery.validation.fields import (
+    NEGATIVE,
+    Problems,
+    Value,
+    check_rule,
+    check_unchanged,
+    check_unique,
+    child,
+    each,
+    objects,
+    text,
+    texts,
+)
+
+_SPEC = Path("spec")
+_ORDER = (  # the lower field, the upper one, and which of them is blamed
+    ("min", "max", "min"),
+    ("min", "defaultRequest", "defaultRequest"),
+    ("defaultRequest", "max", "defaultRequest"),
+    ("defaultRequest", "default", "defaultRequest"),
+    ("min", "default", "default"),
+    ("default", "max", "default"),
+)
+_FIELDS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+_COUNTED = frozenset(
+    {
+        "pods",
+        "services",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "services.nodeports",
+        "services.loadbalancers",
+    }
+)
+_MEASURED = frozenset(
+    {
+        "cpu",
+        "memory",
+        "ephemeral-storage",
+        "requests.cpu",
+        "requests.memory",
+        "requests.storage",
+        "requests.ephemeral-storage",
+        "limits.cpu",
+        "limits.memory",
+        "limits.ephemeral-storage",
+    }
+)
+_SCOPES = frozenset(
+    {
+        "Terminating",
+        "NotTerminating",
+        "BestEffort",
+        "NotBestEffort",
+        "PriorityClass",
+        "CrossNamespacePodAffinity",
+        "VolumeAttributesClass",
+    }
+)
+_EXCLUSIVE = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
+_SCOPE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_HUGE = ("hugepages-", "requests.hugepages-", "limits.hugepages-")
+
+
+def check_quota(quota: Value) -> Problems:
+    """A ResourceQuota."""
+    spec = child(quota, "spec")
+    for name, amount in child(spec, "hard").items():
+        at = _SPEC / "hard" @ name
+        yield from _check_quota_name(name, at)
+        yield from _check_quota_amount(name, amount, at)
+    yield from _check_scopes(spec)
+
+
+def check_limit_range(range_: Value) -> Problems:
+    """A LimitRange."""
+    seen: set[Any] = set()
+    for limit, at in each(child(range_, "spec"), _SPEC, "limits"):
+        kind = text(limit, "type")
+        yield from check_rule(kind, at / "type", names.qualified_name)
+        yield from check_unique(limit, at, "type", seen)
+        if kind == "Pod":
+            yield from _check_no_defaults(limit, at)
+        elif kind == "PersistentVolumeClaim":
+            yield from _check_claim_limit(limit, at)
+        for resource in sorted({key for field in _FIELDS for key in child(limit, field)}):
+            yield from _check_order(limit, at, resource)
+            yield from _check_ratio(limit, at, resource)
+
+
+def update_quota(new: Value, old: Value) -> Problems:
+    """What a quota counts stays."""
+    one, other = (sorted(texts(child(quota, "spec"), "scopes")) for quota in (new, old))
+    yield from check_unchanged(one, other, _SPEC / "scopes")
+
+
+def _check_quota_name(name: str, path: Path) -> Problems:
+    yield from check_rule(name, path, names.qualified_name)
+    if "/" not in name and name not in _COUNTED | _MEASURED and not name.startswith(_HUGE):
+        yield invalid(path, name, "must be a standard resource type or fully qualified")
+
+
+def _check_quota_amount(name: str, amount: str, path: Path) -> Problems:
+    value = quantities.value_of(amount)
+    if value < 0:
+        yield invalid(path, amount, NEGATIVE)
+    if (name in _COUNTED or name.startswith("count/")) and value.denominator != 1:
+        yield invalid(path, amount, "must be an integer")
+
+
+def _check_scopes(spec: Value) -> Problems:
+    scopes, path = texts(spec, "scopes"), _SPEC / "scopes"
+    yield from (invalid(path, scopes, "unsupported scope") for scope in scopes if scope not in _SCOPES)
+    yield from (invalid(path, scopes, "conflicting scopes") for pair in _EXCLUSIVE if pair <= set(scopes))
+    path = _SPEC / "scopeSelector" / "matchExpressions"
+    for expression in objects(child(spec, "scopeSelector"), "matchExpressions"):
+        yield from _check_scope_expression(expression, path)
+
+
+def _check_scope_expression(expression: Value, path: Path) -> Problems:
+    operator, values = text(expression, "operator"), texts(expression, "values")
+    if text(expression, "scopeName") not in _SCOPES:
+        yield invalid(path / "scopeName", text(expression, "scopeName"), "unsupported scope")
+    if operator in {"In", "NotIn"} and not values:
+        yield required(path / "values", "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector")
+    elif operator in {"Exists", "DoesNotExist"} and values:
+        yield invalid(path / "values", values, "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector")
+    elif operator not in _SCOPE_OPERATORS:
+        yield invalid(path / "operator", operator, "not a valid selector operator")
+
+
+def _check_no_defaults(limit: Value, path: Path) -> Problems:
+    for field in ("default", "defaultRequest"):
+        if child(limit, field):
+            yield forbidden(path / field, "may not be specified when `type` is 'Pod'")
+
+
+def _check_claim_limit(limit: Value, path: Path) -> Problems:
+    if "storage" not in child(limit, "min") and "storage" not in child(limit, "max"):
+        yield required(path, "either minimum or maximum storage value is required, but neither was provided")
+
+
+def _check_order(limit: Value, path: Path, resource: str) -> Problems:
+    """min <= defaultRequest <= default <= max, as far as they are given."""
+    for lower, upper, blamed in _ORDER:
+        low, high = child(limit, lower).get(resource), child(limit, upper).get(resource)
+        if low is not None and high is not None and quantities.value_of(low) > quantities.value_of(high):
+            value = child(limit, blamed)[resource]
+            yield invalid(path / blamed @ resource, value, f"{lower} value {low} is greater than {upper} value {high}")
+
+
+def _check_ratio(limit: Value, path: Path, resource: str) -> Problems:
+    ratio = child(limit, "maxLimitRequestRatio").get(resource)
+    if ratio is None:
+        return
+    if quantities.value_of(ratio) < 1:
+        yield invalid(path / "maxLimitRequestRatio" @ resource, ratio, "ratio is less than 1")
+    low, high = (quantities.value_of(child(limit, field).get(resource)) for field in ("min", "max"))
+    if low > 0 and high > 0 and quantities.value_of(ratio) > high / low:
+        yield invalid(path / "maxLimitRequestRatio" @ resource, ratio, "ratio is greater than max/min")

@@ -1,0 +1,72 @@
+"""Which Pods go first and which stay: PriorityClass, PodDisruptionBudget, RuntimeClass."""
+
+from __future__ import annotations
+
+from probate.machinery import names
+from probate.machinery.problems import Path, forbidden, invalid
+from probate.machinery.validation.fields import (
+    Problems,
+    Value,
+    check_at_most_all,
+    check_choice,
+    check_count_or_percent,
+    check_name,
+    check_unchanged,
+    child,
+    is_same,
+    text,
+)
+from probate.machinery.validation.pods.resources import check_amounts
+from probate.machinery.validation.selectors import check_label_selector
+
+HIGHEST_USER_PRIORITY = 1_000_000_000
+
+_SPEC = Path("spec")
+_SYSTEM_PREFIX = "system-"
+_SYSTEM_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+
+
+def check_priority_class(class_: Value) -> Problems:
+    """A PriorityClass: the highest values and the names that begin with `system-` are the system's."""
+    name, value = text(child(class_, "metadata"), "name"), class_.get("value") or 0
+    if name.startswith(_SYSTEM_PREFIX):
+        if _SYSTEM_CLASSES.get(name) != value or class_.get("globalDefault"):
+            yield forbidden(
+                Path("metadata") / "name", "priority class names with 'system-' prefix are reserved for system use only"
+            )
+    elif value > HIGHEST_USER_PRIORITY:
+        yield forbidden(Path("value"), f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}")
+    yield from check_choice(class_, Path(), "preemptionPolicy", ("PreemptLowerPriority", "Never"))
+
+
+def check_disruption_budget(budget: Value) -> Problems:
+    """A PodDisruptionBudget."""
+    spec = child(budget, "spec")
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        yield invalid(_SPEC, spec, "minAvailable and maxUnavailable cannot be both set")
+    for field in ("minAvailable", "maxUnavailable"):
+        if spec.get(field) is not None:
+            yield from check_count_or_percent(spec[field], _SPEC / field)
+            yield from check_at_most_all(spec[field], _SPEC / field)
+    yield from check_label_selector(spec.get("selector"), _SPEC / "selector")
+    yield from check_choice(spec, _SPEC, "unhealthyPodEvictionPolicy", ("IfHealthyBudget", "AlwaysAllow"))
+
+
+def check_runtime_class(class_: Value) -> Problems:
+    """A RuntimeClass."""
+    yield from check_name(class_, Path(), "handler", names.dns_label)
+    yield from check_amounts(child(child(class_, "overhead"), "podFixed"), Path("overhead") / "podFixed")
+
+
+def update_priority_class(new: Value, old: Value) -> Problems:
+    """What a class means to Pods that have it stays."""
+    if (new.get("value") or 0) != (old.get("value") or 0):
+        yield forbidden(Path("value"), "may not be changed in an update.")
+    policies = [text(one, "preemptionPolicy") or "PreemptLowerPriority" for one in (new, old)]
+    if not is_same(*policies):
+        yield invalid(Path("preemptionPolicy"), policies[0], "field is immutable")
+
+
+def update_runtime_class(new: Value, old: Value) -> Problems:
+    """The handler stays."""
+    yield from check_unchanged(new.get("handler"), old.get("handler"), Path("handler"))

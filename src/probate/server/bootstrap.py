@@ -1,0 +1,21 @@
+"""What every cluster has from its first moment: the namespaces that clients take for granted."""
+
+from __future__ import annotations
+
+from probate import errors
+from probate.server import places, wire, writing
+from probate.server.api import Api
+from probate.store.contract import create
+
+NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+async def ensure_namespaces(api: Api) -> None:
+    """Create those that are missing. Several servers may do so at once."""
+    namespaces = api.catalog.find("", "v1", "namespaces")
+    if namespaces is None:
+        raise errors.InvariantViolation("there is no kind Namespace")
+    for name in NAMESPACES:
+        object_ = {"metadata": {"name": name}}
+        writing.prepare_new(api, namespaces, object_, "")
+        await api.store.commit(create(places.of_namespace(name), wire.stored(object_)))

@@ -1,0 +1,86 @@
+"""Who answers a request: the verb of a resource, or one of the paths that are no resource."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+
+import orjson
+
+from probate import errors
+from probate.server import health, negotiation, paths, query, refusals, version
+from probate.server import request as requests
+from probate.server.api import Answer, Api, Stream
+from probate.server.negotiation import Form
+from probate.server.request import Request, Target
+from probate.server.subresources import scale
+from probate.server.verbs import create, delete, deletecollection, get, patch, update, watch
+from probate.server.verbs import list as listing
+
+Verb = Callable[[Api, Request, Target, Form], Awaitable[Answer | Stream]]
+
+VERBS: dict[str, Verb] = {
+    "get": get.get,
+    "list": listing.list_,
+    "watch": watch.watch,
+    "create": create.create,
+    "update": update.update,
+    "patch": patch.patch,
+    "delete": delete.delete,
+    "deletecollection": deletecollection.deletecollection,
+}
+
+PARTS: dict[str, Verb] = {"scale": scale.answer}
+
+WRITES = {"create", "update", "patch", "delete", "deletecollection"}
+
+TEXT = "text/plain; charset=utf-8"
+
+
+async def answer(api: Api, request: Request) -> Answer | Stream:
+    """The answer; an `ApiError` if it is no."""
+    documents = paths.document(api, request)
+    if documents is not None:
+        return documents
+    if request.path.startswith(("/api/", "/apis/")):
+        return await _resource(api, request)
+    return await _process(api, request)
+
+
+async def _resource(api: Api, request: Request) -> Answer | Stream:
+    at = requests.target(request.path, api.catalog)
+    verb = requests.verb(request, at)
+    form = negotiation.accepted(request.header("accept"), is_pretty=bool(query.truth(request.query, "pretty")))
+    async with asyncio.timeout(_seconds(request)):
+        if at.subresource in PARTS:
+            return await PARTS[at.subresource](api, request, at, form)
+        if at.subresource not in {"", "status"}:
+            raise refusals.no_such_resource()
+        answer = await VERBS[verb](api, request, at, form)
+    if verb in WRITES and api.kinds.is_definition(at.resource):
+        await api.kinds.refresh(now=api.now())
+    return answer
+
+
+def _seconds(request: Request) -> float:
+    """How long the client is ready to wait. (A watch has answered once it has begun.)"""
+    text = query.first(request.query, "timeout")
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", text or "60s")
+    if match is None:
+        raise errors.BadRequest(f"the timeout {text!r} is no length of time: give one such as 30s or 1m")
+    return min(float(match[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[match[2] or "s"] or 60.0, 60.0)
+
+
+async def _process(api: Api, request: Request) -> Answer:
+    """What says how the process is."""
+    if request.method not in {"GET", "HEAD"}:
+        raise refusals.method_not_allowed()
+    if request.path == "/version":
+        return Answer(200, orjson.dumps(version.info(), option=orjson.OPT_INDENT_2))
+    check, _, only = request.path.lstrip("/").partition("/")
+    found = await health.examine(api.store, check, only) if check in health.CHECKS else None
+    if found is None:
+        raise refusals.no_such_path(request.path)
+    code, text = health.render(check, found, is_verbose="verbose" in request.query)
+    return Answer(code, text, TEXT)

@@ -1,0 +1,44 @@
+"""Which objects a list or watch shows: its selectors, compiled once and asked of stored bytes.
+
+Labels, names and namespaces are read from the metadata alone; only a selector for other fields parses the whole object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import orjson
+
+from probate.machinery import field_selectors, label_selectors
+from probate.machinery.selectable_fields import SelectableField
+from probate.server import wire
+from probate.server.query import ListOptions
+from probate.server.request import Target
+
+
+class Filter(NamedTuple):
+    """What is wanted."""
+
+    is_everything: bool
+    matches: Callable[[bytes], bool]
+
+
+EVERYTHING = Filter(is_everything=True, matches=lambda _: True)
+
+
+def of(at: Target, options: ListOptions, known: Mapping[str, SelectableField]) -> Filter:
+    """The filter of this request; `BadRequest` if a selector makes no sense."""
+    labels = label_selectors.parse(options.label_selector)
+    fields = field_selectors.parse(options.field_selector, known)
+    if at.name:  # the old way to watch one object names it in the path
+        return Filter(is_everything=False, matches=lambda value: wire.meta(value).name == at.name)
+    if labels.is_everything and fields.is_everything:
+        return EVERYTHING
+
+    def matches(value: bytes) -> bool:
+        if not labels.is_everything and not labels.matches(wire.meta(value).labels):
+            return False
+        return fields.is_everything or fields.matches(orjson.loads(value))
+
+    return Filter(is_everything=False, matches=matches)

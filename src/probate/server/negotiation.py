@@ -1,0 +1,75 @@
+"""Which form a client wants to be answered in, and which form it sent.
+
+JSON is what is spoken. A client may ask for a `Table` (what `kubectl get` shows) or for metadata alone; a list of wishes is
+taken in its order, and `NotAcceptable` says that none can be had.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from probate import errors
+
+JSON = "application/json"
+YAML = "application/yaml"
+_YAMLS = {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
+_SHAPES = {"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}
+_META_VERSIONS = {"v1", "v1beta1"}
+
+
+class Form(NamedTuple):
+    """A form that can be had. `shape` is empty for whole objects; `version` is that of meta.k8s.io."""
+
+    is_yaml: bool = False
+    shape: str = ""
+    version: str = "v1"
+    is_pretty: bool = False
+
+
+PLAIN = Form()
+
+
+def accepted(header: str, *, is_pretty: bool = False) -> Form:
+    """The first of the client's wishes that can be met."""
+    if not header or header == JSON:
+        return Form(is_pretty=is_pretty)
+    for wish in header.split(","):
+        form = _form(wish)
+        if form is not None:
+            return form._replace(is_pretty=is_pretty)
+    raise errors.NotAcceptable(
+        f"only the following media types are accepted: {JSON}, {YAML}, {JSON};as=Table;g=meta.k8s.io;v=v1, "
+        f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    )
+
+
+def _form(wish: str) -> Form | None:
+    media, *parameters = (part.strip() for part in wish.split(";"))
+    given = dict(part.split("=", 1) for part in parameters if "=" in part)
+    is_yaml = media in _YAMLS
+    if not is_yaml and media not in {JSON, "*/*", "application/*"}:
+        return None
+    shape = given.get("as", "")
+    if not shape:
+        return Form(is_yaml=is_yaml)
+    if shape in _SHAPES and given.get("g") == "meta.k8s.io" and given.get("v") in _META_VERSIONS:
+        return Form(is_yaml=is_yaml, shape=shape, version=given["v"])
+    return None
+
+
+def media_type(header: str) -> str:
+    """The media type of a `Content-Type`, without its parameters; JSON if none was given."""
+    return header.partition(";")[0].strip().lower() or JSON
+
+
+def check_is_object_form(media: str) -> None:
+    """`UnsupportedMediaType` unless an object can be read from this form."""
+    if media != JSON and media not in _YAMLS:
+        raise errors.UnsupportedMediaType(
+            f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML}"
+        )
+
+
+def is_yaml(media: str) -> bool:
+    """Whether a body of this media type is YAML."""
+    return media in _YAMLS

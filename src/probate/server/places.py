@@ -1,0 +1,38 @@
+"""Where objects lie in the store.
+
+    pods in namespace default          objects/pods/default/<name>
+    deployments.apps                   objects/deployments.apps/<namespace>/<name>
+    nodes, which have no namespace     objects/nodes/-/<name>
+
+A kind served in several groups is stored once: `events.events.k8s.io` are `events`.
+"""
+
+from __future__ import annotations
+
+from probate.machinery.catalog import Resource
+from probate.machinery.gvk import GroupResource
+
+NO_NAMESPACE = "-"
+NAMESPACES = GroupResource("", "namespaces")
+_STORED_AS = {GroupResource("events.k8s.io", "events"): GroupResource("", "events")}
+
+
+def everywhere(resource: Resource) -> str:
+    """The range of all objects of a resource."""
+    found = resource.group_resource
+    return f"objects/{_STORED_AS.get(found, found)}/"
+
+
+def within(resource: Resource, namespace: str | None) -> str:
+    """The range of a resource's objects in one namespace, or of all (None)."""
+    return everywhere(resource) if namespace is None else f"{everywhere(resource)}{namespace or NO_NAMESPACE}/"
+
+
+def of(resource: Resource, namespace: str, name: str) -> str:
+    """One object."""
+    return f"{everywhere(resource)}{namespace or NO_NAMESPACE}/{name}"
+
+
+def of_namespace(name: str) -> str:
+    """The object of a namespace itself."""
+    return f"objects/{NAMESPACES}/{NO_NAMESPACE}/{name}"

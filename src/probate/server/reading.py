@@ -1,0 +1,62 @@
+"""From a request's body to an object: parsed, of the right kind, typed; and what was odd about it.
+
+`fieldValidation` decides what becomes of unknown and duplicate fields: Strict refuses, Warn says so in a header, Ignore is silent.
+In each case an unknown field is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from probate import errors
+from probate.machinery import documents
+from probate.machinery.catalog import Resource
+from probate.machinery.documents import Document
+from probate.server import negotiation
+from probate.server.rules.contract import Rules
+
+
+class Read(NamedTuple):
+    """An object, and warnings for the client."""
+
+    object: dict[str, Any]
+    warnings: tuple[str, ...]
+
+
+def parse(body: bytes, media: str, *, finds_duplicates: bool = False) -> Document:
+    """The value in a body of this media type."""
+    negotiation.check_is_object_form(media)
+    if not body.strip():
+        raise errors.BadRequest("the body is empty, and an object was expected")
+    parser = documents.parse_yaml if negotiation.is_yaml(media) else documents.parse_json
+    return parser(body, finds_duplicates=finds_duplicates)
+
+
+def read_object(body: bytes, media: str, resource: Resource, rules: Rules, field_validation: str) -> Read:
+    """The object in a body that was sent to this resource."""
+    document = parse(body, media, finds_duplicates=field_validation != "Ignore")
+    if not isinstance(document.value, dict):
+        raise errors.BadRequest("the body must be an object")
+    check_kind(document.value, resource)
+    return typed_object(document.value, rules, field_validation, duplicates=document.duplicates)
+
+
+def typed_object(value: dict[str, Any], rules: Rules, field_validation: str, *, duplicates: list[str]) -> Read:
+    """The value as an object of this kind."""
+    object_, unknown = rules.read(value)
+    object_.setdefault("metadata", {})
+    odd = [f'unknown field "{path}"' for path in unknown] + [f'duplicate field "{path}"' for path in duplicates]
+    if odd and field_validation == "Strict":
+        raise errors.BadRequest(f"strict decoding error: {', '.join(odd)}")
+    return Read(object_, tuple(odd) if field_validation == "Warn" else ())
+
+
+def check_kind(value: dict[str, Any], resource: Resource) -> None:
+    """`BadRequest` if the object says that it is of another kind than the resource's."""
+    kind, version = value.get("kind"), value.get("apiVersion")
+    if kind not in {None, "", resource.kind} or version not in {None, "", str(resource.group_version)}:
+        raise errors.BadRequest(
+            f"the object is a {version or '?'} {kind or '?'}, but what is served here is {resource.group_version} {resource.kind}"
+        )
+    if resource.is_custom and not (kind and version):
+        raise errors.BadRequest("the object must say its apiVersion and kind")

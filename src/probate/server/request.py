@@ -1,0 +1,104 @@
+"""A request, parsed once: what it wants, of what, in which form.
+
+GET    /api/v1/namespaces/default/pods/web            get pods "web" in "default"
+GET    /apis/apps/v1/deployments?watch=1              watch deployments everywhere
+PATCH  /api/v1/nodes/n1/status                        patch nodes "n1", its status
+GET    /api/v1/watch/...                              the old way to watch
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+from probate import errors
+from probate.machinery.catalog import Catalog, Resource
+from probate.server import query, refusals
+from probate.server.query import Query
+
+
+class Target(NamedTuple):
+    """What a path names. `namespace` is None if all are meant, and empty for a kind that has none."""
+
+    resource: Resource
+    namespace: str | None
+    name: str = ""
+    subresource: str = ""
+    is_watch: bool = False
+
+
+class Request(NamedTuple):
+    """One request to the API."""
+
+    method: str
+    path: str
+    query: Query
+    headers: Mapping[str, str]
+    read_body: Callable[[], Awaitable[bytes]]
+
+    def header(self, name: str) -> str:
+        return self.headers.get(name, "")
+
+
+def target(path: str, catalog: Catalog) -> Target:
+    """What a path below /api/ or /apis/ names; `NotFound` if nothing is served there."""
+    parts = path.strip("/").split("/")
+    prefix, group = (parts[0], "") if parts[0] == "api" else (parts[0], parts[1] if len(parts) > 1 else "")
+    rest = parts[1:] if prefix == "api" else parts[2:]
+    if len(rest) < 2 or not all(rest):
+        raise refusals.no_such_resource()
+    version, *below = rest
+    if version not in catalog.versions(group):
+        raise refusals.no_such_path(path)
+    is_watch = below[0] == "watch" and len(below) > 1
+    return _find(catalog, group, version, below[1:] if is_watch else below)._replace(is_watch=is_watch)
+
+
+def _find(catalog: Catalog, group: str, version: str, below: list[str]) -> Target:
+    if below[0] == "namespaces" and len(below) >= 3:
+        resource = catalog.find(group, version, below[2])
+        if resource is not None and resource.is_namespaced:
+            return _at(resource, below[1], below[3:])
+    resource = catalog.find(group, version, below[0])
+    if resource is None:
+        raise refusals.no_such_resource()
+    if resource.is_namespaced and len(below) > 1:
+        raise refusals.no_such_resource()
+    return _at(resource, None if resource.is_namespaced else "", below[1:])
+
+
+def _at(resource: Resource, namespace: str | None, below: list[str]) -> Target:
+    name, subresource = [*below, "", ""][:2]
+    if len(below) > 2 or (subresource and resource.subresource(subresource) is None):
+        raise refusals.no_such_resource()
+    return Target(resource, namespace, name, subresource)
+
+
+_VERBS = {
+    ("GET", True): "get",
+    ("HEAD", True): "get",
+    ("GET", False): "list",
+    ("HEAD", False): "list",
+    ("POST", False): "create",
+    ("PUT", True): "update",
+    ("PATCH", True): "patch",
+    ("DELETE", True): "delete",
+    ("DELETE", False): "deletecollection",
+}
+
+
+def verb(request: Request, at: Target) -> str:
+    """The verb that the request means; `MethodNotAllowed` if the resource does not have it."""
+    is_sent_to_a_part = request.method == "POST" and bool(at.subresource)
+    wanted = "create" if is_sent_to_a_part else _VERBS.get((request.method, bool(at.name)), "")
+    allowed = at.resource.verbs
+    if at.subresource:
+        found = at.resource.subresource(at.subresource)
+        allowed = found.verbs if found is not None else ()
+    if wanted not in allowed:
+        raise refusals.method_not_allowed()
+    if wanted == "list" and (at.is_watch or query.truth(request.query, "watch")):
+        return "watch"
+    if wanted == "create" and at.resource.is_namespaced and at.namespace is None:
+        raise errors.MethodNotAllowed("an object of this kind is created in a namespace: post it to /namespaces/<namespace>/…")
+    return wanted

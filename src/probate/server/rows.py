@@ -1,0 +1,54 @@
+"""The lines of a watch, in the form that was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from probate.machinery.catalog import Resource
+from probate.server import shaping, wire
+from probate.server.api import Api
+from probate.server.negotiation import Form
+from probate.store.contract import Record, Revision
+
+_INITIAL_EVENTS_END = {"annotations": {"k8s.io/initial-events-end": "true"}}
+
+
+class Lines:
+    """Writes the events of one watcher."""
+
+    def __init__(self, api: Api, resource: Resource, form: Form) -> None:
+        self._resource = resource
+        self._form = form
+        self._api = api
+        self._has_columns = False  # a table names its columns once
+
+    def line(self, kind: bytes, value: bytes, revision: Revision) -> bytes:
+        """One event."""
+        if not self._form.shape:
+            return wire.event(kind, wire.answered(value, revision, self._resource))
+        record = Record("", value, revision)
+        if self._form.shape == "Table":
+            return wire.event(kind, orjson.dumps(self._table(record, revision)))
+        return wire.event(kind, orjson.dumps(shaping.partial(wire.loaded(record, self._resource), self._form)))
+
+    def bookmark(self, revision: Revision, *, is_end_of_initial_events: bool = False) -> bytes:
+        """Everything up to this revision has been told."""
+        kind, version = self._resource.kind, str(self._resource.group_version)
+        if self._form.shape:
+            kind, version = "PartialObjectMetadata", f"meta.k8s.io/{self._form.version}"
+        meta: dict[str, Any] = {"resourceVersion": str(revision), **(_INITIAL_EVENTS_END if is_end_of_initial_events else {})}
+        about: dict[str, Any] = {"kind": kind, "apiVersion": version, "metadata": meta}
+        if self._form.shape == "Table":
+            row = {"cells": None, "object": about}
+            about = {"kind": "Table", "apiVersion": version, "metadata": {"resourceVersion": str(revision)}, "rows": [row]}
+            about["columnDefinitions"] = None
+        return wire.event(b"BOOKMARK", orjson.dumps(about))
+
+    def _table(self, record: Record, revision: Revision) -> dict[str, Any]:
+        found = shaping.table_of(self._api, [record], self._resource, self._form, revision=revision)
+        if self._has_columns:
+            found["columnDefinitions"] = None
+        self._has_columns = True
+        return found

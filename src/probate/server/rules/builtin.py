@@ -1,0 +1,60 @@
+"""Kinds that Kubernetes itself has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from probate.machinery import metadata, names, selectable_fields, typed
+from probate.machinery.catalog import Resource
+from probate.machinery.defaulting import table as defaulting
+from probate.machinery.preparation import table as preparation
+from probate.machinery.problems import Problem
+from probate.machinery.selectable_fields import SelectableField
+from probate.machinery.tables import table
+from probate.machinery.tables.columns import Printer
+from probate.machinery.validation import quantities
+from probate.machinery.validation import table as validation
+from probate.server.rules.contract import Object, Typed
+
+
+class BuiltIn:
+    """The rules of a built-in resource."""
+
+    def __init__(self, resource: Resource) -> None:
+        self._resource = resource
+        self._kind = (resource.group, resource.version, resource.kind)
+
+    def read(self, value: Object) -> Typed:
+        reader = typed.Reader(_quantity)
+        object_ = reader.read(value, self._resource.load_schema())
+        return Typed(object_, reader.unknown)
+
+    def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:
+        defaulting.apply(*self._kind, object_)
+        preparation.create(*self._kind, object_, uid=uid, now=now)
+
+    def problems_of_new(self, object_: Object) -> list[Problem]:
+        rule = names.rule_of(self._resource.group, self._resource.kind)
+        found = metadata.validate_create(object_["metadata"], is_namespaced=self._resource.is_namespaced, name_rule=rule)
+        return found + validation.create(*self._kind, object_)
+
+    def prepare_changed(self, new: Object, old: Object, subresource: str, *, now: str) -> None:
+        defaulting.apply(*self._kind, new)
+        if subresource == "status":
+            preparation.update_status(*self._kind, new, old, now=now)
+        else:
+            preparation.update(*self._kind, new, old)
+
+    def problems_of_changed(self, new: Object, old: Object, subresource: str) -> list[Problem]:
+        return metadata.validate_update(new["metadata"], old["metadata"]) + validation.update(*self._kind, new, old)
+
+    def printer(self) -> Printer:
+        return table.printer(self._resource.group, self._resource.version, self._resource.plural)
+
+    def fields(self) -> Mapping[str, SelectableField]:
+        return selectable_fields.supported_fields(self._resource.group_resource)
+
+
+def _quantity(value: str | float) -> str | None:
+    """The one spelling of a quantity; None if it is none."""
+    return quantities.canonical(value) if quantities.is_quantity(value) else None

@@ -1,0 +1,76 @@
+"""Kinds that a CustomResourceDefinition defines."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from probate.machinery import builtin, metadata, names, selectable_fields, typed
+from probate.machinery.catalog import Resource
+from probate.machinery.crds import resources
+from probate.machinery.preparation import custom as preparation
+from probate.machinery.problems import Problem
+from probate.machinery.schema import Schema
+from probate.machinery.selectable_fields import SelectableField
+from probate.machinery.structural import defaults, prune, validate
+from probate.machinery.tables import custom as tables
+from probate.machinery.tables.columns import Printer
+from probate.server.rules.contract import Object, Typed
+
+
+class Custom:
+    """The rules of one version of a custom resource."""
+
+    def __init__(self, resource: Resource, definition: dict[str, Any]) -> None:
+        self._resource = resource
+        self._definition = definition
+        self._has_status = resource.subresource("status") is not None
+
+    def read(self, value: Object) -> Typed:
+        reader = typed.Reader(lambda _: None)
+        object_: Object = orjson.loads(orjson.dumps(value))
+        object_["metadata"] = reader.read(value.get("metadata") or {}, _object_meta(), "metadata")
+        return Typed(object_, [*reader.unknown, *prune.prune(object_, self._resource.load_schema())])
+
+    def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:
+        preparation.create_custom(object_, has_status=self._has_status)
+        self._default(object_)
+
+    def problems_of_new(self, object_: Object) -> list[Problem]:
+        found = metadata.validate_create(
+            object_["metadata"], is_namespaced=self._resource.is_namespaced, name_rule=names.dns_subdomain, is_custom=True
+        )
+        return found + validate.validate(object_, self._resource.load_schema())
+
+    def prepare_changed(self, new: Object, old: Object, subresource: str, *, now: str) -> None:
+        self._default(new)
+        if subresource == "status":
+            preparation.update_custom_status(new, old)
+        else:
+            preparation.update_custom(new, old, has_status=self._has_status)
+
+    def problems_of_changed(self, new: Object, old: Object, subresource: str) -> list[Problem]:
+        found = metadata.validate_update(new["metadata"], old["metadata"], is_custom=True)
+        return found + validate.validate(new, self._resource.load_schema(), old)
+
+    @functools.cached_property
+    def _printer(self) -> Printer:
+        return tables.printer(resources.printer_columns(self._definition, self._resource.version))
+
+    def printer(self) -> Printer:
+        return self._printer
+
+    def fields(self) -> Mapping[str, SelectableField]:
+        return selectable_fields.custom_fields(resources.selectable_fields(self._definition, self._resource.version))
+
+    def _default(self, object_: Object) -> None:
+        defaults.default(object_, self._resource.load_schema())
+
+
+@functools.cache
+def _object_meta() -> Schema:
+    known = builtin.schema("", "v1", "ConfigMap")
+    return known.properties["metadata"] if known is not None else Schema()

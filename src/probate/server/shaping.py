@@ -1,0 +1,100 @@
+"""Answers in the form that was asked for: whole objects, tables, or metadata alone; JSON or YAML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import yaml
+
+from probate.machinery.catalog import Resource
+from probate.machinery.tables import table
+from probate.server import wire
+from probate.server.api import Answer, Api
+from probate.server.negotiation import Form
+from probate.store.contract import Record, Revision
+
+
+def one(api: Api, record: Record, resource: Resource, form: Form, *, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
+    """One object."""
+    if form.shape == "Table":
+        return finish(table_of(api, [record], resource, form, revision=record.revision), form, code, warnings)
+    if form.shape:
+        return finish(partial(wire.loaded(record, resource), form), form, code, warnings)
+    body = wire.answered(record.value, record.revision, resource)
+    return raw(body, form, code, warnings)
+
+
+def many(
+    api: Api,
+    records: list[Record],
+    resource: Resource,
+    form: Form,
+    *,
+    revision: Revision,
+    continue_: str = "",
+    remaining: int | None = None,
+) -> Answer:
+    """A list of objects."""
+    if form.shape == "Table":
+        body = table_of(api, records, resource, form, revision=revision, continue_=continue_, remaining=remaining)
+        return finish(body, form)
+    if form.shape:
+        return finish(_partial_list(records, resource, form, revision, continue_, remaining), form)
+    items = [wire.listed(record, resource) for record in records]
+    return raw(wire.listing(resource, items, revision=revision, continue_=continue_, remaining=remaining), form)
+
+
+def raw(body: bytes, form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
+    """Bytes that are JSON already."""
+    if form.is_yaml or form.is_pretty:
+        return finish(orjson.loads(body), form, code, warnings)
+    return Answer(code, body, warnings=warnings)
+
+
+def finish(body: dict[str, Any], form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
+    """A value, written as asked."""
+    if form.is_yaml:
+        text = yaml.dump(body, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+        return Answer(code, text.encode(), "application/yaml", warnings)
+    return Answer(code, orjson.dumps(body, option=orjson.OPT_INDENT_2 if form.is_pretty else 0), warnings=warnings)
+
+
+def partial(object_: dict[str, Any], form: Form) -> dict[str, Any]:
+    """An object's metadata alone."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{form.version}", "metadata": object_["metadata"]}
+
+
+def _partial_list(
+    records: list[Record], resource: Resource, form: Form, revision: Revision, continue_: str, remaining: int | None
+) -> dict[str, Any]:
+    about: dict[str, Any] = {"resourceVersion": str(revision)}
+    if continue_:
+        about["continue"] = continue_
+    if remaining is not None:
+        about["remainingItemCount"] = remaining
+    items = [partial(wire.loaded(record, resource), form) for record in records]
+    return {"kind": "PartialObjectMetadataList", "apiVersion": f"meta.k8s.io/{form.version}", "metadata": about, "items": items}
+
+
+def table_of(
+    api: Api,
+    records: list[Record],
+    resource: Resource,
+    form: Form,
+    *,
+    revision: Revision,
+    continue_: str = "",
+    remaining: int | None = None,
+) -> dict[str, Any]:
+    """Objects as rows, with the cells that people look at."""
+    printer = api.kinds.rules(resource).printer()
+    rows = table.rows(printer, (wire.loaded(record, resource) for record in records), now=api.clock.now())
+    return table.document(
+        printer.columns,
+        rows,
+        resource_version=str(revision),
+        continue_=continue_,
+        remaining=remaining,
+        version="v1beta1" if form.version == "v1beta1" else "v1",
+    )

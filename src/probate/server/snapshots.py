@@ -1,0 +1,76 @@
+"""Which moment a list shows: resourceVersion, resourceVersionMatch and the continue token.
+
+A token names the revision of its list and the key after which the next page begins, so that all pages show one moment.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import NamedTuple
+
+import msgspec
+
+from probate import errors
+from probate.errors import Details
+from probate.machinery.problems import Problem
+from probate.server.query import ListOptions
+from probate.store.contract import Revision, Store
+
+
+class Start(NamedTuple):
+    """Where a list begins. `at` is None for now."""
+
+    at: Revision | None
+    after: str
+
+
+class _Token(msgspec.Struct):
+    rv: int
+    start: str
+
+
+def revision(text: str) -> Revision:
+    """The revision in a resourceVersion; `BadRequest` if it is none."""
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise errors.BadRequest(f"{text!r} is no resourceVersion: give one that the server gave, or none")
+    return Revision(int(text))
+
+
+def token(at: Revision, key: str, prefix: str) -> str:
+    """A token for the page after this key."""
+    body = msgspec.json.encode(_Token(at, key.removeprefix(prefix)))
+    return base64.urlsafe_b64encode(body).decode().rstrip("=")
+
+
+async def start(store: Store, options: ListOptions, prefix: str) -> Start:
+    """Where the list that was asked for begins. `FutureRevision` if the store has not got there."""
+    if options.continue_:
+        return _resume(options, prefix)
+    if options.resource_version in {"", "0"}:
+        return Start(None, "")
+    wanted = revision(options.resource_version)
+    is_exact = options.resource_version_match == "Exact" or (options.limit > 0 and not options.resource_version_match)
+    current = await store.revision()
+    if wanted > current:
+        raise too_large(wanted, current)
+    return Start(wanted if is_exact else None, "")
+
+
+def too_large(wanted: Revision, current: Revision) -> errors.FutureRevision:
+    """The client has seen more than this store has."""
+    cause = Problem("ResourceVersionTooLarge", "", "Too large resource version")
+    return errors.FutureRevision(
+        f"Too large resource version: {wanted}, current: {current}", Details(causes=(cause,), retry_after_seconds=1)
+    )
+
+
+def _resume(options: ListOptions, prefix: str) -> Start:
+    if options.resource_version not in {"", "0"}:
+        raise errors.BadRequest("specifying resource version is not allowed when using continue")
+    text = options.continue_
+    try:
+        found = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Token)
+    except (binascii.Error, ValueError, msgspec.DecodeError):
+        raise errors.BadRequest("the continue parameter is not one that this server gave: begin the list anew") from None
+    return Start(Revision(found.rv), prefix + found.start)

@@ -1,0 +1,78 @@
+"""`create`: a new object, under the name that was given or one made from `generateName`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate import errors
+from probate.machinery import names
+from probate.server import negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server.api import Answer, Api
+from probate.server.negotiation import Form
+from probate.server.request import Request, Target
+from probate.store.contract import NOTHING, Absent, Guard, Record, Refused, Revision
+from probate.store.contract import create as new
+
+MAX_TRIES = 8
+"""Of a generated name that is taken, and of a namespace that changes meanwhile."""
+
+
+async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
+    """Create the object in the body."""
+    options = query.write_options(request.query, "CreateOptions")
+    media = negotiation.media_type(request.header("content-type"))
+    read = reading.read_object(
+        await request.read_body(), media, at.resource, api.kinds.rules(at.resource), options.field_validation
+    )
+    _check_place(read.object, at)
+    for _ in range(MAX_TRIES):
+        made = await _attempt(api, at, wire_copy(read.object), is_dry_run=options.is_dry_run)
+        if made is not None:
+            return shaping.one(api, made, at.resource, form, code=201, warnings=read.warnings)
+    raise errors.Conflict(
+        "the object could not be created: its namespace keeps changing, or its generated names are taken. Try again"
+    )
+
+
+def wire_copy(object_: dict[str, Any]) -> dict[str, Any]:
+    """A copy that an attempt may change, deep where attempts change things."""
+    return {**object_, "metadata": dict(object_["metadata"])}
+
+
+async def _attempt(api: Api, at: Target, object_: dict[str, Any], *, is_dry_run: bool) -> Record | None:
+    """The new object; None if another try may work."""
+    meta = object_["metadata"]
+    is_generated = not meta.get("name") and bool(meta.get("generateName"))
+    if is_generated:
+        meta["name"] = names.generate(meta["generateName"], api.random)
+    guards: list[Guard] = [await writing.open_namespace(api, at.namespace)] if at.namespace else []
+    writing.prepare_new(api, at.resource, object_, at.namespace or "")
+    problems = api.kinds.rules(at.resource).problems_of_new(object_)
+    if problems:
+        raise refusals.invalid(at.resource, meta.get("name", ""), problems)
+    key, value = places.of(at.resource, at.namespace or "", meta["name"]), wire.stored(object_)
+    if is_dry_run:
+        return await _rehearse(api, at, Record(key, value, NOTHING))
+    outcome = await api.store.commit(new(key, value, guards=guards))
+    if not isinstance(outcome, Refused):
+        return Record(key, value, Revision(outcome))
+    if Absent(key) in outcome.failed and not is_generated:
+        raise refusals.already_exists(at.resource, meta["name"])
+    return None
+
+
+async def _rehearse(api: Api, at: Target, made: Record) -> Record:
+    if await api.store.read(made.key) is not None:
+        raise refusals.already_exists(at.resource, made.key.rpartition("/")[2])
+    return made
+
+
+def _check_place(object_: dict[str, Any], at: Target) -> None:
+    meta = object_["metadata"]
+    if meta.get("resourceVersion"):
+        raise errors.BadRequest("resourceVersion should not be set on objects to be created")
+    given = meta.get("namespace")
+    if given and given != (at.namespace or ""):
+        raise errors.BadRequest(
+            f"the namespace of the object ({given}) does not match the namespace on the request ({at.namespace or 'none'})"
+        )

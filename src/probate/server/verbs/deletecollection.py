@@ -1,0 +1,31 @@
+"""`deletecollection`: every object that matches, one after the other; those that others delete meanwhile are no failure."""
+
+from __future__ import annotations
+
+from probate import errors
+from probate.server import delete_options, filtering, negotiation, places, query, shaping, snapshots
+from probate.server.api import Answer, Api
+from probate.server.negotiation import Form
+from probate.server.request import Request, Target
+from probate.server.verbs import delete
+from probate.server.verbs import list as listing
+
+
+async def deletecollection(api: Api, request: Request, at: Target, form: Form) -> Answer:
+    """Delete what the list options select, with the same delete options for each."""
+    selected = query.list_options(request.query)
+    media = negotiation.media_type(request.header("content-type"))
+    options = delete_options.read(await request.read_body(), media, request.query)
+    prefix = places.within(at.resource, at.namespace)
+    start = await snapshots.start(api.store, selected, prefix)
+    found = await listing.collect(
+        api.store, prefix, filtering.of(at, selected, api.kinds.rules(at.resource).fields()), start, selected.limit
+    )
+    for record in found.records:
+        _, namespace, name = record.key.rsplit("/", 2)
+        one = at._replace(namespace="" if namespace == places.NO_NAMESPACE else namespace, name=name)
+        try:
+            await delete.delete_one(api, one, options, form)
+        except errors.NotFound:
+            continue
+    return shaping.many(api, found.records, at.resource, form, revision=found.revision)

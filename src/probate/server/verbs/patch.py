@@ -1,0 +1,90 @@
+"""`patch`: a change of what is there now, in one of the patch languages.
+
+A patch is meant whatever the object is now (unless it names a resourceVersion), so it is applied again if somebody is faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from probate import errors
+from probate.errors import Details
+from probate.machinery import jsonpatch, mergepatch, problems, strategic
+from probate.machinery.catalog import Resource
+from probate.machinery.problems import Path
+from probate.server import negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server.api import Answer, Api
+from probate.server.negotiation import Form
+from probate.server.query import WriteOptions
+from probate.server.request import Request, Target
+from probate.server.verbs import update
+from probate.store.contract import Record
+
+MAX_TRIES = 20
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+Change = Callable[[dict[str, Any]], Any]
+
+
+async def patch(api: Api, request: Request, at: Target, form: Form) -> Answer:
+    """Apply the patch in the body."""
+    options = query.write_options(request.query, "PatchOptions")
+    media = negotiation.media_type(request.header("content-type"))
+    change = change_of(await request.read_body(), media, at.resource)
+    for _ in range(MAX_TRIES):
+        warnings, written = await _attempt(api, at, change, options)
+        if written is not None:
+            return shaping.one(api, written, at.resource, form, warnings=warnings)
+    raise refusals.changed(at.resource, at.name)
+
+
+def change_of(body: bytes, media: str, resource: Resource) -> Change:
+    """What the patch does to an object."""
+    supported = [JSON_PATCH, MERGE_PATCH] + ([] if resource.is_custom else [STRATEGIC_MERGE_PATCH])
+    if media not in supported:
+        listed = ", ".join(supported)
+        raise errors.UnsupportedMediaType(
+            f"the body of the request was in an unknown format - accepted media types include: {listed}"
+        )
+    value = reading.parse(body, negotiation.JSON).value
+    if media == JSON_PATCH:
+        return lambda object_: jsonpatch.apply(object_, value)
+    if not isinstance(value, dict):
+        raise errors.BadRequest("the patch must be an object")
+    if media == MERGE_PATCH:
+        return lambda object_: mergepatch.apply(object_, value)
+    return lambda object_: strategic.apply(object_, value, resource.load_schema())
+
+
+async def _attempt(api: Api, at: Target, change: Change, options: WriteOptions) -> tuple[tuple[str, ...], Record | None]:
+    now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+    if now is None:
+        raise refusals.not_found(at.resource, at.name)
+    old = wire.loaded(now, at.resource)
+    read = _typed(api, change(old), at, options.field_validation)
+    new = read.object
+    reading.check_kind(new, at.resource)
+    update.check_name(new, at)
+    given = new["metadata"].get("resourceVersion", "")
+    if given != old["metadata"]["resourceVersion"]:
+        raise refusals.changed(at.resource, at.name)
+    writing.prepare_changed(api, at, new, old)
+    return read.warnings, await writing.replace(api, now, new, is_dry_run=options.is_dry_run)
+
+
+def _typed(api: Api, patched: Any, at: Target, field_validation: str) -> reading.Read:
+    """The patched object; what does not fit its types is the patch's fault, not the body's."""
+    try:
+        if not isinstance(patched, dict):
+            raise errors.BadRequest("the patch makes the object something else than an object")  # noqa: TRY301
+        return reading.typed_object(patched, api.kinds.rules(at.resource), field_validation, duplicates=[])
+    except errors.BadRequest as error:
+        if str(error).startswith("strict"):
+            raise
+        cause = problems.invalid(Path("patch"), "", str(error))
+        details = Details(name=at.name, group=at.resource.group, kind=at.resource.plural, causes=(cause,))
+        raise errors.Invalid(f"the patch does not fit the object: {error}", details) from None

@@ -1,0 +1,67 @@
+"""`update`: the whole object is replaced, if it is still the one the client read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate import errors
+from probate.server import negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server.api import Answer, Api
+from probate.server.negotiation import Form
+from probate.server.request import Request, Target
+from probate.store.contract import Record
+
+MAX_TRIES = 20
+"""Of an update that names no resourceVersion, and so is meant whatever the object is now."""
+
+
+async def update(api: Api, request: Request, at: Target, form: Form) -> Answer:
+    """Put the object in the body in place of the one there is."""
+    options = query.write_options(request.query, "UpdateOptions")
+    media = negotiation.media_type(request.header("content-type"))
+    read = reading.read_object(
+        await request.read_body(), media, at.resource, api.kinds.rules(at.resource), options.field_validation
+    )
+    check_name(read.object, at)
+    expected = read.object["metadata"].get("resourceVersion", "")
+    for _ in range(MAX_TRIES):
+        written = await attempt(api, at, read.object, expected=expected, is_dry_run=options.is_dry_run)
+        if written is not None:
+            return shaping.one(api, written, at.resource, form, warnings=read.warnings)
+        if expected:
+            break
+    raise refusals.changed(at.resource, at.name)
+
+
+async def attempt(api: Api, at: Target, given: dict[str, Any], *, expected: str, is_dry_run: bool) -> Record | None:
+    """The object as it is after the update; None if somebody changed it in between."""
+    now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+    if now is None:
+        raise refusals.not_found(at.resource, at.name)
+    old = wire.loaded(now, at.resource)
+    new = {**given, "metadata": dict(given["metadata"])}
+    _check_is_the_same(new, old, at, expected)
+    writing.prepare_changed(api, at, new, old)
+    return await writing.replace(api, now, new, is_dry_run=is_dry_run)
+
+
+def check_name(object_: dict[str, Any], at: Target) -> None:
+    """`BadRequest` if the object is not the one that the path names."""
+    meta = object_["metadata"]
+    name, namespace = meta.setdefault("name", at.name), meta.get("namespace")
+    if name != at.name:
+        raise errors.BadRequest(f"the name of the object ({name}) does not match the name on the URL ({at.name})")
+    if namespace and namespace != (at.namespace or ""):
+        raise errors.BadRequest(
+            f"the namespace of the object ({namespace}) does not match the namespace on the request ({at.namespace or 'none'})"
+        )
+
+
+def _check_is_the_same(new: dict[str, Any], old: dict[str, Any], at: Target, expected: str) -> None:
+    uid = new["metadata"].get("uid")
+    if uid and uid != old["metadata"]["uid"]:
+        raise refusals.conflict(
+            at.resource, at.name, f"the object has another uid ({old['metadata']['uid']}): it was deleted and created again"
+        )
+    if expected and expected != old["metadata"]["resourceVersion"]:
+        raise refusals.changed(at.resource, at.name)

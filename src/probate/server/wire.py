@@ -1,0 +1,109 @@
+"""Objects between the store and the wire, as bytes wherever nobody has to look inside.
+
+A stored value is the object's JSON less what depends on who asks: `apiVersion` and `kind` (a kind may be served in several
+versions) and the resourceVersion (the store knows it). It always begins with its metadata, so those are spliced in:
+
+    stored     {"metadata":{"name":"x","uid":"u"},"data":{"k":"v"}}                                         at revision 7
+    answered   {"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7","name":"x","uid":"u"},"data":{"k":"v"}}
+    in a list  {"metadata":{"resourceVersion":"7","name":"x","uid":"u"},"data":{"k":"v"}}    (custom kinds: like answered)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import orjson
+
+from probate.machinery.catalog import Resource
+from probate.store.contract import Record, Revision
+
+_START = b'{"metadata":{'
+_SKIP = len(_START)
+
+
+class Owner(msgspec.Struct, rename="camel"):
+    """An owner reference, as far as it is asked about."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    block_owner_deletion: bool | None = None
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    """An object's metadata, as far as lists, watches and deletions ask about it."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: dict[str, str] = {}
+    finalizers: list[str] = []
+    owner_references: list[Owner] = []
+    deletion_timestamp: str | None = None
+
+
+class _Head(msgspec.Struct):
+    metadata: Meta
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+def meta(value: bytes) -> Meta:
+    """The metadata of a stored value, read without the rest."""
+    return _head.decode(value).metadata
+
+
+def stored(object_: dict[str, Any]) -> bytes:
+    """The object as it is stored."""
+    metadata = {name: value for name, value in object_["metadata"].items() if name != "resourceVersion"}
+    rest = {name: value for name, value in object_.items() if name not in {"metadata", "apiVersion", "kind"}}
+    return orjson.dumps({"metadata": metadata, **rest})
+
+
+def loaded(record: Record, resource: Resource) -> dict[str, Any]:
+    """The object as a value, in the resource's version."""
+    value: dict[str, Any] = orjson.loads(record.value)
+    value["metadata"]["resourceVersion"] = str(record.revision)
+    return {"kind": resource.kind, "apiVersion": str(resource.group_version), **value}
+
+
+def answered(value: bytes, revision: Revision, resource: Resource) -> bytes:
+    """The object as an answer or an event shows it."""
+    return b'{"kind":"%s","apiVersion":"%s","metadata":{"resourceVersion":"%d",%s' % (
+        resource.kind.encode(),
+        str(resource.group_version).encode(),
+        revision,
+        value[_SKIP:],
+    )
+
+
+def listed(record: Record, resource: Resource) -> bytes:
+    """The object as an item of a list."""
+    if resource.is_custom:
+        return answered(record.value, record.revision, resource)
+    return b'{"metadata":{"resourceVersion":"%d",%s' % (record.revision, record.value[_SKIP:])
+
+
+def listing(
+    resource: Resource, items: list[bytes], *, revision: Revision, continue_: str = "", remaining: int | None = None
+) -> bytes:
+    """A whole list."""
+    about: dict[str, Any] = {"resourceVersion": str(revision)}
+    if continue_:
+        about["continue"] = continue_
+    if remaining is not None:
+        about["remainingItemCount"] = remaining
+    return b'{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[%s]}' % (
+        resource.kind.encode(),
+        str(resource.group_version).encode(),
+        orjson.dumps(about),
+        b",".join(items),
+    )
+
+
+def event(kind: bytes, object_: bytes) -> bytes:
+    """A line of a watch."""
+    return b'{"type":"%s","object":%s}\n' % (kind, object_)
