@@ -122,6 +122,19 @@ SAMPLES: dict[Key, dict[str, Any]] = {
     },
     ("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"): {"webhooks": [WEBHOOK]},
     ("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"): {"webhooks": [WEBHOOK]},
+    ("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding"): {
+        "spec": {"policyName": "p", "validationActions": ["Deny"]}
+    },
+    ("apiregistration.k8s.io", "v1", "APIService"): {
+        "metadata": {"name": "v1.example.com"},
+        "spec": {"group": "example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1},
+    },
+    ("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema"): {
+        "spec": {"priorityLevelConfiguration": {"name": "p"}, "matchingPrecedence": 5}
+    },
+    ("flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration"): {"spec": {"type": "Limited", "limited": {}}},
+    ("networking.k8s.io", "v1", "IPAddress"): {"spec": {"parentRef": {"resource": "services", "name": "s", "namespace": "n"}}},
+    ("networking.k8s.io", "v1", "ServiceCIDR"): {"spec": {"cidrs": ["10.0.0.0/16"]}},
     ("apps", "v1", "ControllerRevision"): {"data": {"a": 1}, "revision": 1},
     ("apps", "v1", "DaemonSet"): {
         "spec": {
@@ -158,14 +171,14 @@ SAMPLES: dict[Key, dict[str, Any]] = {
         "spec": {
             "maxReplicas": 3,
             "minReplicas": 1,
-            "scaleTargetRef": {"kind": "Deployment", "name": "x"},
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"},
             "targetCPUUtilizationPercentage": 50,
         }
     },
     ("autoscaling", "v2", "HorizontalPodAutoscaler"): {
         "spec": {
             "maxReplicas": 3,
-            "scaleTargetRef": {"kind": "Deployment", "name": "x"},
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"},
             "metrics": [
                 {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}},
                 {"type": "Pods", "pods": {"metric": {"name": "q"}, "target": {"type": "AverageValue", "averageValue": "10"}}},

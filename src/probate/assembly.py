@@ -19,7 +19,7 @@ from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock, SystemClock
 from probate.machinery import builtin
-from probate.server import bootstrap, listener
+from probate.server import bootstrap, kubeconfig, listener
 from probate.server.api import Api
 from probate.server.app import App
 from probate.server.custom_kinds import Kinds
@@ -85,7 +85,10 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             api = _api(store, clock)
             await bootstrap.ensure_namespaces(api)
             await api.kinds.refresh(now=api.now())
-            greeting = functools.partial(_greet, settings, listener.url(listening), clock, began)
+            url = listener.url(listening)
+            if settings.kubeconfig:
+                kubeconfig.write(Path(settings.kubeconfig), url)
+            greeting = functools.partial(_greet, settings, url, clock, began)
             await listener.Listener(App(api), on_start=greeting).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
 
@@ -96,4 +99,6 @@ def _api(store: Store, clock: Clock) -> Api:
 
 def _greet(settings: Settings, url: str, clock: Clock, began: float) -> None:
     took = clock.monotonic() - began
-    print(f"probate: serving {url} from {settings.store}, ready after {took:.2f} s. Try: curl {url}/readyz?verbose", flush=True)  # noqa: T201
+    reach = f"--kubeconfig {settings.kubeconfig}" if settings.kubeconfig else f"--server {url}"
+    hint = f"Try: kubectl {reach} get namespaces"
+    print(f"probate: serving {url} from {settings.store}, ready after {took:.2f} s. {hint}", flush=True)  # noqa: T201

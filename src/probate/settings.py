@@ -7,6 +7,7 @@ from dataclasses import dataclass
 DEFAULT_STORE = "sqlite:probate.db"
 DEFAULT_LISTEN = "127.0.0.1:8080"
 DEFAULT_HISTORY = 24 * 3600.0
+DEFAULT_KUBECONFIG = "probate.kubeconfig"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,3 +18,5 @@ class Settings:
     listen: str = DEFAULT_LISTEN
     history: float = DEFAULT_HISTORY
     """Seconds for which the past is kept."""
+    kubeconfig: str = DEFAULT_KUBECONFIG
+    """Where to write how clients find the server; nowhere if empty."""

@@ -55,6 +55,8 @@ def test_it_prints_its_address_and_how_long_it_took_and_answers(tmp_path: Path) 
     with serving(cwd=tmp_path) as server:
         assert server.store == "sqlite:probate.db"
         assert (tmp_path / "probate.db").exists()
+        assert server.url in (tmp_path / "probate.kubeconfig").read_text()
+        assert (tmp_path / "probate.kubeconfig").stat().st_mode & 0o777 == 0o600
         assert server.get("/livez") == (200, b"ok")
         assert server.get("/readyz") == (200, b"ok")
         assert server.get("/readyz?verbose") == (200, b"[+]ping ok\n[+]store ok\nreadyz check passed\n")

@@ -17,7 +17,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
-    command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0", "--kubeconfig", ""]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent) as process:
         assert process.stdout is not None
         greeting = re.search(r"http://\S+", process.stdout.readline())

@@ -224,3 +224,40 @@ def test_hostile_documents_are_bad_requests(http: httpx.Client, configmaps: str,
     answer = http.post(configmaps, content=body, headers={"Content-Type": media})
     assert answer.status_code in {400, 422}
     assert answer.json()["kind"] == "Status"
+
+
+@pytest.fixture
+def pod(http: httpx.Client, namespace: str) -> str:
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    labels = {"app": "web"}
+    made(http, path, "p", metadata={"labels": labels}, spec={"containers": [{"name": "c", "image": "i"}]})
+    return f"{path}/p"
+
+
+def test_pod_is_bound_to_a_node_once(http: httpx.Client, pod: str) -> None:
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
+    assert http.post(f"{pod}/binding", json=binding).status_code == 201
+    now = http.get(pod).json()
+    assert now["spec"]["nodeName"] == "n1"
+    assert [one["status"] for one in now["status"]["conditions"] if one["type"] == "PodScheduled"] == ["True"]
+    assert http.post(f"{pod}/binding", json=binding).status_code == 409
+
+
+def test_eviction_respects_disruption_budgets(http: httpx.Client, namespace: str, pod: str) -> None:
+    budgets = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
+    made(http, budgets, "b", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}})
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+    refused = http.post(f"{pod}/eviction", json=eviction)
+    assert refused.status_code == 429
+    assert refused.headers["retry-after"] == "10"
+    http.patch(f"{budgets}/b/status", content='{"status":{"disruptionsAllowed":1}}', headers=MERGE)
+    assert http.post(f"{pod}/eviction", json=eviction).status_code == 201
+    assert http.get(pod).status_code == 404
+
+
+def test_debug_container_is_added_through_its_own_path_only(http: httpx.Client, pod: str) -> None:
+    debug = {"name": "d", "image": "i", "terminationMessagePolicy": "File", "imagePullPolicy": "Always"}
+    change = json.dumps({"spec": {"ephemeralContainers": [debug]}})
+    assert http.patch(pod, content=change, headers=MERGE).status_code == 422
+    assert http.patch(f"{pod}/ephemeralcontainers", content=change, headers=MERGE).status_code == 200
+    assert [one["name"] for one in http.get(pod).json()["spec"]["ephemeralContainers"]] == ["d"]

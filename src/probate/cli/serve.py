@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from probate.settings import DEFAULT_LISTEN, DEFAULT_STORE, Settings
+from probate.settings import DEFAULT_KUBECONFIG, DEFAULT_LISTEN, DEFAULT_STORE, Settings
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -45,8 +45,15 @@ class Duration(click.ParamType[float]):
     metavar="TIME",
     help="How long the past of objects is kept.",
 )
+@click.option(
+    "--kubeconfig",
+    default=DEFAULT_KUBECONFIG,
+    show_default=True,
+    metavar="FILE",
+    help='Where to write how clients find the server. Nowhere if it is "".',
+)
 @click.pass_obj
-def serve_command(serve: Callable[[Settings], None], store: str, listen: str, history: float) -> None:
+def serve_command(serve: Callable[[Settings], None], store: str, listen: str, history: float, kubeconfig: str) -> None:
     """Serve the API until SIGTERM or Ctrl-C.
 
     \b
@@ -54,4 +61,4 @@ def serve_command(serve: Callable[[Settings], None], store: str, listen: str, hi
     probate serve --store memory:                 nothing is kept
     probate serve --store etcd://10.0.0.1:2379    on etcd, for more than one machine
     """
-    serve(Settings(store=store, listen=listen, history=history))
+    serve(Settings(store=store, listen=listen, history=history, kubeconfig=kubeconfig))

@@ -1,8 +1,7 @@
 """Which kinds there are: each resource of each version, and what may be done with it.
 
 The catalog is the only truth about names and scope. Built-in kinds come from `builtin`, custom ones are added by the server as
-their definitions come and go; whoever asks gets one consistent answer, since a catalog never changes: `with_group` and
-`without_group` give a new one.
+their definitions come and go; whoever asks gets one consistent answer, since a catalog never changes: a new one takes its place.
 """
 
 from __future__ import annotations
@@ -63,6 +62,11 @@ class Catalog:
     def __init__(self, resources: Iterable[Resource]) -> None:
         self._resources = tuple(resources)
         self._by_path = {(one.group, one.version, one.plural): one for one in self._resources}
+        self._versions: dict[str, list[str]] = {}
+        for one in self._resources:
+            known = self._versions.setdefault(one.group, [])
+            if one.version not in known:
+                known.append(one.version)
         self._by_kind = {(one.group, one.version, one.kind): one for one in self._resources}
 
     def __iter__(self) -> Iterator[Resource]:
@@ -78,8 +82,8 @@ class Catalog:
 
     def versions(self, group: str) -> list[str]:
         """The group's versions, the preferred one first."""
-        return list(dict.fromkeys(one.version for one in self._resources if one.group == group))
+        return self._versions.get(group, [])
 
     def groups(self) -> list[str]:
         """All groups, the core one first."""
-        return list(dict.fromkeys(one.group for one in self._resources))
+        return list(self._versions)

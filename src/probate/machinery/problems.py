@@ -8,10 +8,9 @@ A check returns problems; nobody raises before all are found. `Path` spells wher
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
-
-import orjson
 
 REQUIRED = "FieldValueRequired"
 INVALID = "FieldValueInvalid"
@@ -97,5 +96,5 @@ def type_invalid(path: Path, value: Any, detail: str) -> Problem:
 
 def shown(value: Any) -> str:
     """The value as a message shows it, cut where it would fill the screen."""
-    text = orjson.dumps(value).decode() if not isinstance(value, str) else f'"{value}"'
+    text = f'"{value}"' if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= 200 else text[:197] + "..."

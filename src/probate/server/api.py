@@ -38,6 +38,7 @@ class Api:
         self.kinds = kinds
         self.clock = clock
         self.new_uid = new_uid
+        self._second, self._now = -1, ""
         self.random = random  # for names that were asked for by generateName
 
     @property
@@ -47,4 +48,8 @@ class Api:
 
     def now(self) -> str:
         """The time as objects tell it."""
-        return datetime.fromtimestamp(self.clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        second = int(self.clock.now())
+        if second != self._second:
+            self._second = second
+            self._now = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return self._now

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 import orjson
 
 from probate import errors
+from probate.errors import Details
 from probate.machinery import status
 from probate.server import dispatch, negotiation
 from probate.server.api import Answer, Api, Stream
@@ -22,6 +23,8 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
+MAX_UNDER_WAY = 400
+"""Requests that are being answered at once. A watch counts only until it has begun."""
 
 log = logging.getLogger(__name__)
 
@@ -31,19 +34,30 @@ class App:
 
     def __init__(self, api: Api) -> None:
         self._api = api
+        self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         request = _request(scope, receive)
-        answer = await self._answer(request)
+        self._under_way += 1
+        try:
+            answer = await self._answer(request)
+        finally:
+            self._under_way -= 1
         if isinstance(answer, Stream):
             await _send_stream(answer, receive, send)
         else:
             await _send_whole(answer, send, is_head=request.method == "HEAD")
 
+    def _check_has_room(self) -> None:
+        if self._under_way > MAX_UNDER_WAY:
+            later = Details(retry_after_seconds=1)
+            raise errors.TooManyRequests("too many requests are under way, please try again in a second", later)
+
     async def _answer(self, request: Request) -> Answer | Stream:
         try:
+            self._check_has_room()
             return await dispatch.answer(self._api, request)
         except errors.ApiError as error:
             return _refusal(error)

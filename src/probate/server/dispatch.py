@@ -14,7 +14,7 @@ from probate.server import request as requests
 from probate.server.api import Answer, Api, Stream
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
-from probate.server.subresources import scale
+from probate.server.subresources import binding, eviction, parts, scale
 from probate.server.verbs import create, delete, deletecollection, get, patch, update, watch
 from probate.server.verbs import list as listing
 
@@ -31,7 +31,7 @@ VERBS: dict[str, Verb] = {
     "deletecollection": deletecollection.deletecollection,
 }
 
-PARTS: dict[str, Verb] = {"scale": scale.answer}
+PARTS: dict[str, Verb] = {"scale": scale.answer, "binding": binding.answer, "eviction": eviction.answer}
 
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 
@@ -52,10 +52,13 @@ async def _resource(api: Api, request: Request) -> Answer | Stream:
     at = requests.target(request.path, api.catalog)
     verb = requests.verb(request, at)
     form = negotiation.accepted(request.header("accept"), is_pretty=bool(query.truth(request.query, "pretty")))
-    async with asyncio.timeout(_seconds(request)):
+    seconds = _seconds(request)
+    if verb in {"get", "list", "watch"} and not at.subresource:  # these have answered, or the store's own deadline ends them
+        return await VERBS[verb](api, request, at, form)
+    async with asyncio.timeout(seconds):
         if at.subresource in PARTS:
             return await PARTS[at.subresource](api, request, at, form)
-        if at.subresource not in {"", "status"}:
+        if at.subresource not in {"", "status"} | parts.PARTS:
             raise refusals.no_such_resource()
         answer = await VERBS[verb](api, request, at, form)
     if verb in WRITES and api.kinds.is_definition(at.resource):
@@ -66,7 +69,9 @@ async def _resource(api: Api, request: Request) -> Answer | Stream:
 def _seconds(request: Request) -> float:
     """How long the client is ready to wait. (A watch has answered once it has begun.)"""
     text = query.first(request.query, "timeout")
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", text or "60s")
+    if not text:
+        return 60.0
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", text)
     if match is None:
         raise errors.BadRequest(f"the timeout {text!r} is no length of time: give one such as 30s or 1m")
     return min(float(match[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[match[2] or "s"] or 60.0, 60.0)

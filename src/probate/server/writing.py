@@ -9,6 +9,7 @@ from probate.machinery.catalog import Resource
 from probate.server import places, refusals, wire
 from probate.server.api import Api
 from probate.server.request import Target
+from probate.server.subresources import parts
 from probate.store.contract import Guard, Record, Refused, Revision, Txn, Unchanged, delete, update
 
 Object = dict[str, Any]
@@ -45,7 +46,10 @@ def prepare_changed(api: Api, at: Target, new: Object, old: Object) -> None:
     meta.setdefault("uid", old["metadata"]["uid"])
     meta.pop("selfLink", None)
     rules = api.kinds.rules(at.resource)
-    rules.prepare_changed(new, old, at.subresource, now=api.now())
+    if at.subresource in parts.PARTS:
+        new |= parts.limited(at.subresource, new, old)
+    else:
+        rules.prepare_changed(new, old, at.subresource, now=api.now())
     problems = rules.problems_of_changed(new, old, at.subresource)
     if problems:
         raise refusals.invalid(at.resource, at.name, problems)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probate.machinery.crds import conditions
@@ -68,6 +68,18 @@ def test_what_is_established_stays_so_and_keeps_its_names() -> None:
     assert [one["lastTransitionTime"] for one in after["status"]["conditions"]] == [LATER, NOW]
 
 
+def test_a_definitions_own_names_are_not_in_its_way() -> None:
+    crd = settled(definition("things", "Thing"))
+    crd["spec"]["names"] = {**crd["spec"]["names"], "singular": "things"}
+    assert review(crd, [crd]).accepted["singular"] == "things"
+
+
+def test_a_short_name_that_was_given_is_kept_whoever_else_has_it() -> None:
+    first, second = settled(definition("things", "Thing", short=["th"])), settled(definition("others", "Other", short=["th"]))
+    second["spec"]["names"] = {**second["spec"]["names"], "categories": ["all"]}
+    assert review(second, [first, second]).are_accepted
+
+
 def test_protected_groups_say_whether_they_are_approved() -> None:
     def reason(annotation: str) -> tuple[str, str, str]:
         annotations = {"api-approved.kubernetes.io": annotation}
@@ -107,6 +119,7 @@ DEFINITIONS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(DEFINITIONS)
 def test_no_name_is_ever_given_twice_and_all_settle(asked: list[tuple[str, str, list[str]]]) -> None:
     crds = [definition(plural, kind, short=short) for plural, kind, short in asked]

@@ -246,6 +246,9 @@ def test_a_stored_version_stays_until_nothing_is_stored_in_it() -> None:
     assert updates(old, both) == []
     assert both["status"]["storedVersions"] == ["v1", "v2"]
     assert storage_version(both) == "v2"
+    again = definition(version(storage=False), version("v2"))
+    assert updates(both, again) == []
+    assert again["status"]["storedVersions"] == ["v1", "v2"]
 
 
 def test_missing_approval_may_stay_missing() -> None:

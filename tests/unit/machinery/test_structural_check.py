@@ -95,6 +95,23 @@ def test_good_schemas(field: dict[str, Any]) -> None:
             {"x-kubernetes-int-or-string": True, "x-kubernetes-preserve-unknown-fields": True},
             [("x-kubernetes-preserve-unknown-fields", INVALID)],
         ),
+        (
+            {"x-kubernetes-int-or-string": True, "allOf": [{"allOf": [{"anyOf": [{"type": "integer"}, {"type": "string"}]}]}]},
+            [("allOf[0].allOf[0].anyOf[0].type", FORBIDDEN), ("allOf[0].allOf[0].anyOf[1].type", FORBIDDEN)],
+        ),
+        (
+            {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "properties": {
+                    "metadata": {
+                        "type": "object",
+                        "properties": {"labels": {"type": "object", "additionalProperties": {"type": "string", "default": "x"}}},
+                    }
+                },
+            },
+            [("properties[metadata].properties[labels].additionalProperties.default", FORBIDDEN)],
+        ),
         ({"type": "string", "x-kubernetes-list-type": "set"}, [("type", INVALID)]),
         ({"type": "array", "items": STRING, "x-kubernetes-list-type": "bag"}, [("x-kubernetes-list-type", UNSUPPORTED)]),
         ({"type": "object", "x-kubernetes-map-type": "bag"}, [("x-kubernetes-map-type", UNSUPPORTED)]),
@@ -140,6 +157,15 @@ def test_good_schemas(field: dict[str, Any]) -> None:
             [("default.x.y", "FieldValueTypeInvalid")],
         ),
         ({"type": "integer", "default": 1, "anyOf": [{"minimum": 5}]}, [("default", INVALID), ("default", INVALID)]),
+        (
+            {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "x-kubernetes-preserve-unknown-fields": True,
+                "default": {"kind": "A"},
+            },
+            [("default.apiVersion", REQUIRED)],
+        ),
         ({"type": "object", "x-kubernetes-validations": [{"rule": " "}]}, [("x-kubernetes-validations[0].rule", REQUIRED)]),
         (
             {

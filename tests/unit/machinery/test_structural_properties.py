@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import jsonschema
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probate.machinery.problems import Path
@@ -105,12 +105,14 @@ ANYTHING = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(SCHEMAS, VALUES)
 def test_json_schema_agrees(written: dict[str, Any], value: Any) -> None:
     if not _has_null(value):  # nullability is Kubernetes' own
         assert (not validate_values(value, parse(written))) == jsonschema.Draft6Validator(written).is_valid(value)
 
 
+@settings(deadline=None)
 @given(WILD, VALUES, VALUES)
 def test_nothing_crashes(written: dict[str, Any], value: Any, old: Any) -> None:
     schema = parse(written)
@@ -120,6 +122,7 @@ def test_nothing_crashes(written: dict[str, Any], value: Any, old: Any) -> None:
     validate(value, schema)
 
 
+@settings(deadline=None)
 @given(ANYTHING, ANYTHING)
 def test_any_json_may_come_as_a_schema(written: Any, value: Any) -> None:
     validate(value, parse(written))
@@ -127,6 +130,7 @@ def test_any_json_may_come_as_a_schema(written: Any, value: Any) -> None:
         check(written, Path("S"))
 
 
+@settings(deadline=None)
 @given(WILD, VALUES)
 def test_pruning_twice_drops_nothing_more(written: dict[str, Any], value: Any) -> None:
     schema = parse(written)
@@ -136,6 +140,7 @@ def test_pruning_twice_drops_nothing_more(written: dict[str, Any], value: Any) -
     assert value == left
 
 
+@settings(deadline=None)
 @given(WILD, VALUES)
 def test_defaulting_twice_adds_nothing_more(written: dict[str, Any], value: Any) -> None:
     schema = parse(written)
@@ -145,6 +150,7 @@ def test_defaulting_twice_adds_nothing_more(written: dict[str, Any], value: Any)
     assert value == once
 
 
+@settings(deadline=None)
 @given(st.dictionaries(NAMES, st.tuples(PLAIN, SCALARS).map(lambda pair: {**pair[0], "default": pair[1]}), max_size=3))
 def test_what_checked_defaults_make_is_right(properties: dict[str, Any]) -> None:
     written = {"type": "object", "properties": {"spec": {"type": "object", "default": {}, "properties": properties}}}
@@ -156,6 +162,7 @@ def test_what_checked_defaults_make_is_right(properties: dict[str, Any]) -> None
     assert prune(value, parse_root(written)) == []
 
 
+@settings(deadline=None)
 @given(SCHEMAS, VALUES)
 def test_an_object_that_did_not_change_is_never_wrong(written: dict[str, Any], value: Any) -> None:
     if value is not None:

@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probate.machinery.structural.regexp import BadPattern, compile_pattern
@@ -22,6 +22,7 @@ _SIMPLE = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(_SIMPLE, st.text("ab1 \n", max_size=6))
 def test_where_syntax_agrees_so_does_python(pattern: str, text: str) -> None:
     assert compile_pattern(pattern).search(text) == (re.search(pattern, text, re.ASCII) is not None)

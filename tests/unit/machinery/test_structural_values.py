@@ -185,6 +185,11 @@ def test_an_embedded_resource_says_what_it_is() -> None:
         ("spec.metadata.labels", INVALID),
     }
     assert set(problems_of(written, wrong)) == expected
+    assert problems_of(written, {"apiVersion": "a/b/c", "kind": "Pod"}) == [("spec.apiVersion", INVALID)]
+    assert problems_of(written, {"apiVersion": 1, "kind": "Pod", "metadata": "x"}) == [
+        ("spec.apiVersion", INVALID),
+        ("spec.metadata", INVALID),
+    ]
 
 
 def test_rules_are_collected_where_they_stand() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from validation_samples import CONTAINER, POD_SPEC
 
 from probate.machinery.problems import Problem
 from probate.machinery.validation import table
 from probate.machinery.validation.pods import update
+from validation_samples import CONTAINER, POD_SPEC
 
 C = "spec.containers[0]"
 Causes = list[tuple[str, str]]
@@ -80,10 +80,10 @@ def updated(old: dict[str, Any] | None = None, **changes: Any) -> Causes:
         ({"volumeMounts": [{"name": "none", "mountPath": "/x"}]}, [("volumeMounts[0].name", "NotFound")]),
         ({"volumeMounts": [{"name": "data"}]}, [("volumeMounts[0].mountPath", "Required")]),
         ({"volumeMounts": [{"name": "data", "mountPath": "/x"}] * 2}, [("volumeMounts[1].mountPath", "Invalid")]),
-        ({"volumeMounts": [{"name": "data", "mountPath": "/x", "subPath": "a/../b"}]}, [("volumeMounts[0].subPath", "Invalid")]),
+        ({"volumeMounts": [{"name": "data", "mountPath": "/x", "subPath": "a/../b"}]}, [("volumeMounts.subPath", "Invalid")]),
         (
             {"volumeMounts": [{"name": "data", "mountPath": "/x", "mountPropagation": "Bidirectional"}]},
-            [("volumeMounts[0].mountPropagation", "Forbidden")],
+            [("volumeMounts.mountPropagation", "Forbidden")],
         ),
         ({"resources": {"limits": {"cpu": "-1"}}}, [("resources.limits[cpu]", "Invalid")]),
         ({"resources": {"limits": {"gold": "1"}}}, [("resources.limits[gold]", "Invalid"), ("resources.limits[gold]", "Invalid")]),
@@ -92,6 +92,11 @@ def updated(old: dict[str, Any] | None = None, **changes: Any) -> Causes:
         ({"resources": {"requests": {"example.com/gpu": "1"}}}, [("resources.limits", "Required")]),
         ({"resources": {"limits": {"example.com/gpu": "1.5"}}}, [("resources.limits[example.com/gpu]", "Invalid")]),
         ({"resources": {"limits": {"hugepages-2Mi": "2Mi"}}}, [("resources", "Forbidden")]),
+        (
+            {"resources": {"limits": {"cpu": "1", "hugepages-2Mi": "3Mi"}}},
+            [("resources.limits[hugepages-2Mi]", "Invalid")],
+        ),
+        ({"resources": {"claims": [{"name": "none"}]}}, [("resources.claims[0]", "NotFound")]),
         ({"livenessProbe": {}}, [("livenessProbe", "Required")]),
         ({"livenessProbe": {"httpGet": {"path": "/", "port": 0}}}, [("livenessProbe.httpGet.port", "Invalid")]),
         ({"livenessProbe": {"tcpSocket": {"port": 1}, "successThreshold": 2}}, [("livenessProbe.successThreshold", "Invalid")]),
@@ -129,7 +134,15 @@ def test_bad_containers(changes: dict[str, Any], expected: Causes) -> None:
         ),
         ({"restartPolicy": "Sometimes"}, [("spec.restartPolicy", "NotSupported")]),
         ({"dnsPolicy": "Mine"}, [("spec.dnsPolicy", "NotSupported")]),
-        ({"dnsPolicy": "None", "dnsConfig": {}}, [("spec.dnsConfig", "Required")]),
+        ({"dnsPolicy": "None", "dnsConfig": None}, [("spec.dnsConfig", "Required")]),
+        ({"dnsPolicy": "None", "dnsConfig": {}}, [("spec.dnsConfig.nameservers", "Required")]),
+        ({"hostUsers": False, "hostPID": True}, [("spec.HostPID", "Forbidden")]),
+        ({"os": {"name": "dos"}}, [("spec.os", "NotSupported")]),
+        ({"overhead": {"cpu": "-1"}}, [("spec.overhead.limits[cpu]", "Invalid")]),
+        (
+            {"topologySpreadConstraints": POD_SPEC["topologySpreadConstraints"] * 2},
+            [("spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}", "Duplicate")],
+        ),
         ({"dnsConfig": {"nameservers": ["1.1.1.1"] * 4}}, [("spec.dnsConfig.nameservers", "Invalid")]),
         ({"dnsConfig": {"nameservers": ["here"]}}, [("spec.dnsConfig.nameservers[0]", "Invalid")]),
         ({"activeDeadlineSeconds": 0}, [("spec.activeDeadlineSeconds", "Invalid")]),
@@ -139,7 +152,6 @@ def test_bad_containers(changes: dict[str, Any], expected: Causes) -> None:
         ({"priorityClassName": "A"}, [("spec.priorityClassName", "Invalid")]),
         ({"preemptionPolicy": "Ask"}, [("spec.preemptionPolicy", "NotSupported")]),
         ({"hostAliases": [{"ip": "x"}]}, [("spec.hostAliases[0].ip", "Invalid")]),
-        ({"imagePullSecrets": [{}]}, [("spec.imagePullSecrets[0].name", "Required")]),
         ({"tolerations": [{"operator": "Equal", "value": "x"}]}, [("spec.tolerations[0].operator", "Invalid")]),
         ({"tolerations": [{"key": "a", "operator": "Is"}]}, [("spec.tolerations[0].operator", "NotSupported")]),
         ({"tolerations": [{"key": "a", "operator": "Exists", "value": "x"}]}, [("spec.tolerations[0].operator", "Invalid")]),
@@ -237,6 +249,18 @@ def test_what_of_a_pod_may_change(old: dict[str, Any], changes: dict[str, Any], 
 def test_the_same_amount_written_otherwise_is_no_change() -> None:
     resources = {"requests": {"cpu": "0.1", "memory": "1024Mi"}, "limits": {"cpu": "1000m", "example.com/gpu": "2"}}
     assert updated(containers=[{**CONTAINER, "resources": resources}]) == []
+
+
+def test_a_bad_volume_cannot_be_mounted() -> None:
+    volumes = [{"name": "data", "secret": {}}, *POD_SPEC["volumes"][1:]]
+    expected = [(C + ".volumeMounts[0].name", "NotFound"), ("spec.volumes[0].secret.secretName", "Required")]
+    assert of_spec(volumes=volumes) == expected
+
+
+def test_images_in_templates_may_have_spaces() -> None:
+    spec = {**POD_SPEC, "containers": [{**CONTAINER, "image": " "}]}
+    assert table.create("", "v1", "PodTemplate", {"template": {"spec": spec}}) == []
+    assert causes(table.create("", "v1", "Pod", {"spec": spec})) == [(C + ".image", "Invalid")]
 
 
 def test_ephemeral_containers_may_be_added_and_stay() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from validation_samples import CLAIM, JOB_TEMPLATE, TEMPLATE, sample
 
 from probate.machinery.validation import table
+from validation_samples import CLAIM, JOB_TEMPLATE, TEMPLATE, sample
 
 Causes = list[tuple[str, str]]
 BOUND = {"status__phase": "Bound", "status__capacity": {"storage": "1Gi"}}
@@ -40,6 +40,7 @@ def updated(kind: str, old: dict[str, Any], changes: dict[str, Any]) -> Causes:
         ("Service", {}, {"spec__clusterIP": "10.0.0.2", "spec__clusterIPs": ["10.0.0.2"]}, [("spec.clusterIPs[0]", "Invalid")]),
         ("Service", {}, {"spec__selector": {"b": "c"}}, []),
         ("Service", {}, {"spec": {"type": "ExternalName", "externalName": "example.com"}}, []),
+        ("CronJob", {"metadata__name": "a" * 60}, {"spec__suspend": True}, []),
         ("ConfigMap", {}, {"data": {"b": "c"}}, []),
         ("ConfigMap", {"immutable": True}, {"data": {"b": "c"}}, [("data", "Forbidden")]),
         (

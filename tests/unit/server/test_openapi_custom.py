@@ -143,7 +143,7 @@ fields = st.recursive(
             "type": st.sampled_from(["string", "integer", "array", "object", "boolean"]),
             "nullable": st.booleans(),
             "x-kubernetes-int-or-string": st.booleans(),
-            "default": st.none() | st.integers() | st.text(),
+            "default": st.none() | st.integers(-(2**63), 2**64 - 1) | st.text(),  # what JSON can be read into
             "minimum": st.integers(-5, 5),
             "oneOf": st.just([{"minLength": 1}]),
             "example": st.text(),

@@ -49,7 +49,7 @@ def version_path(index: int) -> Path:
 def parts(crd: Definition, field: str) -> Iterator[Part]:
     """The field of all versions, wherever it stands; nothing where it is not given."""
     versions = versions_of(crd)
-    given = [_given(one, field) for one in versions]
+    given = [one.get(field) for one in versions]
     if given and all(one == given[0] for one in given):
         if given[0] is not None:
             yield Part(SPEC / _TOP_NAMES.get(field, field), given[0], tuple(versions))
@@ -57,11 +57,6 @@ def parts(crd: Definition, field: str) -> Iterator[Part]:
     for index, (version, value) in enumerate(zip(versions, given, strict=True)):
         if value is not None:
             yield Part(version_path(index) / field, value, (version,))
-
-
-def _given(version: dict[str, Any], field: str) -> Any:
-    found = version.get(field)
-    return None if found == [] else found  # an empty list is like none; an empty object is given
 
 
 def schema_of(version: dict[str, Any]) -> Any:

@@ -73,7 +73,7 @@ def default_replication_controller(controller: Object) -> None:
     fill(spec, replicas=1)
     if child(spec, "template") is not None:
         default_template(spec)
-    labels = below(spec, "template", "metadata", "labels")
+    labels = {key: value for key, value in (below(spec, "template", "metadata", "labels") or {}).items() if isinstance(value, str)}
     metadata = made(controller, "metadata")
     for owner, key in ((spec, "selector"), (metadata, "labels")):
         if labels and owner is not None and not owner.get(key):

@@ -14,6 +14,7 @@ from typing import Any
 
 from probate.machinery.problems import Path, Problem, invalid
 from probate.machinery.schema import UNSET, Schema
+from probate.machinery.structural import embedded
 from probate.machinery.structural.keywords import is_readable, keyword_problems
 from probate.machinery.structural.parse import parse_root
 from probate.machinery.structural.prune import prune
@@ -51,4 +52,5 @@ def _check_defaults(schema: Schema, path: Path) -> Iterator[Problem]:
 def _check_default(schema: Schema, path: Path) -> Iterator[Problem]:
     if prune(copy.deepcopy(schema.default), schema):
         yield invalid(path, schema.default, "must not have unknown fields")
+    yield from embedded.problems_at(path, schema.default, schema)
     yield from validate_at(path, schema.default, schema)

@@ -18,16 +18,25 @@ def problems_in(value: Any, schema: Schema) -> list[Problem]:
     return list(_walk_parts(value, schema, Path()))
 
 
+def problems_at(path: Path, value: Any, schema: Schema) -> list[Problem]:
+    """What is wrong with a value at `path` as an embedded resource, if it is to be one."""
+    return [*_check_type(value, path), *_check_metadata(value.get("metadata"), path / "metadata")] if _is_one(value, schema) else []
+
+
+def _is_one(value: Any, schema: Schema) -> bool:
+    return schema.is_embedded and isinstance(value, dict)
+
+
 def _walk(value: Any, schema: Schema, path: Path) -> Iterator[Problem]:
-    if schema.is_embedded and isinstance(value, dict):
-        yield from _check_type(value, path)
-        yield from _check_metadata(value.get("metadata"), path / "metadata")
+    yield from problems_at(path, value, schema)
     yield from _walk_parts(value, schema, path)
 
 
 def _walk_parts(value: Any, schema: Schema, path: Path) -> Iterator[Problem]:
     if isinstance(value, dict):
         for key, one in value.items():
+            if not isinstance(one, dict | list):
+                continue
             if (known := schema.properties.get(key)) is not None:
                 yield from _walk(one, known, path / key)
             elif schema.values is not None:

@@ -5,7 +5,7 @@ Kubernetes names a map's key in brackets here (`spec.ports[web][1]`), though wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 from probate.machinery import problems
@@ -19,14 +19,14 @@ def duplicates(value: Any, schema: Schema) -> list[Problem]:
     return list(_walk(value, schema, Path()))
 
 
-def key_of(item: Any, schema: Schema) -> bytes | None:
+def key_of(item: Any, schema: Schema) -> Hashable:
     """What tells an item of a map by keys from the others; nothing for items of other lists."""
     if schema.list_type != "map" or not isinstance(item, dict):
         return None
-    return canonical({key: item[key] for key in schema.map_keys if key in item})
+    return tuple((key, canonical(item[key])) for key in schema.map_keys if key in item)
 
 
-def by_keys(items: Any, schema: Schema) -> dict[bytes | None, Any]:
+def by_keys(items: Any, schema: Schema) -> dict[Hashable, Any]:
     """The items of a map by keys, by their keys."""
     if schema.list_type != "map" or not isinstance(items, list):
         return {}
@@ -36,6 +36,8 @@ def by_keys(items: Any, schema: Schema) -> dict[bytes | None, Any]:
 def _walk(value: Any, schema: Schema, path: Path) -> Iterator[Problem]:
     if isinstance(value, dict):
         for key, one in value.items():
+            if not isinstance(one, dict | list):
+                continue
             if (known := schema.properties.get(key)) is not None:
                 yield from _walk(one, known, path / key)
             elif schema.values is not None:
@@ -46,7 +48,7 @@ def _walk(value: Any, schema: Schema, path: Path) -> Iterator[Problem]:
 
 def _walk_list(value: list[Any], schema: Schema, path: Path) -> Iterator[Problem]:
     if schema.list_type == "set":
-        yield from (problems.duplicate(path / index, value[index]) for index in _doubled(value))
+        yield from (problems.duplicate(path / index, value[index]) for index in _doubled([canonical(one) for one in value]))
     elif schema.list_type == "map":
         yield from _walk_map(value, schema, path)
     if schema.items is not None:
@@ -59,16 +61,15 @@ def _walk_map(value: list[Any], schema: Schema, path: Path) -> Iterator[Problem]
         if one is not None and not isinstance(one, dict):
             yield problems.invalid(path / index, one, "must be an object for an array of list-type map")
             return
-    keys = [{key: one[key] for key in schema.map_keys if key in one} if one else {} for one in value]
-    yield from (problems.duplicate(path / index, keys[index]) for index in _doubled(keys))
+    for index in _doubled([key_of(one or {}, schema) for one in value]):
+        yield problems.duplicate(path / index, {key: value[index][key] for key in schema.map_keys if key in (value[index] or {})})
 
 
-def _doubled(items: list[Any]) -> list[int]:
-    """The place of each item's second appearance."""
-    times: dict[bytes, int] = {}
+def _doubled(keys: list[Hashable]) -> list[int]:
+    """The place of each key's second appearance."""
+    times: dict[Hashable, int] = {}
     found = []
-    for index, one in enumerate(items):
-        key = canonical(one)
+    for index, key in enumerate(keys):
         times[key] = times.get(key, 0) + 1
         if times[key] == 2:
             found.append(index)

@@ -10,7 +10,7 @@ Problems of anyOf, oneOf, allOf and not as a whole have no path of their own in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -25,16 +25,21 @@ NO_PATH = "<nil>"
 
 def validate(value: Any, schema: Schema, old: Any = None) -> list[Problem]:
     """Everything that is wrong with an object. With `old`, the object it replaces, only what is newly wrong."""
-    found = validate_values(value, schema, UNSET if old is None else old)
-    lists = listtypes.duplicates(value, schema)
-    if lists and old is not None and listtypes.duplicates(old, schema):
-        lists = []
-    return [*found, *embedded.problems_in(value, schema), *lists]
+    found: list[Problem] = []
+    checker = _compiled(_Identity(schema))
+    checker.walk(value, "", UNSET if old is None else old, found)
+    if checker.has_embedded:
+        found += embedded.problems_in(value, schema)
+    if checker.has_keyed and (old is None or not listtypes.duplicates(old, schema)):
+        found += listtypes.duplicates(value, schema)
+    return found
 
 
 def validate_values(value: Any, schema: Schema, old: Any = UNSET) -> list[Problem]:
     """What is wrong with the values by types and limits alone."""
-    return list(_compiled(_Identity(schema)).walk(value, "", old))
+    found: list[Problem] = []
+    _compiled(_Identity(schema)).walk(value, "", old, found)
+    return found
 
 
 def validate_at(path: Path, value: Any, schema: Schema) -> list[Problem]:
@@ -64,9 +69,24 @@ class _Identity:
 
 
 class _Checker:
-    """One schema, compiled."""
+    """One schema, compiled. `has_embedded`: there are embedded resources below; `has_keyed`: sets or maps, at it or below."""
 
-    __slots__ = ("enum", "format", "items", "junctors", "numbers", "properties", "schema", "text", "type", "values")
+    __slots__ = (
+        "enum",
+        "format",
+        "has_embedded",
+        "has_keyed",
+        "is_closed",
+        "items",
+        "junctors",
+        "numbers",
+        "properties",
+        "schema",
+        "sizes",
+        "text",
+        "type",
+        "values",
+    )
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -75,73 +95,63 @@ class _Checker:
         self.format = values.format_check(schema.format)
         self.numbers = values.number_checks(schema.limits)
         self.enum = values.enum_check(schema.limits.get("enum"))
+        self.sizes = values.size_checks(schema.limits)
+        self.is_closed = schema.limits.get("additionalProperties") is False
         self.junctors = _Junctors(schema.limits) if schema.limits.keys() & {"allOf", "anyOf", "oneOf", "not"} else None
         self.properties = {name: _compiled(_Identity(one)) for name, one in schema.properties.items()}
         self.values = _compiled(_Identity(schema.values)) if schema.values is not None else None
         self.items = _compiled(_Identity(schema.items)) if schema.items is not None else None
+        below = [*self.properties.values(), *(one for one in (self.values, self.items) if one is not None)]
+        self.has_embedded: bool = any(one.schema.is_embedded or one.has_embedded for one in below)
+        self.has_keyed: bool = schema.list_type in {"set", "map"} or any(one.has_keyed for one in below)
 
-    def walk(self, value: Any, path: str, old: Any) -> Iterator[Problem]:
-        """The problems of this value and of all below it."""
+    def walk(self, value: Any, path: str, old: Any, found: list[Problem]) -> None:
+        """Add the problems of this value and of all below it."""
         if old is not UNSET and _is_same(old, value):
             return
-        if self.type is not None and (found := self.type(value, path)) is not None:
-            yield found
+        if self.type is not None and (problem := self.type(value, path)) is not None:
+            found.append(problem)
         if value is not None:
             if self.junctors is not None:
-                yield from self.junctors.walk(value, path, old)
-            yield from self._walk_kind(value, path, old)
-        if self.enum is not None and (found := self.enum(value, path)) is not None:
-            yield found
+                self.junctors.walk(value, path, old, found)
+            self._walk_kind(value, path, old, found)
+        if self.enum is not None and (problem := self.enum(value, path)) is not None:
+            found.append(problem)
 
-    def _walk_kind(self, value: Any, path: str, old: Any) -> Iterator[Problem]:
-        match value:
-            case str():
-                checks = (self.text, self.format)
-                yield from (found for one in checks if one is not None and (found := one(value, path)) is not None)
-            case bool():
-                return
-            case int() | float():
-                yield from (found for one in self.numbers if (found := one(value, path)) is not None)
-            case list():
-                yield from self._walk_list(value, path, old)
-            case dict():
-                yield from self._walk_object(value, path, old)
+    def _walk_kind(self, value: Any, path: str, old: Any, found: list[Problem]) -> None:
+        kind = type(value)
+        if kind is str:
+            _run((self.text, self.format), value, path, found)
+        elif kind is dict:
+            self._walk_object(value, path, old, found)
+        elif kind is list:
+            self._walk_list(value, path, old, found)
+        elif kind is not bool and self.numbers:
+            _run(self.numbers, value, path, found)
 
-    def _walk_list(self, value: list[Any], path: str, old: Any) -> Iterator[Problem]:
+    def _walk_list(self, value: list[Any], path: str, old: Any, found: list[Problem]) -> None:
         if self.items is not None:
             before = listtypes.by_keys(old, self.schema)
             for index, item in enumerate(value):
-                yield from self.items.walk(item, f"{path}[{index}]", before.get(listtypes.key_of(item, self.schema), UNSET))
-        least, most = self.schema.limits.get("minItems"), self.schema.limits.get("maxItems")
-        if least is not None and len(value) < least:
-            yield values.wrong(path, len(value), f"should have at least {least} items")
-        if most is not None and len(value) > most:
-            yield problems.too_many(Path(path), len(value), most)
+                old_item = before.get(listtypes.key_of(item, self.schema), UNSET) if before else UNSET
+                self.items.walk(item, f"{path}[{index}]", old_item, found)
+        _run((self.sizes.least_items, self.sizes.most_items), value, path, found)
 
-    def _walk_object(self, value: dict[str, Any], path: str, old: Any) -> Iterator[Problem]:
-        least, most = self.schema.limits.get("minProperties"), self.schema.limits.get("maxProperties")
-        if least is not None and len(value) < least:
-            yield values.wrong(path, len(value), f"should have at least {least} properties")
+    def _walk_object(self, value: dict[str, Any], path: str, old: Any, found: list[Problem]) -> None:
+        problem = self.sizes.properties(value, path) if self.sizes.properties is not None else None
+        if problem is not None:
+            found.append(problem)  # and nothing of what is in it, as Kubernetes has it
             return
-        if most is not None and len(value) > most:
-            yield problems.too_many(Path(path), len(value), most)
-            return
-        before = old if isinstance(old, dict) else {}
-        yield from self._walk_fields(value, path, before)
-        for name in self.schema.required:
-            if name not in value:
-                yield problems.required(Path(_field(path, name)))
+        self._walk_fields(value, path, old if type(old) is dict else {}, found)
+        found += [problems.required(Path(_field(path, name))) for name in self.schema.required if name not in value]
 
-    def _walk_fields(self, value: dict[str, Any], path: str, before: dict[str, Any]) -> Iterator[Problem]:
-        is_closed = self.schema.limits.get("additionalProperties") is False
+    def _walk_fields(self, value: dict[str, Any], path: str, before: dict[str, Any], found: list[Problem]) -> None:
         for key, one in value.items():
-            checker = self.properties.get(key)
-            if checker is not None:
-                yield from checker.walk(one, _field(path, key), before.get(key, UNSET))
-            elif is_closed:
-                yield problems.invalid(Path(path), key, f"{_field(path, key)} in body is a forbidden property")
-            elif self.values is not None:
-                yield from self.values.walk(one, _field(path, key), before.get(key, UNSET))
+            checker = self.properties.get(key) or self.values
+            if self.is_closed and key not in self.properties:
+                found.append(problems.invalid(Path(path), key, f"{_field(path, key)} in body is a forbidden property"))
+            elif checker is not None:
+                checker.walk(one, _field(path, key), before.get(key, UNSET), found)
 
 
 class _Junctors:
@@ -155,38 +165,49 @@ class _Junctors:
         self.one_of = _branches(limits.get("oneOf"))
         self.none_of = _branches([limits["not"]] if "not" in limits else None)
 
-    def walk(self, value: Any, path: str, old: Any) -> Iterator[Problem]:
+    def walk(self, value: Any, path: str, old: Any, found: list[Problem]) -> None:
+        """Add what is wrong by the alternatives as a whole, and by the one that comes nearest."""
         if self.any_of:
-            yield from self._walk_any(value, path, old)
+            found += self._walk_any(value, path, old)
         if self.one_of:
-            yield from self._walk_one(value, path, old)
+            found += self._walk_one(value, path, old)
         if self.all_of:
-            yield from self._walk_all(value, path, old)
-        if any(not any(True for _ in one.walk(value, path, UNSET)) for one in self.none_of):
-            yield _whole(f'"{path}" must not validate the schema (not)')
+            found += self._walk_all(value, path, old)
+        if not all(_results(self.none_of, value, path, UNSET)):
+            found.append(_whole(f'"{path}" must not validate the schema (not)'))
 
-    def _walk_any(self, value: Any, path: str, old: Any) -> Iterator[Problem]:
-        results = [list(one.walk(value, path, old)) for one in self.any_of]
-        if all(results):
-            yield _whole(f'"{path}" must validate at least one schema (anyOf)')
-            yield from _nearest(self.any_of, results, value)
+    def _walk_any(self, value: Any, path: str, old: Any) -> list[Problem]:
+        results = _results(self.any_of, value, path, old)
+        if not all(results):
+            return []
+        return [_whole(f'"{path}" must validate at least one schema (anyOf)'), *_nearest(self.any_of, results, value)]
 
-    def _walk_one(self, value: Any, path: str, old: Any) -> Iterator[Problem]:
-        results = [list(one.walk(value, path, old)) for one in self.one_of]
-        fitting = sum(1 for one in results if not one)
-        if fitting == 0:
-            yield _whole(f'"{path}" must validate one and only one schema (oneOf). Found none valid')
-            yield from _nearest(self.one_of, results, value)
-        elif fitting > 1:
-            yield _whole(f'"{path}" must validate one and only one schema (oneOf). Found {fitting} valid alternatives')
+    def _walk_one(self, value: Any, path: str, old: Any) -> list[Problem]:
+        results = _results(self.one_of, value, path, old)
+        fitting = results.count([])
+        if fitting == 1:
+            return []
+        detail = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
+        whole = _whole(f'"{path}" must validate one and only one schema (oneOf). {detail}')
+        return [whole] if fitting else [whole, *_nearest(self.one_of, results, value)]
 
-    def _walk_all(self, value: Any, path: str, old: Any) -> Iterator[Problem]:
-        results = [list(one.walk(value, path, old)) for one in self.all_of]
-        for one in results:
-            yield from one
-        if any(results):
-            none = ". None validated" if all(results) else ""
-            yield _whole(f'"{path}" must validate all the schemas (allOf){none}')
+    def _walk_all(self, value: Any, path: str, old: Any) -> list[Problem]:
+        results = _results(self.all_of, value, path, old)
+        if not any(results):
+            return []
+        none = ". None validated" if all(results) else ""
+        return [*(one for result in results for one in result), _whole(f'"{path}" must validate all the schemas (allOf){none}')]
+
+
+def _run(checks: Iterable[values.Check | None], value: Any, path: str, found: list[Problem]) -> None:
+    found += [problem for check in checks if check is not None and (problem := check(value, path)) is not None]
+
+
+def _results(branches: tuple[_Checker, ...], value: Any, path: str, old: Any) -> list[list[Problem]]:
+    results: list[list[Problem]] = [[] for _ in branches]
+    for branch, result in zip(branches, results, strict=True):
+        branch.walk(value, path, old, result)
+    return results
 
 
 def _branches(written: Any) -> tuple[_Checker, ...]:

@@ -7,8 +7,8 @@ check costs a comparison and no more. The sentences are those users know from `k
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -81,6 +81,20 @@ def number_checks(limits: dict[str, Any]) -> tuple[Check, ...]:
     return tuple(one for one in found if one is not None)
 
 
+class Sizes(NamedTuple):
+    """The bounds of how much a list or an object holds."""
+
+    least_items: Check | None
+    most_items: Check | None
+    properties: Check | None
+
+
+def size_checks(limits: dict[str, Any]) -> Sizes:
+    """How many items a list has, how many fields an object."""
+    items, properties = (_at_least(limits.get(f"min{what}"), what.lower()) for what in ("Items", "Properties"))
+    return Sizes(items, _at_most(limits.get("maxItems")), _either(properties, _at_most(limits.get("maxProperties"))))
+
+
 def enum_check(allowed: Any) -> Check | None:
     """Whether the value is one of those listed."""
     if not isinstance(allowed, list) or not allowed:
@@ -90,9 +104,14 @@ def enum_check(allowed: Any) -> Check | None:
     return lambda value, path: None if canonical(value) in keys else problems.not_supported(Path(path), value, shown)
 
 
-def canonical(value: Any) -> bytes:
-    """The same bytes for the same JSON value: whatever the order of keys, and 1.0 is 1."""
-    return orjson.dumps(_plain(value), option=orjson.OPT_SORT_KEYS)
+def canonical(value: Any) -> Hashable:
+    """The same key for the same JSON value: whatever the order of an object's fields, 1.0 is 1, but true is not."""
+    kind = type(value)
+    if kind is str or value is None:
+        return value  # type: ignore[no-any-return]
+    if kind is dict or kind is list:
+        return orjson.dumps(_plain(value), option=orjson.OPT_SORT_KEYS)
+    return (kind is bool, value)
 
 
 def wrong(path: str, value: Any, detail: str) -> Problem:
@@ -146,6 +165,24 @@ def _least_check(limits: dict[str, Any]) -> Check | None:
     if limits.get("exclusiveMinimum") is True:
         return lambda value, path: None if value > least else wrong(path, value, f"should be greater than {least}")
     return lambda value, path: None if value >= least else wrong(path, value, f"should be greater than or equal to {least}")
+
+
+def _at_least(least: Any, what: str) -> Check | None:
+    if not least:
+        return None
+    return lambda value, path: None if len(value) >= least else wrong(path, len(value), f"should have at least {least} {what}")
+
+
+def _at_most(most: Any) -> Check | None:
+    if most is None:
+        return None
+    return lambda value, path: None if len(value) <= most else problems.too_many(Path(path), len(value), most)
+
+
+def _either(first: Check | None, second: Check | None) -> Check | None:
+    if first is None or second is None:
+        return first or second
+    return lambda value, path: first(value, path) or second(value, path)
 
 
 def _plain(value: Any) -> Any:

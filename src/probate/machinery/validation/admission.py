@@ -13,6 +13,7 @@ from probate.machinery.validation.fields import (
     check_between,
     check_choice,
     check_given,
+    check_name,
     check_port,
     check_rule,
     check_unique,
@@ -25,6 +26,7 @@ from probate.machinery.validation.fields import (
 from probate.machinery.validation.selectors import check_label_selector
 
 _OPERATIONS = ("*", "CREATE", "UPDATE", "DELETE", "CONNECT")
+_ACTIONS = ("Deny", "Warn", "Audit")
 _RULE_LISTS = ("operations", "apiGroups", "apiVersions", "resources")
 
 
@@ -38,6 +40,20 @@ def check_mutating(configuration: Value) -> Problems:
     yield from _check_webhooks(configuration)
     for webhook, at in each(configuration, Path(), "webhooks"):
         yield from check_choice(webhook, at, "reinvocationPolicy", ("Never", "IfNeeded"))
+
+
+def check_policy_binding(binding: Value) -> Problems:
+    """A ValidatingAdmissionPolicyBinding."""
+    spec, path = child(binding, "spec"), Path("spec")
+    yield from check_name(spec, path, "policyName", names.dns_subdomain)
+    actions = texts(spec, "validationActions")
+    if not actions:
+        yield required(path / "validationActions", "at least one validation action is required")
+    for action in actions:
+        if action not in _ACTIONS:
+            yield not_supported(path / "validationActions", action, _ACTIONS)
+    if {"Deny", "Warn"} <= set(actions):
+        yield invalid(path / "validationActions", actions, "must not contain both Deny and Warn")
 
 
 def _check_webhooks(configuration: Value) -> Problems:

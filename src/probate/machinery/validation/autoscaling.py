@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from probate.machinery import names
+from probate.machinery.gvk import GroupVersion
 from probate.machinery.problems import Path, forbidden, invalid, required
 from probate.machinery.validation import quantities
 from probate.machinery.validation.fields import (
@@ -57,13 +58,27 @@ def _check_bounds(spec: Value) -> Problems:
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     if least is not None and least < 1:
         yield invalid(_SPEC / "minReplicas", least, "must be greater than or equal to 1")
-    if most < 1:
+    if most == 0:
+        yield required(_SPEC / "maxReplicas", "must be set and greater than 0")
+    elif most < 0:
         yield invalid(_SPEC / "maxReplicas", most, "must be greater than 0")
     if least is not None and most < least:
         yield invalid(_SPEC / "maxReplicas", most, "must be greater than or equal to `minReplicas`")
     reference, path = child(spec, "scaleTargetRef"), _SPEC / "scaleTargetRef"
     yield from check_name(reference, path, "kind", names.path_segment)
     yield from check_name(reference, path, "name", names.path_segment)
+    # Replication controllers are the only thing of the core group that can be scaled.
+    yield from _check_api_version(
+        reference, path / "apiVersion", is_group_needed=text(reference, "kind") != "ReplicationController"
+    )
+
+
+def _check_api_version(reference: Value, path: Path, *, is_group_needed: bool) -> Problems:
+    value = text(reference, "apiVersion")
+    if value.count("/") > 1:
+        yield invalid(path, value, "must be a group and a version joined by '/'")
+    elif is_group_needed and not GroupVersion.parse(value).group:
+        yield invalid(path, value, "apiVersion must specify API group")
 
 
 def _check_metric(metric: Value, path: Path) -> Problems:
@@ -115,7 +130,10 @@ def _check_object(source: Value, path: Path) -> Problems:
 
 def _check_external(source: Value, path: Path) -> Problems:
     yield from check_name(child(source, "metric"), path / "metric", "name", names.path_segment)
-    yield from _check_any_value(child(source, "target"), path / "target")
+    target = child(source, "target")
+    yield from _check_any_value(target, path / "target")
+    if target.get("value") is not None and target.get("averageValue") is not None:
+        yield forbidden(path / "target" / "value", "may not set both a target value for metric and a per-pod target")
 
 
 def _check_any_value(target: Value, path: Path) -> Problems:

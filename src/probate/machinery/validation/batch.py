@@ -47,11 +47,17 @@ def check_job(job: Value) -> Problems:
         yield from _check_indexed_name(text(child(job, "metadata"), "name"), spec["completions"])
 
 
-def check_cron_job(cron_job: Value) -> Problems:
-    """A CronJob."""
-    spec, name = child(cron_job, "spec"), text(child(cron_job, "metadata"), "name")
+def create_cron_job(cron_job: Value) -> Problems:
+    """A new CronJob: its name must leave room for those of its Jobs."""
+    name = text(child(cron_job, "metadata"), "name")
     if len(name) > _MAX_CRONJOB_NAME:
         yield invalid(Path("metadata") / "name", name, f"must be no more than {_MAX_CRONJOB_NAME} characters")
+    yield from check_cron_job(cron_job)
+
+
+def check_cron_job(cron_job: Value) -> Problems:
+    """A CronJob."""
+    spec = child(cron_job, "spec")
     yield from _check_schedule(spec, _SPEC)
     yield from check_nonnegative(spec, _SPEC, "startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
     yield from check_choice(spec, _SPEC, "concurrencyPolicy", ("Allow", "Forbid", "Replace"))

@@ -138,7 +138,7 @@ def check_at_most_all(value: Any, path: Path) -> Problems:
 
 def is_zero(value: Any) -> bool:
     """Whether a number or a share is nothing at all."""
-    return not value or (isinstance(value, str) and re.fullmatch(r"0+%", value) is not None)
+    return not value or (isinstance(value, str) and re.fullmatch(r"[+-]?0*[1-9][0-9]*%?", value) is None)
 
 
 def check_ip(value: str, path: Path) -> Problems:

@@ -32,6 +32,7 @@ _SPEC = Path("spec")
 _PATH_TYPES = ("Exact", "Prefix", "ImplementationSpecific")
 _BAD_IN_PATH = ("//", "/./", "/../", "%2f", "%2F")
 _MAX_CONTROLLER = 250
+_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 
 
 def check_ingress(ingress: Value) -> Problems:
@@ -50,6 +51,14 @@ def check_ingress(ingress: Value) -> Problems:
             yield from _check_host_name(host, at / "hosts" / index)
         yield from check_optional_name(tls, at, "secretName", names.dns_subdomain)
     yield from check_optional_name(spec, _SPEC, "ingressClassName", names.dns_subdomain)
+
+
+def create_ingress(ingress: Value) -> Problems:
+    """A new Ingress: its class is named once, in the spec or in the old annotation."""
+    yield from check_ingress(ingress)
+    annotation = child(child(ingress, "metadata"), "annotations").get(_CLASS_ANNOTATION)
+    if annotation is not None and text(child(ingress, "spec"), "ingressClassName"):
+        yield invalid(Path("annotations") / _CLASS_ANNOTATION, annotation, "can not be set when the class field is also set")
 
 
 def check_ingress_class(class_: Value) -> Problems:
@@ -91,6 +100,26 @@ def check_network_policy(policy: Value) -> Problems:
             yield not_supported(_SPEC / "policyTypes" / index, type_, ["Ingress", "Egress"])
 
 
+def check_ip_address(address: Value) -> Problems:
+    """An IPAddress: it belongs to something."""
+    parent, path = child(address, "spec").get("parentRef"), _SPEC / "parentRef"
+    if parent is None:
+        yield required(path)
+    else:
+        yield from check_given(parent, path, "resource", "name")
+
+
+def check_service_cidr(range_: Value) -> Problems:
+    """A ServiceCIDR: one range for each family of addresses at most."""
+    cidrs = texts(child(range_, "spec"), "cidrs")
+    if not cidrs:
+        yield required(_SPEC / "cidrs", "at least one CIDR required")
+    elif len(cidrs) > 2:
+        yield invalid(_SPEC / "cidrs", cidrs, "may only hold up to 2 values")
+    for index, cidr in enumerate(cidrs):
+        yield from check_cidr(cidr, _SPEC / "cidrs" / index)
+
+
 def update_ingress_class(new: Value, old: Value) -> Problems:
     """The controller stays."""
     yield from check_unchanged(child(new, "spec").get("controller"), child(old, "spec").get("controller"), _SPEC / "controller")
@@ -120,7 +149,6 @@ def _check_http(http: Value, path: Path) -> Problems:
         yield required(path / "paths")
     for rule, at in each(http, path, "paths"):
         yield from _check_path(rule, at)
-        yield from _check_backend(child(rule, "backend"), at / "backend")
 
 
 def _check_path(rule: Value, path: Path) -> Problems:
@@ -128,6 +156,7 @@ def _check_path(rule: Value, path: Path) -> Problems:
     if not kind:
         yield required(path / "pathType", "pathType must be specified")
         return
+    yield from _check_backend(child(rule, "backend"), path / "backend")
     yield from check_choice(rule, path, "pathType", _PATH_TYPES)
     if kind in {"Exact", "Prefix"}:
         if not value.startswith("/"):
@@ -147,7 +176,7 @@ def _check_backend(backend: Value, path: Path) -> Problems:
         yield from check_name(resource, path / "resource", "kind", names.path_segment)
         yield from check_name(resource, path / "resource", "name", names.path_segment)
     elif service is None:
-        yield required(path, "resource or service backend is required")
+        yield invalid(path, "", "resource or service backend is required")
     else:
         yield from check_name(service, path / "service", "name", names.dns_label)
         yield from _check_backend_port(child(service, "port"), path)
@@ -197,12 +226,14 @@ def _check_peer(peer: Value, path: Path) -> Problems:
 def _check_ip_block(block: Value, path: Path) -> Problems:
     cidr = text(block, "cidr")
     found = list(check_given(block, path, "cidr")) or list(check_cidr(cidr, path / "cidr"))
-    yield from found
+    if found:
+        yield from found
+        return
     for index, exception in enumerate(texts(block, "except")):
         at = path / "except" / index
         bad = list(check_cidr(exception, at))
         yield from bad
-        if not bad and not found and not _is_strictly_within(exception, cidr):
+        if not bad and not _is_strictly_within(exception, cidr):
             yield invalid(at, exception, "must be a strict subset of `cidr`")
 
 

@@ -70,6 +70,7 @@ _SCOPES = frozenset(
     }
 )
 _EXCLUSIVE = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
+_LIMITED = ("Pod", "Container", "PersistentVolumeClaim")
 _SCOPE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _HUGE = ("hugepages-", "requests.hugepages-", "limits.hugepages-")
 
@@ -90,6 +91,8 @@ def check_limit_range(range_: Value) -> Problems:
     for limit, at in each(child(range_, "spec"), _SPEC, "limits"):
         kind = text(limit, "type")
         yield from check_rule(kind, at / "type", names.qualified_name)
+        if "/" not in kind and kind not in _LIMITED:
+            yield invalid(at / "type", kind, "must be a standard limit type or fully qualified")
         yield from check_unique(limit, at, "type", seen)
         if kind == "Pod":
             yield from _check_no_defaults(limit, at)
@@ -149,7 +152,7 @@ def _check_no_defaults(limit: Value, path: Path) -> Problems:
 
 def _check_claim_limit(limit: Value, path: Path) -> Problems:
     if "storage" not in child(limit, "min") and "storage" not in child(limit, "max"):
-        yield required(path, "either minimum or maximum storage value is required, but neither was provided")
+        yield required(path / "limits", "either minimum or maximum storage value is required, but neither was provided")
 
 
 def _check_order(limit: Value, path: Path, resource: str) -> Problems:

@@ -30,6 +30,7 @@ from probate.machinery.validation.pods.containers import PROTOCOLS
 _SPEC = Path("spec")
 _TYPES = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_NOT_EXTERNAL = ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
 _LOAD_BALANCER_ONLY = ("loadBalancerSourceRanges", "loadBalancerClass", "allocateLoadBalancerNodePorts")
 _MAX_AFFINITY_SECONDS = 86_400
 
@@ -68,8 +69,9 @@ def _is_headless(spec: Value) -> bool:
 def _check_type(spec: Value) -> Problems:
     yield from check_choice(spec, _SPEC, "type", _TYPES)
     if _type(spec) == "ExternalName":
-        if items(spec, "clusterIPs") or text(spec, "clusterIP"):
-            yield forbidden(_SPEC / "clusterIPs", "may not be set for ExternalName services")
+        yield from (
+            forbidden(_SPEC / field, "may not be set for ExternalName services") for field in _NOT_EXTERNAL if spec.get(field)
+        )
         name = text(spec, "externalName").removesuffix(".")
         yield from check_rule(name, _SPEC / "externalName", names.dns_subdomain) if name else [required(_SPEC / "externalName")]
     elif not items(spec, "ports") and not _is_headless(spec):
@@ -126,6 +128,8 @@ def _check_affinity(spec: Value) -> Problems:
 
 def _check_addresses(spec: Value) -> Problems:
     addresses = texts(spec, "clusterIPs") or [text(spec, "clusterIP")]
+    if any(addresses) and not text(spec, "clusterIP"):
+        yield invalid(_SPEC / "clusterIPs", addresses, "must be empty when `clusterIP` is not specified")
     if text(spec, "clusterIP") and addresses[0] != text(spec, "clusterIP"):
         yield invalid(_SPEC / "clusterIPs", addresses, "first value must match `clusterIP`")
     for index, address in enumerate(addresses):

@@ -118,7 +118,7 @@ def _check_data_source(source: Value, path: Path) -> Problems:
 def _check_capacity(capacity: Value, path: Path) -> Problems:
     if not capacity:
         yield required(path)
-    elif "storage" not in capacity or len(capacity) > 1:
+    if "storage" not in capacity or len(capacity) > 1:
         yield not_supported(path, list(capacity), ["storage"])
     for name, amount in capacity.items():
         if quantities.value_of(amount) <= 0:

@@ -61,7 +61,8 @@ def check_csi_driver(driver: Value) -> Problems:
 def check_attachment(attachment: Value) -> Problems:
     """A VolumeAttachment."""
     spec = child(attachment, "spec")
-    yield from check_given(spec, _SPEC, "attacher", "nodeName")
+    yield from check_given(spec, _SPEC, "attacher")
+    yield from check_rule(text(spec, "nodeName"), _SPEC / "nodeName", names.dns_subdomain)
     source = child(spec, "source")
     if not text(source, "persistentVolumeName") and source.get("inlineVolumeSpec") is None:
         yield required(_SPEC / "source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName")

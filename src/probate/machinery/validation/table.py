@@ -24,6 +24,7 @@ from probate.machinery.validation import (
     rbac,
     scheduling,
     services,
+    serving,
     storage,
     storage_classes,
     workloads,
@@ -44,13 +45,16 @@ def update(group: str, version: str, kind: str, new: Value, old: Value) -> list[
     checks = _find(group, version, kind)
     if checks is None:
         return []
-    found = list(checks.create(new))
-    return list(dict.fromkeys([*found, *(checks.update(new, old) if checks.update else ())]))
+    found = [*(checks.always or checks.create)(new), *(checks.update(new, old) if checks.update else ())]
+    return list(dict.fromkeys(found))
 
 
 class _Checks(NamedTuple):
     create: Callable[[Value], Problems]
     update: Callable[[Value, Value], Problems] | None = None
+    always: Callable[[Value], Problems] | None = (
+        None  # what an update checks of the new object, where that is less than a create does
+    )
 
 
 def _find(group: str, version: str, kind: str) -> _Checks | None:
@@ -78,20 +82,26 @@ _CHECKS = {
     ("", "Service"): _Checks(services.check_service, services.update_service),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _Checks(admission.check_mutating),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _Checks(admission.check_validating),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): _Checks(admission.check_policy_binding),
+    ("apiregistration.k8s.io", "APIService"): _Checks(serving.check_api_service),
     ("apps", "ControllerRevision"): _Checks(workloads.check_controller_revision, workloads.update_controller_revision),
     ("apps", "DaemonSet"): _Checks(workloads.check_daemon_set, workloads.update_by_selector),
     ("apps", "Deployment"): _Checks(workloads.check_deployment, workloads.update_by_selector),
     ("apps", "ReplicaSet"): _Checks(workloads.check_replica_set, workloads.update_by_selector),
     ("apps", "StatefulSet"): _Checks(workloads.check_stateful_set, workloads.update_stateful_set),
     ("autoscaling", "HorizontalPodAutoscaler"): _Checks(autoscaling.check_autoscaler),
-    ("batch", "CronJob"): _Checks(batch.check_cron_job),
+    ("batch", "CronJob"): _Checks(batch.create_cron_job, always=batch.check_cron_job),
     ("batch", "Job"): _Checks(batch.check_job, batch.update_job),
     ("certificates.k8s.io", "CertificateSigningRequest"): _Checks(cluster.check_signing_request, cluster.update_signing_request),
     ("coordination.k8s.io", "Lease"): _Checks(cluster.check_lease),
     ("discovery.k8s.io", "EndpointSlice"): _Checks(endpoints.check_slice, endpoints.update_slice),
-    ("networking.k8s.io", "Ingress"): _Checks(networking.check_ingress),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): _Checks(serving.check_flow_schema),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): _Checks(serving.check_priority_level),
+    ("networking.k8s.io", "IPAddress"): _Checks(networking.check_ip_address),
+    ("networking.k8s.io", "Ingress"): _Checks(networking.create_ingress, always=networking.check_ingress),
     ("networking.k8s.io", "IngressClass"): _Checks(networking.check_ingress_class, networking.update_ingress_class),
     ("networking.k8s.io", "NetworkPolicy"): _Checks(networking.check_network_policy),
+    ("networking.k8s.io", "ServiceCIDR"): _Checks(networking.check_service_cidr),
     ("node.k8s.io", "RuntimeClass"): _Checks(scheduling.check_runtime_class, scheduling.update_runtime_class),
     ("policy", "PodDisruptionBudget"): _Checks(scheduling.check_disruption_budget),
     ("rbac.authorization.k8s.io", "ClusterRole"): _Checks(rbac.check_cluster_role),

@@ -172,7 +172,7 @@ def _check_runs_always(template: Value) -> Problems:
     if text(pod, "restartPolicy") not in {"", "Always"}:
         yield not_supported(path / "restartPolicy", text(pod, "restartPolicy"), ["Always"])
     if pod.get("activeDeadlineSeconds") is not None:
-        yield invalid(path / "activeDeadlineSeconds", pod["activeDeadlineSeconds"], "must not be specified")
+        yield forbidden(path / "activeDeadlineSeconds", "not supported in a workload that keeps its pods running")
 
 
 def _check_deployment_strategy(strategy: Value, path: Path) -> Problems:

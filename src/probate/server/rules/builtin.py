@@ -14,7 +14,11 @@ from probate.machinery.tables import table
 from probate.machinery.tables.columns import Printer
 from probate.machinery.validation import quantities
 from probate.machinery.validation import table as validation
+from probate.machinery.validation.pods import update as pods
 from probate.server.rules.contract import Object, Typed
+
+_PARTS = {"ephemeralcontainers": pods.check_ephemeral_containers, "resize": pods.check_resize}
+"""Parts of a pod with checks of their own. A status is a controller's to write, and is not checked."""
 
 
 class BuiltIn:
@@ -46,7 +50,10 @@ class BuiltIn:
             preparation.update(*self._kind, new, old)
 
     def problems_of_changed(self, new: Object, old: Object, subresource: str) -> list[Problem]:
-        return metadata.validate_update(new["metadata"], old["metadata"]) + validation.update(*self._kind, new, old)
+        found = metadata.validate_update(new["metadata"], old["metadata"])
+        if subresource in _PARTS:
+            return found + list(_PARTS[subresource](new, old))
+        return found if subresource else found + validation.update(*self._kind, new, old)
 
     def printer(self) -> Printer:
         return table.printer(self._resource.group, self._resource.version, self._resource.plural)

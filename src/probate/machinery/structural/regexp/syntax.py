@@ -101,14 +101,12 @@ class _Reader:
         return self._at >= len(self._text)
 
     def read_either(self, depth: int) -> Node:
-        """Alternatives up to a closing parenthesis. Flags set inside end with it."""
+        """Alternatives up to a closing parenthesis or the end."""
         if depth > _MOST_DEPTH:
             raise BadPattern("expression nests too deeply")
-        flags = self._flags
         parts = [self._read_sequence(depth)]
         while self._take("|"):
             parts.append(self._read_sequence(depth))
-        self._flags = flags
         return parts[0] if len(parts) == 1 else Either(tuple(parts))
 
     def _read_sequence(self, depth: int) -> Node:
@@ -183,7 +181,7 @@ class _Reader:
             elif self._read_flags():
                 return None  # (?i): for what follows, up to the end of the group around
         inner = self.read_either(depth + 1)
-        self._flags = outer
+        self._flags = outer  # flags set inside end with the group
         if not self._take(")"):
             raise BadPattern(f"missing closing ): `{self._text}`")
         return inner

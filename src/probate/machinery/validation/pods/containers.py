@@ -47,7 +47,16 @@ def check_containers(spec: Value, path: Path, volumes: dict[str, Value]) -> Prob
         yield from probes.check_lifecycle(container, at)
     yield from _check_init_containers(spec, path, volumes, seen)
     yield from _check_ephemeral_containers(spec, path, volumes, seen)
+    yield from _check_resources(spec, path)
     yield from _check_host_ports(spec, path)
+
+
+def check_image_spaces(spec: Value, path: Path) -> Problems:
+    """Images of a Pod have no spaces around them. (In templates they may: something may fill them in.)"""
+    for container, at in (*each(spec, path, "containers"), *each(spec, path, "initContainers")):
+        image = text(container, "image")
+        if image != image.strip():
+            yield invalid(at / "image", image, "must not have leading or trailing whitespace")
 
 
 def _check_init_containers(spec: Value, path: Path, volumes: dict[str, Value], seen: set[Any]) -> Problems:
@@ -64,20 +73,21 @@ def _check_init_containers(spec: Value, path: Path, volumes: dict[str, Value], s
 
 
 def _check_ephemeral_containers(spec: Value, path: Path, volumes: dict[str, Value], seen: set[Any]) -> Problems:
-    targets = {text(container, "name") for container in objects(spec, "containers")}
+    targets = {text(one, "name") for one in (*objects(spec, "containers"), *objects(spec, "initContainers"))}
     for container, at in each(spec, path, "ephemeralContainers"):
         yield from check_name(container, at, "name", names.dns_label)
         yield from check_unique(container, at, "name", seen)
         yield from _check_container(container, at, volumes)
         given = [field for field in _NOT_EPHEMERAL if container.get(field)]
         yield from (forbidden(at / field, "cannot be set for an Ephemeral Container") for field in given)
+        yield from mounts.check_no_sub_paths(container, at)
         target = text(container, "targetContainerName")
         if target and target not in targets:
             yield not_found(at / "targetContainerName", target)
 
 
 def _check_container(container: Value, path: Path, volumes: dict[str, Value]) -> Problems:
-    yield from _check_image(container, path)
+    yield from check_given(container, path, "image")
     yield from check_choice(container, path, "imagePullPolicy", _PULL_POLICIES)
     yield from check_choice(container, path, "terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
     yield from check_choice(container, path, "restartPolicy", _RESTART_POLICIES)
@@ -86,15 +96,14 @@ def _check_container(container: Value, path: Path, volumes: dict[str, Value]) ->
     yield from environment.check_env_from(container, path)
     yield from mounts.check_mounts(container, path, volumes)
     yield from mounts.check_devices(container, path, volumes)
-    yield from resources.check_requirements(child(container, "resources"), path / "resources")
     yield from security.check_container_context(container, path / "securityContext")
 
 
-def _check_image(container: Value, path: Path) -> Problems:
-    image = text(container, "image")
-    yield from check_given(container, path, "image")
-    if image != image.strip():
-        yield invalid(path / "image", image, "must not have leading or trailing whitespace")
+def _check_resources(spec: Value, path: Path) -> Problems:
+    claims = {text(claim, "name") for claim in objects(spec, "resourceClaims")}
+    for name in ("containers", "initContainers", "ephemeralContainers"):
+        for container, at in each(spec, path, name):
+            yield from resources.check_requirements(child(container, "resources"), at / "resources", claims)
 
 
 def _check_ports(container: Value, path: Path) -> Problems:
@@ -112,18 +121,26 @@ def _check_ports(container: Value, path: Path) -> Problems:
 
 
 def _check_host_ports(spec: Value, path: Path) -> Problems:
+    yield from _check_conflicts(list(each(spec, path, "containers")))
+    for container in objects(spec, "initContainers"):
+        # These run one by one, so each is looked at alone, as if it were the first.
+        yield from _check_conflicts([(container, path / "initContainers" / 0)])
+    if spec.get("hostNetwork"):
+        for container, at in each(spec, path, "containers"):
+            yield from _check_same_ports(container, at)
+
+
+def _check_conflicts(containers: list[tuple[Value, Path]]) -> Problems:
     seen: set[str] = set()
-    for container, at in (*each(spec, path, "containers"), *_sidecars(spec, path)):
-        for port, place in each(container, at, "ports"):
-            if not port.get("hostPort"):
-                continue
-            key = f"{text(port, 'protocol') or 'TCP'}/{text(port, 'hostIP')}/{port['hostPort']}"
-            if key in seen:
-                yield duplicate(place / "hostPort", key)
+    for container, path in containers:
+        for port, at in each(container, path, "ports"):
+            key = f"{text(port, 'protocol') or 'TCP'}/{text(port, 'hostIP')}/{port.get('hostPort')}"
+            if port.get("hostPort") and key in seen:
+                yield duplicate(at / "hostPort", key)
             seen.add(key)
-            if spec.get("hostNetwork") and port["hostPort"] != port.get("containerPort"):
-                yield invalid(place / "hostPort", port["hostPort"], "must match `containerPort` when `hostNetwork` is true")
 
 
-def _sidecars(spec: Value, path: Path) -> list[tuple[Value, Path]]:
-    return [one for one in each(spec, path, "initContainers") if text(one[0], "restartPolicy") == "Always"]
+def _check_same_ports(container: Value, path: Path) -> Problems:
+    for port, at in each(container, path, "ports"):
+        if port.get("hostPort") and port["hostPort"] != port.get("containerPort"):
+            yield invalid(at / "hostPort", port["hostPort"], "must match `containerPort` when `hostNetwork` is true")

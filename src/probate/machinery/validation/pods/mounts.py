@@ -21,8 +21,17 @@ def check_mounts(container: Value, path: Path, volumes: dict[str, Value]) -> Pro
         elif mount_path in seen:
             yield invalid(at / "mountPath", mount_path, "must be unique")
         seen.add(mount_path)
-        yield from _check_sub_paths(mount, at)
-        yield from _check_propagation(mount, at, container)
+        # Kubernetes reports these three of the list, not of the mount.
+        yield from _check_sub_paths(mount, path / "volumeMounts", at)
+        yield from _check_propagation(mount, path / "volumeMounts", container)
+
+
+def check_no_sub_paths(container: Value, path: Path) -> Problems:
+    """Ephemeral containers mount whole volumes: a part of one would outlive them."""
+    for mount, at in each(container, path, "volumeMounts"):
+        for field in ("subPath", "subPathExpr"):
+            if text(mount, field):
+                yield forbidden(at / field, "cannot be set for an Ephemeral Container")
 
 
 def check_devices(container: Value, path: Path, volumes: dict[str, Value]) -> Problems:
@@ -65,11 +74,11 @@ def _check_volume(mount: Value, path: Path, volumes: dict[str, Value]) -> Proble
         yield not_found(path / "name", name)
 
 
-def _check_sub_paths(mount: Value, path: Path) -> Problems:
+def _check_sub_paths(mount: Value, path: Path, at: Path) -> Problems:
     yield from check_local_path(text(mount, "subPath"), path / "subPath")
     if text(mount, "subPathExpr"):
         if text(mount, "subPath"):
-            yield invalid(path / "subPathExpr", text(mount, "subPathExpr"), "subPathExpr and subPath are mutually exclusive")
+            yield invalid(at / "subPathExpr", text(mount, "subPathExpr"), "subPathExpr and subPath are mutually exclusive")
         yield from check_local_path(text(mount, "subPathExpr"), path / "subPathExpr")
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from fractions import Fraction
+
 from probate.machinery import names
-from probate.machinery.problems import Path, forbidden, invalid, required
+from probate.machinery.problems import Path, duplicate, forbidden, invalid, not_found, required
 from probate.machinery.validation import quantities
-from probate.machinery.validation.fields import NEGATIVE, Problems, Value, check_name, check_rule, check_unique, child, each
+from probate.machinery.validation.fields import NEGATIVE, Problems, Value, check_rule, child, each, text
 
 _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
 _HUGE = "hugepages-"
 
 
-def check_requirements(resources: Value, path: Path) -> Problems:
-    """The resources of a container."""
+def check_requirements(resources: Value, path: Path, claims: Collection[str]) -> Problems:
+    """The resources of a container, or of a whole Pod. `claims` are those the Pod has."""
     requests, limits = child(resources, "requests"), child(resources, "limits")
     yield from check_amounts(limits, path / "limits")
     yield from check_amounts(requests, path / "requests")
     yield from _check_requests(requests, limits, path)
     yield from _check_huge_pages({**requests, **limits}, path)
-    seen: set[str] = set()
-    for claim, at in each(resources, path, "claims"):
-        yield from check_name(claim, at, "name", names.dns_label)
-        yield from check_unique(claim, at, "name", seen)
+    yield from _check_claims(resources, path, claims)
 
 
 def check_amounts(amounts: Value, path: Path) -> Problems:
@@ -38,6 +38,21 @@ def check_amount(name: str, amount: str, path: Path) -> Problems:
         yield invalid(path, amount, NEGATIVE)
     if _is_extended(name) and value.denominator != 1:
         yield invalid(path, amount, "must be an integer")
+    if name.startswith(_HUGE) and _page_size(name) and value % _page_size(name):
+        yield invalid(path, amount, f"is not a multiple of the page size of {name}")
+
+
+def _check_claims(resources: Value, path: Path, claims: Collection[str]) -> Problems:
+    seen: set[str] = set()
+    for claim, at in each(resources, path, "claims"):
+        name = text(claim, "name")
+        if not name:
+            yield required(at)
+        elif name in seen:
+            yield duplicate(at, name)
+        elif name not in claims:
+            yield not_found(at, name)
+        seen.add(name)
 
 
 def _check_resource_name(name: str, path: Path) -> Problems:
@@ -63,6 +78,10 @@ def _check_requests(requests: Value, limits: Value, path: Path) -> Problems:
 def _check_huge_pages(amounts: Value, path: Path) -> Problems:
     if any(name.startswith(_HUGE) for name in amounts) and not {"cpu", "memory"} & amounts.keys():
         yield forbidden(path, "HugePages require cpu or memory")
+
+
+def _page_size(name: str) -> Fraction:
+    return quantities.value_of(name.removeprefix(_HUGE))
 
 
 def _is_extended(name: str) -> bool:

@@ -7,7 +7,18 @@ from typing import Any
 
 from probate.machinery import metadata, names
 from probate.machinery.problems import Path, duplicate, forbidden, invalid, not_supported, required
-from probate.machinery.validation.fields import Problems, Value, check_between, check_choice, check_rule, child, each, text, texts
+from probate.machinery.validation.fields import (
+    Problems,
+    Value,
+    check_between,
+    check_choice,
+    check_rule,
+    child,
+    each,
+    objects,
+    text,
+    texts,
+)
 from probate.machinery.validation.selectors import check_label_selector, check_node_selector, check_node_selector_term
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -47,12 +58,11 @@ def _check_pod_term(term: Value, path: Path) -> Problems:
     yield from check_label_selector(term.get("namespaceSelector"), path / "namespaceSelector")
     for namespace in texts(term, "namespaces"):
         yield from check_rule(namespace, path / "namespace", names.dns_label)
-    yield from _check_topology_key(term, path, "can not be empty")
-
-
-def _check_topology_key(term: Value, path: Path, detail: str) -> Problems:
     key = text(term, "topologyKey")
-    yield from check_rule(key, path / "topologyKey", names.qualified_name) if key else [required(path / "topologyKey", detail)]
+    if not key:
+        yield required(path / "topologyKey", "can not be empty")
+    else:
+        yield from check_rule(key, path / "topologyKey", names.qualified_name)
 
 
 def _check_toleration(toleration: Value, path: Path) -> Problems:
@@ -70,7 +80,8 @@ def _check_toleration(toleration: Value, path: Path) -> Problems:
 
 def _check_toleration_operator(operator: str, value: str, path: Path) -> Problems:
     if operator == "Equal":
-        yield from check_rule(value, path, names.label_value)
+        if names.label_value(value):
+            yield invalid(path, value, "; ".join(names.label_value(value)))
     elif operator != "Exists":
         yield not_supported(path, operator, _OPERATORS)
     elif value:
@@ -78,19 +89,18 @@ def _check_toleration_operator(operator: str, value: str, path: Path) -> Problem
 
 
 def _check_spread(spec: Value, path: Path) -> Problems:
-    seen: set[Any] = set()
-    for constraint, at in each(spec, path, "topologySpreadConstraints"):
+    pairs = [(text(one, "topologyKey"), text(one, "whenUnsatisfiable")) for one in objects(spec, "topologySpreadConstraints")]
+    for index, (constraint, at) in enumerate(each(spec, path, "topologySpreadConstraints")):
         if (constraint.get("maxSkew") or 0) <= 0:
             yield invalid(at / "maxSkew", constraint.get("maxSkew") or 0, "must be greater than zero")
-        yield from _check_topology_key(constraint, at, "can not be empty")
+        if not text(constraint, "topologyKey"):
+            yield required(at / "topologyKey", "can not be empty")
         unsatisfiable = text(constraint, "whenUnsatisfiable")
         supported = ("DoNotSchedule", "ScheduleAnyway")
         if unsatisfiable not in supported:
             yield not_supported(at / "whenUnsatisfiable", unsatisfiable, supported)
-        pair = (text(constraint, "topologyKey"), unsatisfiable)
-        if pair in seen:
-            yield duplicate(at / "{topologyKey, whenUnsatisfiable}", "{%s, %s}" % pair)  # noqa: UP031 - braces of its own
-        seen.add(pair)
+        if pairs[index] in pairs[index + 1 :]:  # the first of two is blamed, at a place of its own
+            yield duplicate(at / "{topologyKey, whenUnsatisfiable}", f"{{{', '.join(pairs[index])}}}")
         yield from _check_spread_details(constraint, at, ("Ignore", "Honor"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from probate.machinery.problems import Path, duplicate, invalid, required
+from probate.machinery.problems import Path, duplicate, forbidden, invalid, required
 from probate.machinery.validation.fields import MAX_INT32, Problems, Value, check_between, check_choice, child, each, items, text
 from probate.machinery.validation.pods.mounts import check_local_path
 
@@ -37,6 +37,14 @@ def check_pod_context(spec: Value, path: Path) -> Problems:
     yield from check_choice(context, path, "seLinuxChangePolicy", ("MountOption", "Recursive"))
     yield from _check_sysctls(context, path)
     yield from _check_namespaces(spec, path)
+
+
+def check_host_users(spec: Value, path: Path) -> Problems:
+    """Users of its own do not go with the host's namespaces. Two of the fields are spelt as Kubernetes reports them."""
+    if spec.get("hostUsers") is False:
+        for field, reported in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+            if spec.get(field):
+                yield forbidden(path / reported, "when `pod.Spec.HostUsers` is false")
 
 
 def _check_identity(context: Value, path: Path) -> Problems:
@@ -82,7 +90,3 @@ def _check_sysctls(context: Value, path: Path) -> Problems:
 def _check_namespaces(spec: Value, path: Path) -> Problems:
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         yield invalid(path / "shareProcessNamespace", True, "ShareProcessNamespace and HostPID cannot both be enabled")
-    if spec.get("hostUsers") is False:
-        for field in ("hostNetwork", "hostPID", "hostIPC"):
-            if spec.get(field):
-                yield invalid(path / field, True, "when `hostUsers` is false, the host's namespaces cannot be shared")

@@ -8,14 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from probate.machinery import metadata, names
-from probate.machinery.problems import Path, forbidden, invalid, required
+from probate.machinery.problems import Path, forbidden, invalid, not_supported, required
 from probate.machinery.validation.fields import (
     MAX_INT32,
     Problems,
     Value,
     check_between,
     check_choice,
-    check_given,
     check_ip,
     check_name,
     check_optional_name,
@@ -49,6 +48,7 @@ _NAMES = {
 def check_pod(pod: Value) -> Problems:
     """A Pod by itself."""
     yield from check_spec(child(pod, "spec"), Path("spec"))
+    yield from containers.check_image_spaces(child(pod, "spec"), Path("spec"))
 
 
 def check_template(template: Value, path: Path, *, claims: tuple[str, ...] = ()) -> Problems:
@@ -63,9 +63,9 @@ def check_template(template: Value, path: Path, *, claims: tuple[str, ...] = ())
 
 def check_spec(spec: Value, path: Path, *, claims: tuple[str, ...] = ()) -> Problems:
     """The spec of a Pod or of a template."""
-    known: dict[str, Value] = {text(volume, "name"): volume for volume in objects(spec, "volumes")}
+    found, known = volumes.check_volumes(spec, path)
     known.update({claim: {"persistentVolumeClaim": {"claimName": claim}} for claim in claims})
-    yield from volumes.check_volumes(spec, path)
+    yield from found
     yield from containers.check_containers(spec, path, known)
     yield from check_choice(spec, path, "restartPolicy", RESTART_POLICIES)
     yield from _check_dns(spec, path)
@@ -78,14 +78,12 @@ def check_spec(spec: Value, path: Path, *, claims: tuple[str, ...] = ()) -> Prob
 
 
 def _check_lists(spec: Value, path: Path) -> Problems:
-    for secret, at in each(spec, path, "imagePullSecrets"):
-        yield from check_given(secret, at, "name")
     for gate, at in each(spec, path, "readinessGates"):
         yield from check_rule(text(gate, "conditionType"), at / "conditionType", names.qualified_name)
     for alias, at in each(spec, path, "hostAliases"):
         yield from check_ip(text(alias, "ip"), at / "ip")
-        for hostname in texts(alias, "hostnames"):
-            yield from check_rule(hostname, at / "hostnames", names.dns_subdomain)
+        for index, hostname in enumerate(texts(alias, "hostnames")):
+            yield from check_rule(hostname, at / "hostnames" / index, names.dns_subdomain)
     seen: set[Any] = set()
     for claim, at in each(spec, path, "resourceClaims"):
         yield from check_name(claim, at, "name", names.dns_label)
@@ -95,16 +93,25 @@ def _check_lists(spec: Value, path: Path) -> Problems:
 def _check_rest(spec: Value, path: Path) -> Problems:
     yield from check_between(spec, path, "activeDeadlineSeconds", 1, MAX_INT32)
     yield from check_choice(spec, path, "preemptionPolicy", ("PreemptLowerPriority", "Never"))
-    yield from resources.check_amounts(child(spec, "overhead"), path / "overhead")
-    yield from resources.check_requirements(child(spec, "resources"), path / "resources")
+    claims = {text(claim, "name") for claim in objects(spec, "resourceClaims")}
+    yield from resources.check_requirements({"limits": spec.get("overhead")}, path / "overhead", claims)
+    yield from resources.check_requirements(child(spec, "resources"), path / "resources", claims)
     if spec.get("os") is not None:
-        yield from check_choice(spec["os"], path / "os", "name", ("linux", "windows"), is_required=True)
+        yield from _check_os(text(spec["os"], "name"), path / "os")
+    yield from security.check_host_users(spec, path)
+
+
+def _check_os(name: str, path: Path) -> Problems:
+    if not name:
+        yield required(path / "name", "cannot be empty")
+    elif name not in {"linux", "windows"}:
+        yield not_supported(path, name, ["linux", "windows"])
 
 
 def _check_dns(spec: Value, path: Path) -> Problems:
     policy, config = text(spec, "dnsPolicy"), child(spec, "dnsConfig")
     yield from check_choice(spec, path, "dnsPolicy", _DNS_POLICIES)
-    if policy == "None" and not config:
+    if policy == "None" and spec.get("dnsConfig") is None:
         yield required(path / "dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
     elif policy == "None" and not items(config, "nameservers"):
         yield required(path / "dnsConfig" / "nameservers", "must provide at least one DNS nameserver when `dnsPolicy` is None")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from probate.machinery import names
-from probate.machinery.problems import Path, forbidden, invalid, required
+from probate.machinery.problems import Path, Problem, duplicate, forbidden, invalid, required
 from probate.machinery.validation import quantities
 from probate.machinery.validation.fields import (
     Problems,
@@ -16,10 +15,10 @@ from probate.machinery.validation.fields import (
     check_given,
     check_name,
     check_optional_name,
-    check_unique,
     child,
     each,
     text,
+    without,
 )
 from probate.machinery.validation.pods.environment import VOLUME_FIELDS, check_field_ref, check_resource_ref
 from probate.machinery.validation.pods.mounts import check_backsteps, check_local_path
@@ -29,13 +28,18 @@ _PROJECTIONS = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "cl
 MAX_MODE = 0o777
 
 
-def check_volumes(spec: Value, path: Path) -> Problems:
-    """All volumes of a Pod."""
-    seen: set[Any] = set()
+def check_volumes(spec: Value, path: Path) -> tuple[list[Problem], dict[str, Value]]:
+    """What is wrong with the volumes of a Pod, and the good ones by name: only they can be mounted."""
+    found: list[Problem] = []
+    good: dict[str, Value] = {}
     for volume, at in each(spec, path, "volumes"):
-        yield from check_source({field: value for field, value in volume.items() if field != "name"}, at)
-        yield from check_name(volume, at, "name", names.dns_label)
-        yield from check_unique(volume, at, "name", seen)
+        problems = [*check_source(without(volume, "name"), at), *check_name(volume, at, "name", names.dns_label)]
+        if text(volume, "name") in good:
+            problems.append(duplicate(at / "name", text(volume, "name")))
+        if not problems:
+            good[text(volume, "name")] = volume
+        found += problems
+    return found, good
 
 
 def check_source(source: Value, path: Path) -> Problems:

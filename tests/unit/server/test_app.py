@@ -1,0 +1,63 @@
+"""The door itself: how many requests are let in at once, and what leaves when something breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+import pytest
+
+from probate.clock import FakeClock
+from probate.machinery import builtin
+from probate.server import app as door
+from probate.server import bootstrap
+from probate.server.api import Api
+from probate.server.custom_kinds import Kinds
+from probate.store.sqlite.store import open_memory
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[door.App]:
+    store = await open_memory()
+    api = Api(store, Kinds(store, builtin.load()), FakeClock(), new_uid=lambda: str(uuid.uuid4()), random=random.Random(1))  # noqa: S311
+    await bootstrap.ensure_namespaces(api)
+    yield door.App(api)
+    await store.close()
+
+
+async def ask(
+    app: door.App, method: str, path: str, body: asyncio.Future[bytes] | None = None
+) -> tuple[int, dict[bytes, bytes], Any]:
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"" if body is None else await body}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app({"type": "http", "method": method, "path": path, "query_string": b"", "headers": []}, receive, send)
+    return sent[0]["status"], dict(sent[0]["headers"]), orjson.loads(sent[1]["body"])
+
+
+async def test_one_request_too_many_is_asked_to_come_back(app: door.App) -> None:
+    body: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+    path = "/api/v1/namespaces/default/configmaps"
+    slow = [asyncio.ensure_future(ask(app, "POST", path, body)) for _ in range(door.MAX_UNDER_WAY)]
+    await asyncio.sleep(0)
+    code, headers, status = await ask(app, "GET", "/api/v1/namespaces/default")
+    assert (code, headers[b"retry-after"], status["reason"]) == (429, b"1", "TooManyRequests")
+    body.set_result(b'{"metadata":{"generateName":"x-"}}')
+    assert {answer[0] for answer in await asyncio.gather(*slow)} == {201}
+    assert (await ask(app, "GET", "/api/v1/namespaces/default"))[0] == 200
+
+
+async def test_unforeseen_failure_is_a_status_and_a_line_in_the_log(app: door.App, caplog: pytest.LogCaptureFixture) -> None:
+    app._api.kinds = None  # type: ignore[assignment]
+    code, _, status = await ask(app, "GET", "/api/v1/namespaces/default")
+    assert (code, status["kind"], status["reason"]) == (500, "Status", "InternalError")
+    assert "nobody foresaw" in caplog.text
