@@ -13,8 +13,10 @@ help: ## say what can be made
 run: $(READY) ## start the server on 127.0.0.1:8080 with its store in ./probate.db (ARGS="--store memory:" …)
 	@exec $(BIN)/probate serve $(ARGS)
 
-test: $(READY) ## run all tests, with real etcd members (ARGS="-k watch" …)
-	@PROBATE_ETCD="$$(tools/find-etcd $(VENV)/etcd)" && export PROBATE_ETCD && $(BIN)/python -m pytest $(ARGS)
+test: $(READY) ## run all tests, with real etcd members and real kubectls (ARGS="-k watch" …)
+	@PROBATE_ETCD="$$(tools/find-etcd $(VENV)/etcd)" && export PROBATE_ETCD && \
+	$(BIN)/python tools/find-kubectls.py $(VENV)/kubectls && export PROBATE_KUBECTLS="$$PWD/$(VENV)/kubectls" && \
+	$(BIN)/python -m pytest $(ARGS)
 
 check: $(READY) ## style, types, layers, generated code
 	$(BIN)/ruff format --check .

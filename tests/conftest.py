@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from typing import Any
 
+import hypothesis
 import pytest
 
 import etcd_members
+
+# On a developer's machine each run tries new examples. Where a run decides whether a change lands, the same change gives the
+# same answer. How long an example takes says more about the machine than about the code.
+_patient: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("everyday", **_patient)
+hypothesis.settings.register_profile("landing", derandomize=True, **_patient)
+hypothesis.settings.load_profile("landing" if os.environ.get("CI") else "everyday")
 
 
 @pytest.fixture(scope="session")

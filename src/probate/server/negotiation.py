@@ -12,6 +12,7 @@ from probate import errors
 
 JSON = "application/json"
 YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 _YAMLS = {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
 _SHAPES = {"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}
 _META_VERSIONS = {"v1", "v1beta1"}
@@ -64,10 +65,16 @@ def media_type(header: str) -> str:
 
 def check_is_object_form(media: str) -> None:
     """`UnsupportedMediaType` unless an object can be read from this form."""
-    if media != JSON and media not in _YAMLS:
-        raise errors.UnsupportedMediaType(
-            f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML}"
-        )
+    if media not in {JSON, PROTOBUF} and media not in _YAMLS:
+        raise unsupported(media)
+
+
+def unsupported(media: str) -> errors.UnsupportedMediaType:
+    """No object can be read from this form."""
+    return errors.UnsupportedMediaType(
+        f"the body of the request was in an unknown format ({media}) - accepted media types include: "
+        f"{JSON}, {YAML} and, for built-in kinds, {PROTOBUF}"
+    )
 
 
 def is_yaml(media: str) -> bool:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from probate import errors
-from probate.machinery import documents
+from probate.machinery import builtin, documents
 from probate.machinery.catalog import Resource
 from probate.machinery.documents import Document
+from probate.machinery.gvk import GroupVersion
+from probate.machinery.protobuf import decode
+from probate.machinery.schema import Schema
 from probate.server import negotiation
 from probate.server.rules.contract import Rules
 
@@ -28,12 +31,20 @@ def parse(body: bytes, media: str, *, finds_duplicates: bool = False) -> Documen
     negotiation.check_is_object_form(media)
     if not body.strip():
         raise errors.BadRequest("the body is empty, and an object was expected")
+    if media == negotiation.PROTOBUF:
+        return Document(decode.decode(body, _schema), [])
     parser = documents.parse_yaml if negotiation.is_yaml(media) else documents.parse_json
     return parser(body, finds_duplicates=finds_duplicates)
 
 
+def _schema(api_version: str, kind: str) -> Schema | None:
+    return builtin.schema(*GroupVersion.parse(api_version), kind)
+
+
 def read_object(body: bytes, media: str, resource: Resource, rules: Rules, field_validation: str) -> Read:
     """The object in a body that was sent to this resource."""
+    if resource.is_custom and media == negotiation.PROTOBUF:
+        raise negotiation.unsupported(media)
     document = parse(body, media, finds_duplicates=field_validation != "Ignore")
     if not isinstance(document.value, dict):
         raise errors.BadRequest("the body must be an object")

@@ -49,10 +49,13 @@ def value_of(value: Any) -> Fraction:
 
 
 def canonical(value: str | float) -> str:
-    """The one spelling of a quantity: the largest suffix that leaves a whole number, of the family it was written in."""
+    """The one spelling of a quantity: the largest suffix that leaves a whole number, of the family it was written in.
+
+    A binary one that no binary suffix fits (687.5Ki is 704000) is spelled as a decimal one: read again, it would be one.
+    """
     size = parse(value)
     found = _match(str(value))
-    if found is not None and found[4] and abs(size) >= 1024 and size.denominator == 1:
+    if found is not None and found[4] and abs(size) >= 1024 and size.denominator == 1 and size % 1024 == 0:
         return _spell_binary(int(size))
     number, exponent = _decimal_parts(size)
     if found is not None and found[6] is not None:
