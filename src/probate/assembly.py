@@ -85,11 +85,19 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             api = _api(store, clock)
             await bootstrap.ensure_namespaces(api)
             await api.kinds.refresh(now=api.now())
+            following = tasks.guard(
+                api.kinds.follow(api.now, lambda: clock.sleep(1.0)),
+                name="custom kinds",
+                on_failure=lambda error: log.error("custom kinds are not followed any more", exc_info=error),
+            )
             url = listener.url(listening)
             if settings.kubeconfig:
                 kubeconfig.write(Path(settings.kubeconfig), url)
             greeting = functools.partial(_greet, settings, url, clock, began)
-            await listener.Listener(App(api), on_start=greeting).serve([listening])
+            try:
+                await listener.Listener(App(api), on_start=greeting).serve([listening])
+            finally:
+                await tasks.stop(following)
     print("probate: stopped", flush=True)  # noqa: T201
 
 

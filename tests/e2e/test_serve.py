@@ -122,3 +122,14 @@ def test_a_bad_length_of_time_says_how_to_write_one(tmp_path: Path, text: str) -
     refused = run("serve", "--history", text, cwd=tmp_path)
     assert refused.returncode == 2
     assert "90s, 30m, 24h, 7d" in refused.stderr
+
+
+def test_watch_ends_cleanly_when_the_server_stops(tmp_path: Path) -> None:
+    with serving("--store", "memory:", cwd=tmp_path) as server:
+        path = "/api/v1/namespaces?watch=1&resourceVersion=1"
+        with urllib.request.urlopen(server.url + path, timeout=10) as watch:  # noqa: S310
+            assert orjson.loads(watch.readline())["type"] == "ADDED"
+            server.process.send_signal(signal.SIGTERM)
+            rest = watch.read()  # would raise if the stream were cut off in the middle
+        assert all(orjson.loads(line)["type"] == "ADDED" for line in rest.splitlines())
+        assert server.process.wait(timeout=5) == 0

@@ -35,6 +35,7 @@ class App:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._under_way = 0
+        self._stopping = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -46,9 +47,13 @@ class App:
         finally:
             self._under_way -= 1
         if isinstance(answer, Stream):
-            await _send_stream(answer, receive, send)
+            await _send_stream(answer, receive, send, self._stopping)
         else:
             await _send_whole(answer, send, is_head=request.method == "HEAD")
+
+    def stop(self) -> None:
+        """End all streams: clients go on from where they were, elsewhere or later."""
+        self._stopping.set()
 
     def _check_has_room(self) -> None:
         if self._under_way > MAX_UNDER_WAY:
@@ -112,25 +117,25 @@ def _warning(text: str) -> bytes:
     return f'299 - "{quoted}"'.encode("ascii", "replace")
 
 
-async def _send_stream(answer: Stream, receive: Receive, send: Send) -> None:
-    """Send chunk by chunk until the stream ends or the client goes away."""
+async def _send_stream(answer: Stream, receive: Receive, send: Send, stopping: asyncio.Event) -> None:
+    """Send chunk by chunk until the stream ends, the client goes away, or the server stops."""
     headers = [(b"content-type", answer.content_type.encode()), (b"cache-control", b"no-cache, private")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     sending = asyncio.ensure_future(_send_chunks(answer.chunks, send))
-    leaving = asyncio.ensure_future(_left(receive))
+    ends = (sending, asyncio.ensure_future(_left(receive)), asyncio.ensure_future(stopping.wait()))
     try:
-        await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (sending, leaving):
+        for task in ends:
             task.cancel()
-        await asyncio.gather(sending, leaving, return_exceptions=True)
+        await asyncio.gather(*ends, return_exceptions=True)
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _send_chunks(chunks: AsyncGenerator[bytes, None], send: Send) -> None:
     async with aclosing(chunks):
         async for chunk in chunks:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
 
 
 async def _left(receive: Receive) -> None:

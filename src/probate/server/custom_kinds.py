@@ -6,7 +6,8 @@ the catalog has what is established. So a kind is served as soon as the write of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from probate import errors
@@ -19,6 +20,8 @@ from probate.server.rules.custom import Custom
 from probate.server.rules.definitions import Definitions
 from probate.store import contract, paging
 from probate.store.contract import Record, Store
+
+log = logging.getLogger(__name__)
 
 GROUP = "apiextensions.k8s.io"
 
@@ -62,6 +65,18 @@ class Kinds:
         custom = [one for definition in self._definitions.values() for one in resources.resources(definition)]
         self.catalog = Catalog([*self._builtin, *custom])
         self._rules = {}
+
+    async def follow(self, now: Callable[[], str], pause: Callable[[], Awaitable[None]]) -> None:
+        """Refresh whenever a definition changes, by whomever. Never returns; after a failure it goes on once `pause` is over."""
+        while True:
+            try:
+                async with self._store.watch(places.everywhere(self._resource), after=await self._store.revision()) as changes:
+                    await self.refresh(now=now())
+                    async for _ in changes:
+                        await self.refresh(now=now())
+            except (errors.ApiError, errors.TooSlow) as error:
+                log.warning("custom kinds are not followed, trying again: %s", error)
+            await pause()
 
     async def _settle(self, record: Record, now: str) -> None:
         """Write the definition's status if it is not what it should be. Whoever is faster settles it too."""

@@ -11,11 +11,11 @@ import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any
 
 import uvicorn
 
 from probate import errors
+from probate.server.app import App
 
 
 def bind(listen: str) -> socket.socket:
@@ -56,7 +56,7 @@ def url(listening: socket.socket) -> str:
 class Listener(uvicorn.Server):
     """Serves an app on a socket until SIGTERM or SIGINT; `on_start` is called once requests are answered."""
 
-    def __init__(self, app: Any, on_start: Callable[[], None]) -> None:
+    def __init__(self, app: App, on_start: Callable[[], None]) -> None:
         config = uvicorn.Config(
             app,
             http="httptools",
@@ -67,11 +67,16 @@ class Listener(uvicorn.Server):
             timeout_graceful_shutdown=10,
         )
         super().__init__(config)
+        self._app = app
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._app.stop()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -1,0 +1,80 @@
+"""A thousand watchers, and a restart of the server in the middle: each sees every change once and in order."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+WATCHERS = 1_000
+CHANGES = 20  # before the restart, and as many after it
+PATH = "/api/v1/namespaces/default/configmaps"
+
+
+@contextmanager
+def serving(folder: Path, port: int) -> Iterator[None]:
+    command = [sys.executable, "-m", "probate", "serve", "--listen", f"127.0.0.1:{port}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
+        assert process.stdout is not None
+        assert "serving" in process.stdout.readline()
+        yield
+        process.terminate()
+        assert process.wait(timeout=30) == 0
+
+
+class Watcher:
+    """Reads one watch after the other, each from where the last one ended."""
+
+    def __init__(self, port: int, after: int) -> None:
+        self.seen: list[int] = []
+        self._port = port
+        self._after = after
+
+    async def watch(self, expected: int) -> None:
+        """Until so many changes have been seen in all, or the server goes away."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        after = self.seen[-1] if self.seen else self._after
+        writer.write(f"GET {PATH}?watch=1&resourceVersion={after} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        while len(self.seen) < expected and (line := await reader.readline()):
+            if line.startswith(b"{"):
+                event = json.loads(line)
+                assert event["type"] != "ERROR", event
+                self.seen.append(int(event["object"]["metadata"]["resourceVersion"]))
+        writer.close()
+
+
+async def make(port: int, first: int) -> list[int]:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        made = []
+        for number in range(first, first + CHANGES):
+            answer = await client.post(PATH, json={"metadata": {"name": f"n{number}"}})
+            made.append(int(answer.json()["metadata"]["resourceVersion"]))
+        return made
+
+
+async def test_thousand_watchers_see_every_change_once_and_in_order_over_a_restart(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4 * WATCHERS)), hard))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with serving(tmp_path, port):
+        start = httpx.get(f"http://127.0.0.1:{port}{PATH}").json()["metadata"]["resourceVersion"]
+        watchers = [Watcher(port, int(start)) for _ in range(WATCHERS)]
+        watching = [asyncio.ensure_future(watcher.watch(2 * CHANGES)) for watcher in watchers]
+        made = await make(port, 0)
+        await asyncio.sleep(0)
+    await asyncio.gather(*watching)  # the server went away
+    with serving(tmp_path, port):
+        watching = [asyncio.ensure_future(watcher.watch(2 * CHANGES)) for watcher in watchers]
+        made += await make(port, CHANGES)
+        await asyncio.wait_for(asyncio.gather(*watching), timeout=60)
+    assert all(watcher.seen == made for watcher in watchers)
