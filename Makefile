@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench format clean
+.PHONY: help run test check bench bench-api format clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 16
@@ -27,6 +27,9 @@ check: $(READY) ## style, types, layers, generated code
 
 bench: $(READY) ## measure the store against raw SQLite in the same run (ARGS=--quick for a short one)
 	@$(BIN)/python bench/store.py $(ARGS)
+
+bench-api: $(READY) ## measure the API against a bare uvicorn in the same run (needs wrk)
+	@$(BIN)/python bench/api.py
 
 format: $(READY) ## rewrite the sources in the house's format
 	$(BIN)/ruff format .
