@@ -7,7 +7,9 @@ may not use its aliases to unfold into more than it is (a few hundred bytes can 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import orjson
@@ -17,6 +19,8 @@ from probate import errors
 
 MAX_DEPTH = 100
 MAX_YAML_NODES = 200_000
+MAX_DUPLICATES = 100
+"""Fields given twice that are named; more are not worth the time."""
 
 
 class Document(NamedTuple):
@@ -36,20 +40,56 @@ def parse_json(body: bytes, *, finds_duplicates: bool) -> Document:
     return Document(value, _duplicates_in_json(body) if finds_duplicates and _may_repeat(body, value) else [])
 
 
+class _Loader(yaml.CSafeLoader):
+    """YAML's types as far as JSON has them: no dates, and no numbers in base 60, whose reading takes time without bound."""
+
+
+_NUMBERS = {
+    "tag:yaml.org,2002:int": re.compile(r"[-+]?(?:0|[1-9][0-9_]{0,30}|0x[0-9a-fA-F]{1,16}|0[0-7]{1,21})"),
+    "tag:yaml.org,2002:float": re.compile(
+        r"[-+]?(?:[0-9]{1,30}\.[0-9]{0,30}|\.[0-9]{1,30}|[0-9]{1,30}(?=[eE]))(?:[eE][-+]?[0-9]{1,3})?"
+    ),
+}
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in known if not tag.endswith((":int", ":float", ":timestamp"))]
+    for first, known in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+for _tag, _pattern in _NUMBERS.items():
+    _Loader.add_implicit_resolver(_tag, re.compile(f"^(?:{_pattern.pattern})$"), list("-+.0123456789"))
+
+
 def parse_yaml(body: bytes, *, finds_duplicates: bool) -> Document:
     """The value in this YAML: one document, with the types that JSON has."""
-    loader = yaml.CSafeLoader(body)
     try:
-        node = loader.get_single_node()
-        _check_unfolds(node)
-        duplicates = list(_duplicates_in_yaml(node, "")) if finds_duplicates else []
-        value = None if node is None else loader.construct_document(node)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        _check_events(body)
+        loader = _Loader(body)
+        try:
+            node = loader.get_single_node()
+            _check_unfolds(node)
+            duplicates = list(islice(_duplicates_in_yaml(node, ""), MAX_DUPLICATES)) if finds_duplicates else []
+            value = None if node is None else loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except errors.ApiError:
+        raise
+    except Exception as error:  # noqa: BLE001 whatever a constructor trips over, it is the body's fault
         raise errors.BadRequest(f"the body is no valid YAML: {error}") from None
-    finally:
-        loader.dispose()
     _check_depth(value)
     return Document(_as_json(value), duplicates)
+
+
+def _check_events(body: bytes) -> None:
+    """`BadRequest` if the document is too deep or has too many parts: found before anything is built of it."""
+    depth = 0
+    for number, event in enumerate(yaml.parse(body, Loader=_Loader)):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise errors.BadRequest(f"the body is nested deeper than {MAX_DEPTH} levels")
+        if number > MAX_YAML_NODES:
+            raise errors.BadRequest(f"the body has more than {MAX_YAML_NODES:,} parts: send it as JSON")
 
 
 def _check_depth(value: Any) -> None:
@@ -85,7 +125,10 @@ def _duplicates_in_json(body: bytes) -> list[str]:
         return made
 
     value = json.loads(body, object_pairs_hook=note)
-    return [path for mark in marks for path in _paths_to(value, mark, "")]
+    holders: dict[int, list[str]] = {}
+    for mark in marks[:MAX_DUPLICATES]:
+        holders.setdefault(id(mark.holder), []).append(mark.name)
+    return list(_paths_to(value, holders, ""))
 
 
 class _Marked(NamedTuple):
@@ -95,21 +138,23 @@ class _Marked(NamedTuple):
     name: str
 
 
-def _paths_to(value: Any, mark: _Marked, path: str) -> Iterator[str]:
-    if value is mark.holder:
-        yield f"{path}.{mark.name}" if path else mark.name
-    elif isinstance(value, dict):
+def _paths_to(value: Any, holders: dict[int, list[str]], path: str) -> Iterator[str]:
+    for name in holders.get(id(value), ()):
+        yield f"{path}.{name}" if path else name
+    if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _paths_to(inner, mark, f"{path}.{name}" if path else name)
+            yield from _paths_to(inner, holders, f"{path}.{name}" if path else name)
     elif isinstance(value, list):
         for position, inner in enumerate(value):
-            yield from _paths_to(inner, mark, f"{path}[{position}]")
+            yield from _paths_to(inner, holders, f"{path}[{position}]")
 
 
 def _duplicates_in_yaml(node: yaml.Node | None, path: str) -> Iterator[str]:
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for name, inner in node.value:
+            if not isinstance(name, yaml.ScalarNode):
+                raise errors.BadRequest(f"{path or 'the body'} has a field whose name is not text")
             here = f"{path}.{name.value}" if path else str(name.value)
             if name.value in seen:
                 yield here

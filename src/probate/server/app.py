@@ -23,6 +23,8 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
+BODY_SECONDS = 30.0
+MAX_WARNINGS = 20
 MAX_UNDER_WAY = 400
 """Requests that are being answered at once. A watch counts only until it has begun."""
 
@@ -40,7 +42,7 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        request = _request(scope, receive)
+        request = _request(scope, receive, self._waiting_for)
         self._under_way += 1
         try:
             answer = await self._answer(request)
@@ -55,14 +57,25 @@ class App:
         """End all streams: clients go on from where they were, elsewhere or later."""
         self._stopping.set()
 
-    def _check_has_room(self) -> None:
-        if self._under_way > MAX_UNDER_WAY:
+    async def _waiting_for(self, body: Awaitable[bytes]) -> bytes:
+        """A request that waits for its own body keeps nobody else out, and does not wait for ever."""
+        self._under_way -= 1
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                return await body
+        except TimeoutError:
+            raise errors.BadRequest(f"the body did not come within {BODY_SECONDS:.0f} seconds: nothing was done") from None
+        finally:
+            self._under_way += 1
+
+    def _check_has_room(self, request: Request) -> None:
+        if self._under_way > MAX_UNDER_WAY and request.path.startswith("/api"):
             later = Details(retry_after_seconds=1)
             raise errors.TooManyRequests("too many requests are under way, please try again in a second", later)
 
     async def _answer(self, request: Request) -> Answer | Stream:
         try:
-            self._check_has_room()
+            self._check_has_room(request)
             return await dispatch.answer(self._api, request)
         except errors.ApiError as error:
             return _refusal(error)
@@ -73,10 +86,10 @@ class App:
             return _refusal(errors.ApiError("an internal error occurred: the server's log says more"))
 
 
-def _request(scope: Scope, receive: Receive) -> Request:
+def _request(scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]]) -> Request:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True) if scope["query_string"] else {}
-    return Request(scope["method"], scope["path"], asked, headers, lambda: _body(headers, receive))
+    return Request(scope["method"], scope["path"], asked, headers, lambda: waiting_for(_body(headers, receive)))
 
 
 async def _body(headers: dict[str, str], receive: Receive) -> bytes:
@@ -87,10 +100,12 @@ async def _body(headers: dict[str, str], receive: Receive) -> bytes:
     body = bytearray()
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise errors.BadRequest("the client went away before its request was complete: nothing was done")
         body += message.get("body", b"")
         if len(body) > MAX_BODY_BYTES:
             raise _too_large()
-        if message["type"] == "http.disconnect" or not message.get("more_body"):
+        if not message.get("more_body"):
             return bytes(body)
 
 
@@ -107,13 +122,14 @@ def _refusal(error: errors.ApiError) -> Answer:
 async def _send_whole(answer: Answer, send: Send, *, is_head: bool) -> None:
     headers = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body))]
     headers += [(name.encode(), value.encode()) for name, value in answer.headers]
-    headers += [(b"warning", _warning(text)) for text in answer.warnings]
+    headers += [(b"warning", _warning(text)) for text in answer.warnings[:MAX_WARNINGS]]
     await send({"type": "http.response.start", "status": answer.code, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
 
 
 def _warning(text: str) -> bytes:
-    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    shown = "".join(character if character.isprintable() else "?" for character in text[:200])
+    quoted = shown.replace("\\", "\\\\").replace('"', '\\"')
     return f'299 - "{quoted}"'.encode("ascii", "replace")
 
 

@@ -23,6 +23,8 @@ def document(api: Api, request: Request) -> Answer | None:
     if not parts or parts[0] not in {"api", "apis", "openapi"}:
         return None
     if parts[0] == "openapi":
+        if request.method not in {"GET", "HEAD"}:
+            raise refusals.method_not_allowed()
         return _openapi(api, request, parts[1:])
     found = _discovery(api.catalog, request, parts)
     if found is None:

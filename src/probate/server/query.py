@@ -60,6 +60,8 @@ def number(query: Query, name: str) -> int | None:
     if not text:
         return None
     try:
+        if len(text) > 18:
+            raise ValueError(text)  # noqa: TRY301
         return int(text, 10)
     except ValueError:
         raise errors.BadRequest(f"the parameter {name} must be a whole number, not {text!r}") from None
@@ -98,7 +100,7 @@ def _manager_problems(manager: str) -> list[Problem]:
 
 def list_options(query: Query) -> ListOptions:
     """The options of a list or watch."""
-    limit = number(query, "limit") or 0
+    limit = max(0, number(query, "limit") or 0)
     timeout = number(query, "timeoutSeconds")
     options = ListOptions(
         label_selector=first(query, "labelSelector"),

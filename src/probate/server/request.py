@@ -91,13 +91,17 @@ def verb(request: Request, at: Target) -> str:
     """The verb that the request means; `MethodNotAllowed` if the resource does not have it."""
     is_sent_to_a_part = request.method == "POST" and bool(at.subresource)
     wanted = "create" if is_sent_to_a_part else _VERBS.get((request.method, bool(at.name)), "")
+    if at.is_watch:
+        if request.method != "GET" or "watch" not in at.resource.verbs:
+            raise refusals.method_not_allowed()
+        return "watch"
     allowed = at.resource.verbs
     if at.subresource:
         found = at.resource.subresource(at.subresource)
         allowed = found.verbs if found is not None else ()
     if wanted not in allowed:
         raise refusals.method_not_allowed()
-    if wanted == "list" and (at.is_watch or query.truth(request.query, "watch")):
+    if wanted == "list" and query.truth(request.query, "watch"):
         return "watch"
     if wanted == "create" and at.resource.is_namespaced and at.namespace is None:
         raise errors.MethodNotAllowed("an object of this kind is created in a namespace: post it to /namespaces/<namespace>/…")

@@ -73,4 +73,6 @@ def _resume(options: ListOptions, prefix: str) -> Start:
         found = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Token)
     except (binascii.Error, ValueError, msgspec.DecodeError):
         raise errors.BadRequest("the continue parameter is not one that this server gave: begin the list anew") from None
+    if not 0 < found.rv < 2**63:
+        raise errors.BadRequest("the continue parameter is not one that this server gave: begin the list anew")
     return Start(Revision(found.rv), prefix + found.start)

@@ -16,7 +16,7 @@ import msgspec
 import orjson
 
 from probate.machinery.catalog import Resource
-from probate.store.contract import Record, Revision
+from probate.store.contract import NOTHING, Record, Revision
 
 _START = b'{"metadata":{'
 _SKIP = len(_START)
@@ -71,7 +71,9 @@ def loaded(record: Record, resource: Resource) -> dict[str, Any]:
 
 
 def answered(value: bytes, revision: Revision, resource: Resource) -> bytes:
-    """The object as an answer or an event shows it."""
+    """The object as an answer or an event shows it. One that was never stored has no resourceVersion."""
+    if revision == NOTHING:
+        return b'{"kind":"%s","apiVersion":"%s",%s' % (resource.kind.encode(), str(resource.group_version).encode(), value[1:])
     return b'{"kind":"%s","apiVersion":"%s","metadata":{"resourceVersion":"%d",%s' % (
         resource.kind.encode(),
         str(resource.group_version).encode(),

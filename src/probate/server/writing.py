@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from probate import errors
+from probate.errors import Details
+from probate.machinery import metadata
 from probate.machinery.catalog import Resource
+from probate.machinery.problems import Problem
 from probate.server import places, refusals, wire
 from probate.server.api import Api
 from probate.server.request import Target
@@ -23,6 +26,10 @@ async def open_namespace(api: Api, name: str) -> Guard:
         if namespaces is None:
             raise errors.InvariantViolation("there is no kind Namespace")
         raise refusals.not_found(namespaces, name)
+    if wire.meta(found.value).deletion_timestamp is not None:
+        cause = Problem("NamespaceTerminating", "metadata.namespace", f"namespace {name} is being terminated")
+        details = Details(name=name, kind="namespaces", causes=(cause,))
+        raise errors.Forbidden(f"nothing can be created in namespace {name} because it is being terminated", details)
     return Unchanged(found.key, found.revision)
 
 
@@ -34,6 +41,11 @@ def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str) -
     uid, now = api.new_uid(), api.now()
     meta |= {"uid": uid, "creationTimestamp": now, **({"namespace": namespace} if namespace else {})}
     api.kinds.rules(resource).prepare_new(object_, uid=uid, now=now)
+
+
+def may_update_blindly(resource: Resource) -> bool:
+    """Whether an update may leave open which version of the object it is based on."""
+    return not resource.is_custom and metadata.allows_unconditional_update(resource.group, resource.kind)
 
 
 def prepare_changed(api: Api, at: Target, new: Object, old: Object) -> None:

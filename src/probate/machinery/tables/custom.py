@@ -22,7 +22,7 @@ _DEFAULT: list[Object] = [
     {"name": "Age", "type": "date", "description": AGE.description, "jsonPath": ".metadata.creationTimestamp"}
 ]
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-_WRITTEN_OUT = 1e21  # floats from here on are shown with an exponent
+_WRITTEN_OUT = 2**63  # JSON as we write it has no larger whole numbers
 
 
 def printer(additional: Sequence[Object] | None) -> Printer:

@@ -7,8 +7,9 @@ from typing import Any
 import orjson
 
 from probate import errors
-from probate.machinery import problems
+from probate.machinery import builtin, names, problems, typed
 from probate.machinery.problems import Path
+from probate.machinery.schema import Schema
 from probate.server import negotiation, places, query, reading, refusals, wire
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
@@ -32,15 +33,20 @@ async def answer(api: Api, request: Request, at: Target, _form: Form) -> Answer:
 
 
 def _node(value: Any, at: Target) -> str:
-    target = value.get("target") if isinstance(value, dict) else None
-    if not isinstance(target, dict):
-        raise errors.BadRequest("the body must be a Binding with a target")
+    if not isinstance(value, dict) or value.get("kind") not in (None, "", "Binding"):
+        raise errors.BadRequest("the body must be a Binding")
+    binding = typed.Reader(lambda _: None).read(value, builtin.schema("", "v1", "Binding") or Schema())
+    if binding.get("metadata", {}).get("name") not in {None, "", at.name}:
+        raise errors.BadRequest(f"the body must be a Binding of {at.name}")
+    target = binding.get("target", {})
     if target.get("kind") not in {None, "", "Node"}:
         raise refusals.invalid(
             at.resource, at.name, [problems.not_supported(Path("target.kind"), target["kind"], ["Node", "<empty>"])]
         )
     if not target.get("name"):
         raise refusals.invalid(at.resource, at.name, [problems.required(Path("target.name"))])
+    if wrong := names.dns_subdomain(target["name"]):
+        raise refusals.invalid(at.resource, at.name, [problems.invalid(Path("target.name"), target["name"], wrong[0])])
     return str(target["name"])
 
 

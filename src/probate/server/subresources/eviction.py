@@ -24,8 +24,12 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     value = reading.parse(await request.read_body(), negotiation.media_type(request.header("content-type"))).value
     if not isinstance(value, dict):
         raise errors.BadRequest("the body must be an Eviction")
+    if value.get("kind") not in {None, "", "Eviction"} or _name(value) not in {"", at.name}:
+        raise errors.BadRequest(f"the body must be an Eviction of {at.name}")
     given = value.get("deleteOptions") or {}
     options = delete_options.read(orjson.dumps(given) if given else b"", negotiation.JSON, request.query)
+    if request.query.get("dryRun"):  # given there or in the options: nothing is done
+        options = options._replace(is_dry_run=True)
     pod = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
     if pod is None:
         raise refusals.not_found(at.resource, at.name)
@@ -33,6 +37,11 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
         await _check_budgets(api, at, wire.meta(pod.value).labels)
     await delete.delete_one(api, at._replace(subresource=""), options, form)
     return Answer(201, DONE)
+
+
+def _name(value: dict[str, Any]) -> object:
+    meta = value.get("metadata")
+    return str(meta.get("name") or "") if isinstance(meta, dict) else ""
 
 
 async def _check_budgets(api: Api, at: Target, labels: dict[str, str]) -> None:

@@ -5,12 +5,12 @@ What is read and written is an autoscaling/v1 Scale; what changes is one number 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from probate import errors
-from probate.machinery import builtin, mergepatch, problems
+from probate.machinery import builtin, label_selectors, problems, typed
 from probate.machinery.catalog import Resource
+from probate.machinery.crds import resources
 from probate.machinery.problems import Path
 from probate.machinery.schema import Schema
 from probate.server import negotiation, places, query, reading, refusals, shaping, wire, writing
@@ -23,53 +23,82 @@ from probate.store.contract import Record
 MAX_TRIES = 20
 
 
+class Paths(NamedTuple):
+    """Where a kind keeps what its scale shows, each as the names on the way."""
+
+    wanted: tuple[str, ...] = ("spec", "replicas")
+    actual: tuple[str, ...] = ("status", "replicas")
+    selector: tuple[str, ...] = ("spec", "selector")
+
+
 async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Read the scale, or change it."""
+    paths = _paths(api, at.resource)
     if request.method in {"GET", "HEAD"}:
-        return _shown(at, await _read(api, at), form)
+        return _shown(at, await _read(api, at), form, paths)
     options = query.write_options(request.query, "PatchOptions" if request.method == "PATCH" else "UpdateOptions")
     body = await request.read_body()
     media = negotiation.media_type(request.header("content-type"))
     for _ in range(MAX_TRIES):
         now = await _read(api, at)
-        wanted = _wanted(body, media, of(wire.loaded(now, at.resource)), at, is_patch=request.method == "PATCH")
-        written = await _write(api, at, now, wanted, is_dry_run=options.is_dry_run)
+        scale = of(wire.loaded(now, at.resource), paths)
+        wanted = _wanted(body, media, scale, at, is_patch=request.method == "PATCH")
+        written = await _write(api, at, now, wanted, paths, is_dry_run=options.is_dry_run)
         if written is not None:
-            return _shown(at, written, form)
+            return _shown(at, written, form, paths)
     raise refusals.changed(at.resource, at.name)
 
 
-def of(object_: dict[str, Any]) -> dict[str, Any]:
+def _paths(api: Api, resource: Resource) -> Paths:
+    if not resource.is_custom:
+        return Paths()
+    name = f"{resource.plural}.{resource.group}"
+    definition = next(one for one in api.kinds.definitions() if one["metadata"]["name"] == name)
+    found = resources.scale_paths(definition, resource.version)
+    if found is None:
+        raise refusals.no_such_resource()
+    return Paths(*(tuple(path.strip(".").split(".")) if path else () for path in found))
+
+
+def of(object_: dict[str, Any], paths: Paths) -> dict[str, Any]:
     """The Scale of an object."""
-    meta, spec, status = object_["metadata"], object_.get("spec") or {}, object_.get("status") or {}
+    meta = object_["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    shown: dict[str, Any] = {"replicas": status.get("replicas", 0)}
-    selector = _selector(spec.get("selector"))
-    if selector:
-        shown["selector"] = selector
+    wanted, actual = _found(object_, paths.wanted), _found(object_, paths.actual)
+    shown: dict[str, Any] = {"replicas": actual if isinstance(actual, int) else 0}
+    selector = _found(object_, paths.selector) if paths.selector else ""
+    text = selector if isinstance(selector, str) else _selector(selector)
+    if text:
+        shown["selector"] = text
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {name: meta[name] for name in kept if name in meta},
-        "spec": {"replicas": spec["replicas"]} if spec.get("replicas") else {},
+        "spec": {"replicas": wanted} if isinstance(wanted, int) and wanted else {},
         "status": shown,
     }
 
 
+def _found(object_: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        object_ = object_.get(name) if isinstance(object_, dict) else None
+    return object_
+
+
+def _with(object_: dict[str, Any], path: tuple[str, ...], value: int) -> dict[str, Any]:
+    """A copy that has the value at this path."""
+    name, *rest = path
+    inner = object_.get(name)
+    return {**object_, name: _with(inner if isinstance(inner, dict) else {}, tuple(rest), value) if rest else value}
+
+
 def _selector(selector: Any) -> str:
     """The object's selector as text. (A ReplicationController's is plain labels.)"""
-    if not isinstance(selector, Mapping):
+    if not isinstance(selector, dict):
         return ""
-    labels = selector.get("matchLabels") if "matchLabels" in selector or "matchExpressions" in selector else selector
-    terms = [f"{name}={value}" for name, value in sorted((labels or {}).items())]
-    terms += [_term(one) for one in selector.get("matchExpressions") or []]
-    return ",".join(terms)
-
-
-def _term(one: Mapping[str, Any]) -> str:
-    key, values = str(one["key"]), ",".join(sorted(one.get("values") or []))
-    spelled = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}
-    return spelled.get(one["operator"], f"!{key}")
+    is_plain = "matchLabels" not in selector and "matchExpressions" not in selector
+    compiled, found = label_selectors.compile_object({"matchLabels": selector} if is_plain else selector, Path("spec.selector"))
+    return "" if found else str(compiled)
 
 
 async def _read(api: Api, at: Target) -> Record:
@@ -81,36 +110,33 @@ async def _read(api: Api, at: Target) -> Record:
 
 def _wanted(body: bytes, media: str, scale: dict[str, Any], at: Target, *, is_patch: bool) -> dict[str, Any]:
     """The Scale that the request wants."""
-    if is_patch:
-        change = patch.change_of(body, media, _SCALES)
-        value = change(scale)
-    else:
-        value = mergepatch.apply({}, reading.parse(body, media).value)
-    if not isinstance(value, dict) or value.get("kind", "Scale") != "Scale":
+    value = patch.change_of(body, media, _SCALES)(scale) if is_patch else reading.parse(body, media).value
+    if not isinstance(value, dict):
         raise errors.BadRequest("what is written to scale must be a Scale")
-    meta = value.get("metadata") or {}
-    if meta.get("name", at.name) != at.name:
-        raise errors.BadRequest(f"the name of the object ({meta['name']}) does not match the name on the URL ({at.name})")
-    if meta.get("resourceVersion") not in {None, "", scale["metadata"]["resourceVersion"]}:
+    reading.check_kind(value, _SCALES)
+    wanted: dict[str, Any] = typed.Reader(lambda _: None).read(value, _SCALES.load_schema())
+    meta = wanted.get("metadata", {})
+    for name in ("name", "namespace"):
+        if meta.get(name) not in {None, "", scale["metadata"].get(name)}:
+            raise errors.BadRequest(f"the {name} of the object ({meta[name]}) does not match the request")
+    if any(meta.get(name) not in {None, "", scale["metadata"].get(name)} for name in ("uid", "resourceVersion")):
         raise refusals.changed(at.resource, at.name)
-    return value
+    return wanted
 
 
-async def _write(api: Api, at: Target, now: Record, scale: dict[str, Any], *, is_dry_run: bool) -> Record | None:
-    replicas = (scale.get("spec") or {}).get("replicas", 0)
-    if not isinstance(replicas, int) or isinstance(replicas, bool):
-        raise errors.BadRequest("spec.replicas must be of type integer")
+async def _write(api: Api, at: Target, now: Record, scale: dict[str, Any], paths: Paths, *, is_dry_run: bool) -> Record | None:
+    replicas = scale.get("spec", {}).get("replicas", 0)
     if replicas < 0:
         problem = problems.invalid(Path("spec.replicas"), replicas, "must be greater than or equal to 0")
         raise refusals.invalid(_SCALES, at.name, [problem])
     old = wire.loaded(now, at.resource)
-    new = {**old, "metadata": dict(old["metadata"]), "spec": {**(old.get("spec") or {}), "replicas": replicas}}
+    new = _with({**old, "metadata": dict(old["metadata"])}, paths.wanted, replicas)
     writing.prepare_changed(api, at._replace(subresource=""), new, old)
     return await writing.replace(api, now, new, is_dry_run=is_dry_run)
 
 
-def _shown(at: Target, record: Record, form: Form) -> Answer:
-    return shaping.finish(of(wire.loaded(record, at.resource)), form)
+def _shown(at: Target, record: Record, form: Form, paths: Paths) -> Answer:
+    return shaping.finish(of(wire.loaded(record, at.resource), paths), form)
 
 
 _SCALES = Resource(

@@ -31,7 +31,9 @@ async def list_(api: Api, request: Request, at: Target, form: Form) -> Answer:
     start = await snapshots.start(api.store, options, prefix)
     found = await collect(api.store, prefix, wanted, start, options.limit)
     continue_ = snapshots.token(found.revision, found.last, prefix) if found.last else ""
-    remaining = await api.store.count(prefix, after=found.last) if found.last and wanted.is_everything else None
+    remaining = (
+        await api.store.count(prefix, after=found.last) if found.last and wanted.is_everything and start.at is None else None
+    )
     return shaping.many(
         api,
         found.records,

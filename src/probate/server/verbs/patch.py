@@ -69,7 +69,8 @@ async def _attempt(api: Api, at: Target, change: Change, options: WriteOptions) 
     new = read.object
     reading.check_kind(new, at.resource)
     update.check_name(new, at)
-    given = new["metadata"].get("resourceVersion", "")
+    given = new["metadata"].get("resourceVersion") or old["metadata"]["resourceVersion"]
+    new["metadata"]["resourceVersion"] = given
     if given != old["metadata"]["resourceVersion"]:
         raise refusals.changed(at.resource, at.name)
     writing.prepare_changed(api, at, new, old)

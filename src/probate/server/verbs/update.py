@@ -41,6 +41,8 @@ async def attempt(api: Api, at: Target, given: dict[str, Any], *, expected: str,
     old = wire.loaded(now, at.resource)
     new = {**given, "metadata": dict(given["metadata"])}
     _check_is_the_same(new, old, at, expected)
+    if not expected and writing.may_update_blindly(at.resource):
+        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     writing.prepare_changed(api, at, new, old)
     return await writing.replace(api, now, new, is_dry_run=is_dry_run)
 

@@ -70,6 +70,10 @@ async def _events(api: Api, at: Target, form: Form, options: ListOptions, wanted
 
 async def _beginning(api: Api, options: ListOptions) -> tuple[Revision, bool]:
     """After which revision the watch begins, and whether it shows first what is there."""
+    if options.resource_version and (wanted := snapshots.revision(options.resource_version)) > (
+        current := await api.store.revision()
+    ):
+        raise snapshots.too_large(wanted, current)
     if options.sends_initial_events or (options.sends_initial_events is None and options.resource_version in {"", "0"}):
         return Revision(0), True
     if options.resource_version in {"", "0"}:

@@ -1,0 +1,191 @@
+"""Requests that once broke something: each is refused, or done right, and the server answers the next one."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+MERGE = {"Content-Type": "application/merge-patch+json"}
+YAML = {"Content-Type": "application/yaml"}
+
+
+@pytest.fixture
+def configmaps(http: httpx.Client, namespace: str) -> str:
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    assert http.post(path, json={"metadata": {"name": "cm"}, "data": {"a": "1"}}).status_code == 201
+    return path
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 30_000,
+        b"- " * 30_000,
+        b"{a: " * 30_000,
+        b"a: 1" + b":1" * 100_000,
+        b"a: 1" + b":1" * 100_000 + b".5",
+        b'a: !!int ""',
+        b'a: !!float ""',
+        b"a: !!bool x",
+        b"a: !!timestamp x",
+        b"? [a]\n: b",
+        b"- a\n" * 500_000,
+    ],
+    ids=["flow", "block", "maps", "base60", "base60-float", "int", "float", "bool", "timestamp", "key", "long"],
+)
+def test_hostile_yaml_is_a_bad_request_and_soon(http: httpx.Client, configmaps: str, body: bytes) -> None:
+    answer = http.post(configmaps, content=body, headers=YAML)
+    assert (answer.status_code, answer.json()["reason"]) in {(400, "BadRequest"), (422, "Invalid")}
+
+
+def test_dates_and_numbers_in_yaml_are_what_json_would_have(http: httpx.Client, configmaps: str) -> None:
+    body = b"metadata: {name: y, annotations: {date: 2001-01-01, time: '1:30'}}\nimmutable: true\ndata: {a: \"1\"}\n"
+    assert http.post(configmaps, content=body, headers=YAML).json()["metadata"]["annotations"] == {
+        "date": "2001-01-01",
+        "time": "1:30",
+    }
+
+
+def test_many_fields_given_twice_do_not_stall_the_server(http: httpx.Client, configmaps: str) -> None:
+    body = '{"metadata":{"name":"a"},"x":[' + ",".join(['{"k":1,"k":2}'] * 50_000) + "]}"
+    answer = http.post(configmaps, params={"dryRun": "All"}, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 201
+    assert 1 <= len(answer.headers.get_list("warning")) <= 20
+
+
+def cut_off(server: str, method: str, path: str, *, promised: int, sent: bytes = b"", media: str = "application/json") -> None:
+    """Send less than was promised and hang up."""
+    at = urlsplit(server)
+    with socket.create_connection((at.hostname, at.port)) as line:
+        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media}\r\nContent-Length: {promised}\r\n\r\n"
+        line.sendall(head.encode() + sent)
+        line.shutdown(socket.SHUT_WR)
+        while line.recv(1000):
+            pass
+
+
+def test_request_that_is_cut_off_is_not_carried_out(http: httpx.Client, server: str, configmaps: str) -> None:
+    before = http.get(f"{configmaps}/cm").json()
+    cut_off(server, "DELETE", f"{configmaps}/cm", promised=70)
+    cut_off(server, "DELETE", configmaps, promised=40)
+    cut_off(
+        server, "PUT", f"{configmaps}/cm", promised=60, sent=b"metadata: {name: cm}\ndata:\n  a: '2'\n", media="application/yaml"
+    )
+    assert http.get(f"{configmaps}/cm").json() == before
+
+
+def test_unknown_field_with_control_characters_is_answered(http: httpx.Client, configmaps: str) -> None:
+    answer = http.post(configmaps, content='{"metadata":{"name":"ghost"},"a\\nb\\u0000":1}')
+    assert answer.status_code == 201
+    assert 'unknown field \\"a?b?\\"' in answer.headers["warning"]
+
+
+def test_dry_run_of_an_eviction_evicts_nobody(http: httpx.Client, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    http.post(path, json={"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    body: dict[str, Any] = {"deleteOptions": {"gracePeriodSeconds": 0}}
+    assert http.post(f"{path}/p/eviction", params={"dryRun": "All"}, json=body).status_code == 201
+    assert http.get(f"{path}/p").status_code == 200
+    assert http.post(f"{path}/p/eviction", json={"metadata": {"name": "other"}}).status_code == 400
+
+
+def test_update_may_leave_the_version_open(http: httpx.Client, configmaps: str) -> None:
+    answer = http.put(f"{configmaps}/cm", json={"metadata": {"name": "cm"}, "data": {"a": "2"}})
+    assert (answer.status_code, answer.json()["data"]) == (200, {"a": "2"})
+    patched = http.patch(f"{configmaps}/cm", content='{"metadata":{"resourceVersion":null},"data":{"a":"3"}}', headers=MERGE)
+    assert (patched.status_code, patched.json()["data"]) == (200, {"a": "3"})
+
+
+def test_nothing_is_created_in_a_namespace_on_its_way_out(http: httpx.Client, namespace: str) -> None:
+    http.patch(f"/api/v1/namespaces/{namespace}", content='{"metadata":{"finalizers":["example.com/hold"]}}', headers=MERGE)
+    http.delete(f"/api/v1/namespaces/{namespace}")
+    refused = http.post(f"/api/v1/namespaces/{namespace}/configmaps", json={"metadata": {"name": "late"}})
+    assert refused.status_code == 403
+    assert refused.json()["details"]["causes"][0]["reason"] == "NamespaceTerminating"
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        {"spec": {"replicas": 2**40}},
+        {"spec": {"replicas": -1}},
+        {"spec": 1},
+        {"metadata": 1},
+        {"metadata": {"resourceVersion": []}},
+        {"apiVersion": "x/v9", "spec": {"replicas": 1}},
+        {"metadata": {"uid": "other"}, "spec": {"replicas": 1}},
+    ],
+    ids=json.dumps,
+)
+def test_bad_scale_is_refused(http: httpx.Client, namespace: str, scale: dict[str, Any]) -> None:
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    http.post(path, json={"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}})
+    assert 400 <= http.put(f"{path}/d/scale", json=scale).status_code < 500
+    assert http.get(f"{path}/d").json()["spec"]["replicas"] == 1
+
+
+def test_scale_of_a_custom_kind_is_where_its_definition_says(http: httpx.Client, namespace: str) -> None:
+    group = f"{namespace}.example.com"
+    scale = {"specReplicasPath": ".spec.foo.count", "statusReplicasPath": ".status.count"}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"scale": scale},
+    }
+    spec = {"group": group, "scope": "Namespaced", "names": {"plural": "foos", "kind": "Foo"}, "versions": [version]}
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert http.post(definitions, json={"metadata": {"name": f"foos.{group}"}, "spec": spec}).status_code == 201
+    path = f"/apis/{group}/v1/namespaces/{namespace}/foos"
+    foo = {
+        "apiVersion": f"{group}/v1",
+        "kind": "Foo",
+        "metadata": {"name": "a"},
+        "spec": {"foo": {"count": 3}, "selector": 1},
+        "status": 5,
+    }
+    assert http.post(path, json=foo).status_code == 201
+    shown = http.get(f"{path}/a/scale").json()
+    assert (shown["spec"], shown["status"]) == ({"replicas": 3}, {"replicas": 0})
+    assert http.put(f"{path}/a/scale", json={"metadata": {"name": "a"}, "spec": {"replicas": 5}}).status_code == 200
+    assert http.get(f"{path}/a").json()["spec"] == {"foo": {"count": 5}, "selector": 1}
+
+
+@pytest.mark.parametrize("target", [{"name": {"a": 1}}, {"name": "A b/../c"}, {"kind": [], "name": "n"}, {}], ids=json.dumps)
+def test_bad_binding_is_refused(http: httpx.Client, namespace: str, target: dict[str, Any]) -> None:
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    http.post(path, json={"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    assert 400 <= http.post(f"{path}/p/binding", json={"target": target}).status_code < 500
+    assert "nodeName" not in http.get(f"{path}/p").json()["spec"]
+
+
+@pytest.mark.parametrize("query", ["timeoutSeconds=" + "9" * 400, "limit=" + "9" * 400, "continue=eyJydiI6LTEsInN0YXJ0IjoieCJ9"])
+def test_bad_options_are_bad_requests(http: httpx.Client, configmaps: str, query: str) -> None:
+    assert http.get(f"{configmaps}?{query}").status_code == 400
+
+
+def test_old_way_to_watch_is_for_watching_only(http: httpx.Client, namespace: str, configmaps: str) -> None:
+    path = f"/api/v1/watch/namespaces/{namespace}/configmaps"
+    assert http.post(path, json={"metadata": {"name": "x"}}).status_code == 405
+    assert http.delete(f"{path}/cm").status_code == 405
+    lines = http.get(f"{path}/cm", params={"timeoutSeconds": 1}).text.splitlines()
+    assert [json.loads(line)["type"] for line in lines] == ["ADDED"]
+
+
+def test_watch_from_the_future_says_so(http: httpx.Client, configmaps: str) -> None:
+    params = {"watch": "1", "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "resourceVersion": "99999999"}
+    event = json.loads(http.get(configmaps, params=params).text.splitlines()[0])
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 504)
+
+
+def test_documents_are_only_read(http: httpx.Client) -> None:
+    assert http.post("/openapi/v3/api/v1").status_code == 405
+    assert http.delete("/apis").status_code == 405
