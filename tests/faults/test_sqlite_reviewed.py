@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
 from probate import errors
@@ -231,16 +233,39 @@ async def test_refused_database_of_another_program_is_left_as_it_is(tmp_path: Pa
     other.close()
 
 
+class BrokenDisk(apsw.VFS):
+    """SQLite's own files, except that the log cannot be synced while `is_broken`."""
+
+    is_broken = False
+
+    def __init__(self) -> None:
+        super().__init__("broken-disk", "unix", makedefault=True)
+
+    def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:  # noqa: N802 SQLite's name for it
+        return BrokenFile(name, flags)
+
+
+class BrokenFile(apsw.VFSFile):
+    def __init__(self, name: Any, flags: Any) -> None:
+        super().__init__("unix", name, flags)
+        self._is_log = bool(flags[0] & apsw.SQLITE_OPEN_WAL)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        if self._is_log and BrokenDisk.is_broken:
+            raise apsw.IOError("the disk is broken")
+        super().xSync(flags)
+
+
 async def test_failed_sync_is_not_reported_as_nothing_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = await open_file(tmp_path / "probate.db")
-
-    def broken(self: groups.Groups) -> None:
-        raise errors.OutcomeUnknown("the disk failed")
-
-    monkeypatch.setattr(groups.Groups, "_commit", broken)
-    with pytest.raises(errors.OutcomeUnknown):
-        await store.commit(create("objects/a/1", b"x"))
-    monkeypatch.undo()
-    assert await store.commit(create("objects/a/1", b"y")) == 2
-    assert await store.read("objects/a/1") == Record("objects/a/1", b"y", Revision(2))
-    await store.close()
+    disk = BrokenDisk()
+    try:
+        store = await open_file(tmp_path / "probate.db")
+        monkeypatch.setattr(BrokenDisk, "is_broken", True)
+        with pytest.raises(errors.OutcomeUnknown):
+            await store.commit(create("objects/a/1", b"x"))
+        monkeypatch.setattr(BrokenDisk, "is_broken", False)
+        assert await store.commit(create("objects/a/1", b"y")) == 2
+        assert await store.read("objects/a/1") == Record("objects/a/1", b"y", Revision(2))
+        await store.close()
+    finally:
+        disk.unregister()
