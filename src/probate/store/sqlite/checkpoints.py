@@ -17,7 +17,7 @@ from probate import errors
 from probate.aio.offload import Thread
 from probate.store.sqlite.groups import Groups
 
-DUE = 8_000
+DUE = 20_000
 """Pages of 4 KiB in the log that make a checkpoint due. A longer log spares more: a page changed often is moved once."""
 
 
