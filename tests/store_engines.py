@@ -118,6 +118,10 @@ class ModelStore:
             raise errors.TooLarge(f"{len(keys)} keys are too many")
         return [await self.read(key) for key in keys]
 
+    async def scan_many(self, prefixes: Sequence[str], *, limit: int) -> list[Page]:
+        checks.check_scan_many(prefixes, limit, self.limits)
+        return [await self.scan(prefix, limit=limit) for prefix in prefixes]
+
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
         checks.check_scan(prefix, after, limit, self.limits)
         checks.check_at(prefix, at)

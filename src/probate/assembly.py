@@ -18,11 +18,13 @@ from pathlib import Path
 from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock, SystemClock
+from probate.gc.collector import Collector
 from probate.machinery import builtin
 from probate.server import bootstrap, kubeconfig, listener
 from probate.server.api import Api
 from probate.server.app import App
 from probate.server.custom_kinds import Kinds
+from probate.server.world import World
 from probate.settings import Settings
 from probate.store import retention
 from probate.store.contract import Store
@@ -90,6 +92,11 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 name="custom kinds",
                 on_failure=lambda error: log.error("custom kinds are not followed any more", exc_info=error),
             )
+            collecting = tasks.guard(
+                Collector(World(api), clock).run(),
+                name="collector",
+                on_failure=lambda error: log.error("nothing is collected any more", exc_info=error),
+            )
             url = listener.url(listening)
             if settings.kubeconfig:
                 kubeconfig.write(Path(settings.kubeconfig), url)
@@ -97,7 +104,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             try:
                 await listener.Listener(App(api), on_start=greeting).serve([listening])
             finally:
-                await tasks.stop(following)
+                await tasks.stop(following, collecting)
     print("probate: stopped", flush=True)  # noqa: T201
 
 

@@ -11,15 +11,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from probate.machinery import names
+from probate.machinery.deletion import COLLECTORS, FOREGROUND, FOREGROUNDS, ORPHAN
 from probate.machinery.problems import Path, Problem, forbidden, invalid, required, too_long
 
 Meta = dict[str, Any]
 
-ORPHAN = "orphan"
-FOREGROUND = "foregroundDeletion"
 MAX_ANNOTATIONS_BYTES = 256 * 1024
 
-_STANDARD_FINALIZERS = frozenset({"kubernetes", ORPHAN, FOREGROUND})
+_STANDARD_FINALIZERS = COLLECTORS | {"kubernetes"}
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _CONDITIONAL = frozenset(
     {
@@ -92,7 +91,7 @@ def check_finalizers(finalizers: list[str] | None, path: Path, *, is_custom: boo
     """Each is a qualified name, and none contradicts another."""
     for finalizer in finalizers or []:
         yield from (invalid(path, finalizer, problem) for problem in names.qualified_name(finalizer))
-    if {ORPHAN, FOREGROUND} <= set(finalizers or []):
+    if ORPHAN in (given := set(finalizers or [])) and given & FOREGROUNDS:
         yield invalid(path, finalizers, f"finalizers {ORPHAN} and {FOREGROUND} cannot both be set")
     if not is_custom:
         for index, finalizer in enumerate(finalizers or []):

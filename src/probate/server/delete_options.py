@@ -1,6 +1,6 @@
 """The options of a delete, from the body if there is one, else from the query: never from both.
 
-All dialects of how dependents are to be treated are read here and normalised in the issue on collection's table.
+How dependents are to be treated can be said in several dialects: `machinery.propagation` has the table.
 """
 
 from __future__ import annotations
@@ -8,19 +8,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from probate import errors
-from probate.machinery import problems
-from probate.machinery.problems import Path, Problem
+from probate.machinery import propagation
+from probate.machinery.deletion import Policy, Wish
 from probate.server import query, reading, refusals
 from probate.server.query import Query
 
-POLICIES = ("Background", "Foreground", "Orphan")
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    "gracePeriodSeconds": int,
-    "orphanDependents": bool,
-    "propagationPolicy": str,
-    "preconditions": dict,
-    "dryRun": list,
-}
+_TYPES: dict[str, type] = {**propagation.FIELDS, "gracePeriodSeconds": int, "preconditions": dict, "dryRun": list}
 
 
 class DeleteOptions(NamedTuple):
@@ -28,23 +21,28 @@ class DeleteOptions(NamedTuple):
 
     grace_seconds: int | None = None
     orphan_dependents: bool | None = None
-    policy: str | None = None
+    policy: Policy | None = None
     uid: str = ""
     resource_version: str = ""
     is_dry_run: bool = False
+
+    @property
+    def wish(self) -> Wish:
+        """What is wanted of the object itself."""
+        return Wish(self.policy, self.grace_seconds)
 
 
 def read(body: bytes, media: str, given: Query) -> DeleteOptions:
     """The options of this request. `BadRequest` or `Invalid` if they make no sense."""
     fields = _from_body(body, media) if body.strip() else _from_query(given)
-    found = _problems(fields)
+    found = [*query.dry_run_problems(fields.get("dryRun", ())), *propagation.check(fields)]
     if found:
         raise refusals.invalid_options("DeleteOptions", found)
     preconditions = fields.get("preconditions") or {}
     return DeleteOptions(
         grace_seconds=fields.get("gracePeriodSeconds"),
         orphan_dependents=fields.get("orphanDependents"),
-        policy=fields.get("propagationPolicy"),
+        policy=propagation.policy(fields),
         uid=preconditions.get("uid") or "",
         resource_version=preconditions.get("resourceVersion") or "",
         is_dry_run=bool(fields.get("dryRun")),
@@ -68,19 +66,14 @@ def _from_query(given: Query) -> dict[str, Any]:
     preconditions = {"uid": query.first(given, "uid"), "resourceVersion": query.first(given, "resourceVersion")}
     fields = {
         "gracePeriodSeconds": query.number(given, "gracePeriodSeconds"),
-        "orphanDependents": query.truth(given, "orphanDependents"),
-        "propagationPolicy": query.first(given, "propagationPolicy") or None,
+        **{name: _said(given, name, type_) for name, type_ in propagation.FIELDS.items()},
         "preconditions": {name: text for name, text in preconditions.items() if text},
         "dryRun": list(given.get("dryRun", ())),
     }
     return {name: found for name, found in fields.items() if found not in (None, {}, [])}
 
 
-def _problems(fields: dict[str, Any]) -> list[Problem]:
-    found = query.dry_run_problems(fields.get("dryRun", ()))
-    path, policy = Path("propagationPolicy"), fields.get("propagationPolicy")
-    if policy is not None and "orphanDependents" in fields:
-        found.append(problems.invalid(path, policy, "orphanDependents and propagationPolicy cannot be both set"))
-    elif policy is not None and policy not in POLICIES:
-        found.append(problems.not_supported(path, policy, POLICIES))
-    return found
+def _said(given: Query, name: str, type_: type) -> object:
+    if type_ is bool:
+        return query.truth(given, name)
+    return query.first(given, name) if given.get(name) else None

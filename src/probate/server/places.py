@@ -14,6 +14,7 @@ from probate.machinery.gvk import GroupResource
 
 NO_NAMESPACE = "-"
 NAMESPACES = GroupResource("", "namespaces")
+DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 _STORED_AS = {GroupResource("events.k8s.io", "events"): GroupResource("", "events")}
 
 
@@ -36,3 +37,8 @@ def of(resource: Resource, namespace: str, name: str) -> str:
 def of_namespace(name: str) -> str:
     """The object of a namespace itself."""
     return f"objects/{NAMESPACES}/{NO_NAMESPACE}/{name}"
+
+
+def of_definition(resource: Resource) -> str:
+    """The object that defines a custom kind."""
+    return f"objects/{DEFINITIONS}/{NO_NAMESPACE}/{resource.group_resource}"

@@ -16,32 +16,11 @@ import msgspec
 import orjson
 
 from probate.machinery.catalog import Resource
+from probate.machinery.ownership import Meta
 from probate.store.contract import NOTHING, Record, Revision
 
 _START = b'{"metadata":{'
 _SKIP = len(_START)
-
-
-class Owner(msgspec.Struct, rename="camel"):
-    """An owner reference, as far as it is asked about."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    block_owner_deletion: bool | None = None
-
-
-class Meta(msgspec.Struct, rename="camel"):
-    """An object's metadata, as far as lists, watches and deletions ask about it."""
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    labels: dict[str, str] = {}
-    finalizers: list[str] = []
-    owner_references: list[Owner] = []
-    deletion_timestamp: str | None = None
 
 
 class _Head(msgspec.Struct):
@@ -54,6 +33,28 @@ _head = msgspec.json.Decoder(_Head)
 def meta(value: bytes) -> Meta:
     """The metadata of a stored value, read without the rest."""
     return _head.decode(value).metadata
+
+
+class _Observed(msgspec.Struct, rename="camel"):
+    observed_generation: int | None = None
+
+
+class _Generations(msgspec.Struct):
+    metadata: Meta
+    status: _Observed | None = None
+
+
+_generations = msgspec.json.Decoder(_Generations)
+
+
+def is_unobserved(value: bytes) -> bool:
+    """Whether the object's status says that its controller has not seen its newest generation yet."""
+    try:
+        found = _generations.decode(value)
+    except msgspec.ValidationError:  # a custom kind's status can be anything
+        return False
+    observed = found.status.observed_generation if found.status is not None else None
+    return observed is not None and observed < found.metadata.generation
 
 
 def stored(object_: dict[str, Any]) -> bytes:

@@ -9,17 +9,36 @@ from probate.errors import Details
 from probate.machinery import metadata
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Problem
-from probate.server import places, refusals, wire
+from probate.server import deletions, places, refusals, wire
 from probate.server.api import Api
 from probate.server.request import Target
 from probate.server.subresources import parts
-from probate.store.contract import Guard, Record, Refused, Revision, Txn, Unchanged, delete, update
+from probate.store.contract import Guard, Record, Refused, Revision, Txn, Unchanged
 
 Object = dict[str, Any]
 
 
-async def open_namespace(api: Api, name: str) -> Guard:
-    """A guard that the namespace is still as it was found: there, and not on its way out."""
+async def open_scopes(api: Api, at: Target) -> list[Guard]:
+    """Guards that what the new object is to lie in is still as it was found: there, and not on its way out."""
+    guards = [await _open_namespace(api, at.namespace)] if at.namespace else []
+    if at.resource.is_custom:
+        guards.append(await _open_definition(api, at))
+    return guards
+
+
+async def _open_definition(api: Api, at: Target) -> Guard:
+    """A custom kind takes no new objects once it is to go."""
+    key = places.of_definition(at.resource)
+    found = await api.store.read(key)
+    if found is None:
+        raise refusals.no_such_resource()
+    if wire.meta(found.value).deletion_timestamp is not None:
+        why = f"nothing of this kind can be created: its definition {key.rpartition('/')[2]} is being deleted"
+        raise refusals.forbidden(at.resource, at.name, why)
+    return Unchanged(key, found.revision)
+
+
+async def _open_namespace(api: Api, name: str) -> Guard:
     found = await api.store.read(places.of_namespace(name))
     namespaces = api.catalog.find("", "v1", "namespaces")
     if found is None:
@@ -67,19 +86,26 @@ def prepare_changed(api: Api, at: Target, new: Object, old: Object) -> None:
         raise refusals.invalid(at.resource, at.name, problems)
 
 
-def is_released(object_: Object) -> bool:
-    """Whether nothing holds a deleting object any more, so that it goes with this very write."""
-    meta = object_["metadata"]
-    return "deletionTimestamp" in meta and not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds")
-
-
-async def replace(api: Api, now: Record, new: Object, *, is_dry_run: bool) -> Record | None:
+async def replace(api: Api, resource: Resource, now: Record, new: Object, *, is_dry_run: bool) -> Record | None:
     """Write the new version over the one that was read; None if somebody was faster. Nothing is written if nothing changed."""
-    value = wire.stored(new)
-    if value == now.value:
-        return now
-    if is_dry_run:
-        return Record(now.key, value, now.revision)
-    txn: Txn = delete(now.key, revision=now.revision) if is_released(new) else update(now.key, value, revision=now.revision)
-    outcome = await api.store.commit(txn)
-    return None if isinstance(outcome, Refused) else Record(now.key, value, Revision(outcome))
+    old = wire.meta(now.value)
+    if deletions.is_released(resource, new):
+        plan = deletions.removal(now, old, deletions.guards_of_removal(resource, new))
+        outcome = now.revision if is_dry_run else await api.store.commit(sure(plan.txn))
+        if not isinstance(outcome, Refused):
+            return Record(now.key, wire.stored(new), now.revision)
+        if isinstance(outcome.failed[0], Unchanged):
+            return None
+        # It still holds others: it leaves with the last of them.
+    plan = deletions.change(now, old, new)
+    if plan.txn is None or is_dry_run:
+        return plan.left
+    outcome = await api.store.commit(plan.txn)
+    return None if isinstance(outcome, Refused) else Record(now.key, plan.left.value, Revision(outcome))
+
+
+def sure(txn: Txn | None) -> Txn:
+    """A transaction that a plan must have."""
+    if txn is None:
+        raise errors.InvariantViolation("the plan writes nothing")
+    return txn

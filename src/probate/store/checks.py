@@ -66,6 +66,14 @@ def check_scan(prefix: str, after: str, limit: int, limits: contract.Limits) -> 
         raise errors.TooLarge(f"a scan gives at most {limits.page:,} records at once, not {limit:,}: ask for pages")
 
 
+def check_scan_many(prefixes: Sequence[str], limit: int, limits: contract.Limits) -> None:
+    """`BadKey`, `TooLarge` or `BadRequest` unless these are scans that the engine can do."""
+    if len(prefixes) > limits.page:
+        raise errors.TooLarge(f"{len(prefixes):,} ranges are asked for at once; the store takes at most {limits.page:,}")
+    for prefix in prefixes:
+        check_scan(prefix, "", limit, limits)
+
+
 def check_at(prefix: str, at: contract.Revision | None) -> None:
     """`BadRequest` if the past of index keys is asked for: they have none."""
     if at is not None and not keys.is_object(prefix):

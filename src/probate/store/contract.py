@@ -205,6 +205,10 @@ class Store(Protocol):
         """
         ...
 
+    async def scan_many(self, prefixes: Sequence[str], *, limit: int) -> list[Page]:
+        """What `scan` says of each range now, in the order asked; each for itself. At most `limits.page` ranges."""
+        ...
+
     async def count(self, prefix: str, *, after: str = "") -> int:
         """How many keys begin with `prefix` and follow `after`, now. Costs a walk over them, without their values."""
         ...

@@ -10,12 +10,10 @@ from probate import errors
 from probate.machinery import builtin, names, problems, typed
 from probate.machinery.problems import Path
 from probate.machinery.schema import Schema
-from probate.server import negotiation, places, query, reading, refusals, wire
+from probate.server import negotiation, places, query, reading, refusals, wire, writing
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
-from probate.store import contract
-from probate.store.contract import Refused
 
 MAX_TRIES = 20
 DONE = orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
@@ -63,7 +61,4 @@ async def _attempt(api: Api, at: Target, node: str, *, is_dry_run: bool) -> bool
     condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": api.now()}
     others = [one for one in (pod.get("status") or {}).get("conditions") or [] if one.get("type") != "PodScheduled"]
     pod["status"] = {**(pod.get("status") or {}), "conditions": [*others, condition]}
-    if is_dry_run:
-        return True
-    outcome = await api.store.commit(contract.update(now.key, wire.stored(pod), revision=now.revision))
-    return not isinstance(outcome, Refused)
+    return await writing.replace(api, at.resource, now, pod, is_dry_run=is_dry_run) is not None

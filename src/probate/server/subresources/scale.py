@@ -132,7 +132,7 @@ async def _write(api: Api, at: Target, now: Record, scale: dict[str, Any], paths
     old = wire.loaded(now, at.resource)
     new = _with({**old, "metadata": dict(old["metadata"])}, paths.wanted, replicas)
     writing.prepare_changed(api, at._replace(subresource=""), new, old)
-    return await writing.replace(api, now, new, is_dry_run=is_dry_run)
+    return await writing.replace(api, at.resource, now, new, is_dry_run=is_dry_run)
 
 
 def _shown(at: Target, record: Record, form: Form, paths: Paths) -> Answer:

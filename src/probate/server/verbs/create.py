@@ -6,11 +6,11 @@ from typing import Any
 
 from probate import errors
 from probate.machinery import names
-from probate.server import negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server import index, negotiation, places, query, reading, refusals, shaping, wire, writing
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
-from probate.store.contract import NOTHING, Absent, Guard, Record, Refused, Revision
+from probate.store.contract import NOTHING, Absent, Record, Refused, Revision
 from probate.store.contract import create as new
 
 MAX_TRIES = 8
@@ -45,7 +45,7 @@ async def _attempt(api: Api, at: Target, object_: dict[str, Any], *, is_dry_run:
     is_generated = not meta.get("name") and bool(meta.get("generateName"))
     if is_generated:
         meta["name"] = names.generate(meta["generateName"], api.random)
-    guards: list[Guard] = [await writing.open_namespace(api, at.namespace)] if at.namespace else []
+    guards = await writing.open_scopes(api, at)
     writing.prepare_new(api, at.resource, object_, at.namespace or "")
     problems = api.kinds.rules(at.resource).problems_of_new(object_)
     if problems:
@@ -53,7 +53,7 @@ async def _attempt(api: Api, at: Target, object_: dict[str, Any], *, is_dry_run:
     key, value = places.of(at.resource, at.namespace or "", meta["name"]), wire.stored(object_)
     if is_dry_run:
         return await _rehearse(api, at, Record(key, value, NOTHING))
-    outcome = await api.store.commit(new(key, value, guards=guards))
+    outcome = await api.store.commit(new(key, value, enter=index.entries(key, wire.meta(value)), guards=guards))
     if not isinstance(outcome, Refused):
         return Record(key, value, Revision(outcome))
     if Absent(key) in outcome.failed and not is_generated:

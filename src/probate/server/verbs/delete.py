@@ -6,13 +6,15 @@ import orjson
 
 from probate.machinery import status
 from probate.machinery.catalog import Resource
-from probate.server import delete_options, negotiation, places, refusals, shaping, wire
+from probate.machinery.deletion import Habit, Policy, habit
+from probate.machinery.ownership import Meta
+from probate.server import delete_options, deletions, negotiation, places, refusals, shaping, wire
 from probate.server.api import Answer, Api
 from probate.server.delete_options import DeleteOptions
+from probate.server.deletions import Plan
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
-from probate.store import contract
-from probate.store.contract import Record, Refused, Revision
+from probate.store.contract import EmptyRange, Record, Refused, Revision
 
 MAX_TRIES = 20
 RETURNED = frozenset(
@@ -34,24 +36,48 @@ RETURNED = frozenset(
 )
 """Kinds whose deletion answers with the object as it was last, not with a Status."""
 _UNDELETABLE = frozenset({"default", "kube-system", "kube-public"})
+_SYSTEM_PRIORITIES = frozenset({"system-cluster-critical", "system-node-critical"})
+_KEPT = "the pods of a deleted job are kept unless told otherwise: propagationPolicy Background deletes them, Orphan keeps them"
 
 
 async def delete(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Delete the object."""
     media = negotiation.media_type(request.header("content-type"))
     options = delete_options.read(await request.read_body(), media, request.query)
-    return await delete_one(api, at, options, form)
+    answer = await delete_one(api, at, options, form)
+    return answer._replace(warnings=warnings_of(at.resource, options))
+
+
+def warnings_of(resource: Resource, options: DeleteOptions) -> tuple[str, ...]:
+    """What whoever deletes without saying what becomes of the dependents may not expect."""
+    return (_KEPT,) if options.policy is None and resource.kind == "Job" and _orphans(resource) else ()
+
+
+def _orphans(resource: Resource) -> bool:
+    return habit(resource.group, resource.version, resource.kind) is Habit.ORPHAN
 
 
 async def delete_one(api: Api, at: Target, options: DeleteOptions, form: Form) -> Answer:
     """Delete this object; again, if somebody changes it meanwhile."""
-    if at.resource.plural == "namespaces" and not at.resource.group and at.name in _UNDELETABLE:
-        raise refusals.forbidden(at.resource, at.name, "this namespace may not be deleted")
+    _check_may_go(at)
+    if (
+        at.resource.group_resource == places.NAMESPACES
+        and options.orphan_dependents is False
+        and options.policy is Policy.BACKGROUND
+    ):
+        options = options._replace(policy=Policy.FOREGROUND)  # as Kubernetes reads it, for namespaces alone
     for _ in range(MAX_TRIES):
         answer = await _attempt(api, at, options, form)
         if answer is not None:
             return answer
     raise refusals.changed(at.resource, at.name)
+
+
+def _check_may_go(at: Target) -> None:
+    if at.resource.group_resource == places.NAMESPACES and at.name in _UNDELETABLE:
+        raise refusals.forbidden(at.resource, at.name, "this namespace may not be deleted")
+    if at.resource.plural == "priorityclasses" and at.name in _SYSTEM_PRIORITIES:
+        raise refusals.forbidden(at.resource, at.name, "this is a system priority class and cannot be deleted")
 
 
 async def _attempt(api: Api, at: Target, options: DeleteOptions, form: Form) -> Answer | None:
@@ -61,13 +87,18 @@ async def _attempt(api: Api, at: Target, options: DeleteOptions, form: Form) -> 
         raise refusals.not_found(at.resource, at.name)
     meta = wire.meta(now.value)
     check_preconditions(at.resource, now, meta, options)
-    if meta.finalizers:
-        return await _mark(api, at, now, meta, options, form)
-    left = await remove(api, now, is_dry_run=options.is_dry_run)
-    return None if left is None else _gone(api, at, left, meta, form)
+    plan = deletions.plan(at.resource, now, meta, options.wish, api.clock.now())
+    done = plan if options.is_dry_run else await carry_out(api, plan)
+    if done is None:
+        return None
+    if done.removes and not plan.is_half:
+        return _gone(api, at, done.left, meta, form)
+    return shaping.one(
+        api, done.left, at.resource, form, code=202 if options.orphan_dependents is False and not done.removes else 200
+    )
 
 
-def check_preconditions(resource: Resource, now: Record, meta: wire.Meta, options: DeleteOptions) -> None:
+def check_preconditions(resource: Resource, now: Record, meta: Meta, options: DeleteOptions) -> None:
     """`Conflict` if the object is not the one that the request means."""
     if options.uid and options.uid != meta.uid:
         why = f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta.uid})"
@@ -77,35 +108,23 @@ def check_preconditions(resource: Resource, now: Record, meta: wire.Meta, option
         raise refusals.conflict(resource, meta.name, why)
 
 
-async def remove(api: Api, now: Record, *, is_dry_run: bool) -> Record | None:
-    """The object as it was last, at the revision at which it went; None if it was changed meanwhile."""
-    if is_dry_run:
-        return now
-    outcome = await api.store.commit(contract.delete(now.key, revision=now.revision))
-    return None if isinstance(outcome, Refused) else Record(now.key, now.value, Revision(outcome))
+async def carry_out(api: Api, plan: Plan) -> Plan | None:
+    """The plan as it was carried out; None if somebody changed the object first, or put something into what was to be empty."""
+    if plan.txn is None:
+        return plan
+    outcome = await api.store.commit(plan.txn)
+    if isinstance(outcome, Refused):
+        if any(isinstance(guard, EmptyRange) for guard in outcome.failed):
+            return Plan(None, plan.left)  # it leaves with the last of what it holds
+        return None
+    left = Record(plan.left.key, plan.left.value, Revision(outcome))
+    if plan.is_half:
+        removed = await carry_out(api, deletions.removal(left, wire.meta(left.value)))
+        return plan._replace(left=left, removes=removed is not None)
+    return plan._replace(left=left)
 
 
-async def _mark(api: Api, at: Target, now: Record, meta: wire.Meta, options: DeleteOptions, form: Form) -> Answer | None:
-    """Finalizers hold it: say since when it is to go."""
-    marked = now
-    if meta.deletion_timestamp is None:
-        object_ = wire.loaded(now, at.resource)
-        about = object_["metadata"]
-        about |= {"deletionTimestamp": api.now(), "deletionGracePeriodSeconds": 0}
-        if about.get("generation"):
-            about["generation"] += 1
-        value = wire.stored(object_)
-        outcome = (
-            now.revision if options.is_dry_run else await api.store.commit(contract.update(now.key, value, revision=now.revision))
-        )
-        if isinstance(outcome, Refused):
-            return None
-        marked = Record(now.key, value, Revision(outcome))
-    code = 202 if options.orphan_dependents is False else 200
-    return shaping.one(api, marked, at.resource, form, code=code)
-
-
-def _gone(api: Api, at: Target, left: Record, meta: wire.Meta, form: Form) -> Answer:
+def _gone(api: Api, at: Target, left: Record, meta: Meta, form: Form) -> Answer:
     if str(at.resource.group_resource) in RETURNED or at.resource.group == "resource.k8s.io":
         return shaping.one(api, left, at.resource, form)
     return Answer(200, orjson.dumps(status.success(at.resource, name=meta.name, uid=meta.uid)))

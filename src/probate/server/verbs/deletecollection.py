@@ -28,4 +28,5 @@ async def deletecollection(api: Api, request: Request, at: Target, form: Form) -
             await delete.delete_one(api, one, options, form)
         except errors.NotFound:
             continue
-    return shaping.many(api, found.records, at.resource, form, revision=found.revision)
+    answer = shaping.many(api, found.records, at.resource, form, revision=found.revision)
+    return answer._replace(warnings=delete.warnings_of(at.resource, options))

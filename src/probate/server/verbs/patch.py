@@ -74,7 +74,7 @@ async def _attempt(api: Api, at: Target, change: Change, options: WriteOptions) 
     if given != old["metadata"]["resourceVersion"]:
         raise refusals.changed(at.resource, at.name)
     writing.prepare_changed(api, at, new, old)
-    return read.warnings, await writing.replace(api, now, new, is_dry_run=options.is_dry_run)
+    return read.warnings, await writing.replace(api, at.resource, now, new, is_dry_run=options.is_dry_run)
 
 
 def _typed(api: Api, patched: Any, at: Target, field_validation: str) -> reading.Read:

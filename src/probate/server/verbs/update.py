@@ -44,7 +44,7 @@ async def attempt(api: Api, at: Target, given: dict[str, Any], *, expected: str,
     if not expected and writing.may_update_blindly(at.resource):
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     writing.prepare_changed(api, at, new, old)
-    return await writing.replace(api, now, new, is_dry_run=is_dry_run)
+    return await writing.replace(api, at.resource, now, new, is_dry_run=is_dry_run)
 
 
 def check_name(object_: dict[str, Any], at: Target) -> None:

@@ -15,6 +15,9 @@ from probate.store.etcd import rpc_pb2 as rpc
 from probate.store.etcd.endpoints import RANGE, TXN, Endpoints
 from probate.store.etcd.layout import Layout
 
+SIDE_BY_SIDE = 64
+"""Ranges that are asked for at once."""
+
 
 class Reads:
     """The reading half of the store."""
@@ -54,6 +57,14 @@ class Reads:
         answer = await self._range(rpc.RangeRequest(key=span.key, range_end=span.range_end, limit=limit, revision=_moment(at)))
         revision = Revision(answer.header.revision) if at is None else at
         return Page([self._layout.record(kv) for kv in answer.kvs], revision, answer.more)
+
+    async def pages(self, prefixes: Sequence[str], limit: int) -> list[Page]:
+        """The first records of several ranges, asked a few at a time."""
+        found: list[Page] = []
+        for start in range(0, len(prefixes), SIDE_BY_SIDE):
+            asked = prefixes[start : start + SIDE_BY_SIDE]
+            found += await asyncio.gather(*(self.page(prefix, "", limit, None) for prefix in asked))
+        return found
 
     async def count(self, prefix: str, after: str) -> int:
         """How many keys a range has."""

@@ -102,6 +102,11 @@ class EtcdStore:
         with self._learning(at):
             return await self._reads.page(prefix, after, limit, at)
 
+    async def scan_many(self, prefixes: Sequence[str], *, limit: int) -> list[Page]:
+        self._check_is_open()
+        checks.check_scan_many(prefixes, limit, requests.LIMITS)
+        return await self._reads.pages(prefixes, limit)
+
     async def count(self, prefix: str, *, after: str = "") -> int:
         self._check_is_open()
         checks.check_scan(prefix, after, 1, requests.LIMITS)

@@ -63,7 +63,7 @@ class Groups:
         db: apsw.Connection,
         offload: Offload,
         announce: Callable[[list[writes.Change]], None],
-        weigh: Callable[[writes.Change], int],
+        is_watched: Callable[[str], bool],
         *,
         turn: int = TURN,
     ) -> None:
@@ -73,7 +73,7 @@ class Groups:
         self._cursor = db.cursor()
         self._offload = offload
         self._announce = announce
-        self._weigh = weigh
+        self._is_watched = is_watched
         self._stopped: errors.ApiError | None = None
         self._turn = turn
         self._singles: deque[Job] = deque()
@@ -164,7 +164,7 @@ class Groups:
         except apsw.Error as error:
             self._fail_waiting(failures.translate(error))
             return
-        group = _Group(self._cursor, self.revision, self._weigh)
+        group = _Group(self._cursor, self.revision, self._is_watched)
         try:
             await self._evaluate(group)
             await self._offload.run(self._commit)
@@ -232,13 +232,13 @@ class Groups:
 class _Group:
     """What one SQLite transaction holds so far."""
 
-    def __init__(self, cursor: apsw.Cursor, revision: Revision, weigh: Callable[[writes.Change], int]) -> None:
+    def __init__(self, cursor: apsw.Cursor, revision: Revision, is_watched: Callable[[str], bool]) -> None:
         self.jobs: dict[Job, None] = {}
         self.changes: list[writes.Change] = []
         self.revision = revision
         self.evaluated = 0
         self._cursor = cursor
-        self._weigh = weigh
+        self._is_watched = is_watched
         self._size = 0
 
     @property
@@ -249,13 +249,13 @@ class _Group:
         self.jobs[job] = None
         self.evaluated += 1
         txn = job.txns[len(job.outcomes)]
-        result = writes.apply(self._cursor, txn, Revision(self.revision + 1))
+        result = writes.apply(self._cursor, txn, Revision(self.revision + 1), self._is_watched)
         if isinstance(result, Refused):
             job.outcomes.append(result)
             return
         self.revision = result.revision
         self.changes.append(result)
-        self._size += self._weigh(result)
+        self._size += len(result.value or b"") + len(result.previous or b"")
         job.outcomes.append(result.revision)
 
 

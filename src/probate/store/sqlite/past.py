@@ -57,12 +57,6 @@ def value(db: apsw.Connection, version: Revision) -> bytes:
     return found
 
 
-def size(db: apsw.Connection, version: Revision) -> int:
-    """How long the value is that was written at this revision."""
-    found: int | None = db.execute("SELECT length(value) FROM log WHERE rev = ?", (version,)).get
-    return found or 0
-
-
 def changes(db: apsw.Connection, prefix: str, *, after: Revision, to: Revision, size: int) -> tuple[list[Event], Revision]:
     """The changes of a range in (after, to], and up to which revision they are complete: fewer if they exceed `size` bytes."""
     events: list[Event] = []

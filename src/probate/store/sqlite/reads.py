@@ -65,6 +65,19 @@ def page(db: Executor, prefix: str, after: str, limit: int) -> Page:
         return Page([Record(*row) for row in rows[:limit]], revision(db), len(rows) > limit)
 
 
+def pages(db: Executor, prefixes: Sequence[str], limit: int) -> list[Page]:
+    """The first records of several ranges as they are now."""
+    with snapshot(db):
+        newest = revision(db)
+        return [_page(db, prefix, limit, newest) for prefix in prefixes]
+
+
+def _page(db: Executor, prefix: str, limit: int, newest: Revision) -> Page:
+    statement = _OBJECTS if keys.is_object(prefix) else _ENTRIES
+    rows: list[Any] = db.execute(statement, (prefix, keys.end_of(prefix), limit + 1)).fetchall()
+    return Page([Record(*row) for row in rows[:limit]], newest, len(rows) > limit)
+
+
 def count(db: Executor, prefix: str, after: str) -> int:
     """How many keys of a range there are now."""
     statement = _COUNT_OBJECTS if keys.is_object(prefix) else _COUNT_ENTRIES

@@ -58,7 +58,7 @@ class SqliteStore:
         self._reader = opened.reader
         self._cursor = opened.reader.cursor()
         self._compacted = sweep.compacted(opened.writer)
-        self._groups = groups.Groups(opened.writer, opened.offload, self._announce, self._weight, turn=opened.turn)
+        self._groups = groups.Groups(opened.writer, opened.offload, self._announce, self._is_watched, turn=opened.turn)
         self._hub = Hub(self._groups.revision, buffer)
         self._failure: errors.ApiError | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -101,6 +101,10 @@ class SqliteStore:
             return self._read(lambda: reads.page(self._cursor, prefix, after, limit))
         self._check_is_known(at)
         return self._read(lambda: past.page(self._reader, prefix, after, limit, at))
+
+    async def scan_many(self, prefixes: Sequence[str], *, limit: int) -> list[Page]:
+        checks.check_scan_many(prefixes, limit, LIMITS)
+        return self._read(lambda: reads.pages(self._cursor, prefixes, limit))
 
     async def count(self, prefix: str, *, after: str = "") -> int:
         checks.check_scan(prefix, after, 1, LIMITS)
@@ -167,17 +171,15 @@ class SqliteStore:
         if self.database.checkpoints is not None:
             self.database.checkpoints.look(self.database.writer)
 
-    def _weight(self, change: writes.Change) -> int:
-        """Bytes that a change keeps in memory until its group is done: also what it replaced, if watchers will be shown that."""
-        size = len(change.value or b"")
-        if change.replaced is not None and self._hub.watches(change.key):
-            size += past.size(self.database.writer, change.replaced)
-        return size
+    def _is_watched(self, key: str) -> bool:
+        return self._hub.watches(key)
 
     def _event(self, change: writes.Change) -> Event:
         previous = None
         if change.replaced is not None:
-            previous = Record(change.key, past.value(self._reader, change.replaced), change.replaced)
+            # It was not read with the change if the first watcher came after that.
+            value = change.previous if change.previous is not None else past.value(self._reader, change.replaced)
+            previous = Record(change.key, value, change.replaced)
         return Event(change.revision, change.key, change.value, previous)
 
     @asynccontextmanager

@@ -6,7 +6,7 @@ one cursor, which spares making one for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import apsw
@@ -19,6 +19,7 @@ _LIVE = "SELECT rev FROM live WHERE key = ?"
 _ENTRY = "SELECT rev FROM entry WHERE key = ?"
 _ANY_LIVE = "SELECT 1 FROM live WHERE key >= ? AND key < ? LIMIT 1"
 _ANY_ENTRY = "SELECT 1 FROM entry WHERE key >= ? AND key < ? LIMIT 1"
+_VALUE = "SELECT value FROM log WHERE rev = ?"
 _LOG = "INSERT INTO log VALUES (?, ?, ?, ?)"
 _CREATE = "INSERT INTO live VALUES (?, ?)"
 _UPDATE = "UPDATE live SET rev = ? WHERE key = ?"
@@ -35,6 +36,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     key: str
     value: bytes | None
     replaced: Revision | None
+    previous: bytes | None = None  # the version before, if somebody will be shown it
 
 
 @contextmanager
@@ -50,7 +52,7 @@ def transaction(db: apsw.Connection) -> Iterator[None]:
         raise
 
 
-def apply(db: apsw.Cursor, txn: Txn, revision: Revision) -> Change | Refused:
+def apply(db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[str], bool]) -> Change | Refused:
     """Make the change at this revision if every guard holds."""
     found = db.execute(_LIVE, (txn.key,)).get
     if (found or NOTHING) != txn.expects or txn.guards:
@@ -62,7 +64,8 @@ def apply(db: apsw.Cursor, txn: Txn, revision: Revision) -> Change | Refused:
         db.execute(_ENTER, (entry, revision))
     for entry in txn.leave:
         db.execute(_LEAVE, (entry,))
-    return Change(revision, txn.key, txn.value, found)
+    previous = db.execute(_VALUE, (found,)).get if found is not None and is_watched(txn.key) else None
+    return Change(revision, txn.key, txn.value, found, previous)
 
 
 def _write_object(db: apsw.Cursor, txn: Txn, revision: Revision, found: Revision | None) -> None:

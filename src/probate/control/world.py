@@ -1,0 +1,69 @@
+"""What a controller can ask and do, thousands of objects at a time: in our own process, or on any cluster.
+
+Everything is asked about *items* (objects as they were found) and everything done says what it was based on. So a controller never
+acts on what is no longer true: such an action comes back as `CHANGED`, and the controller looks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen
+
+
+class World(Protocol):
+    """All objects there are."""
+
+    async def position(self) -> int | None:
+        """Up to which revision all changes had been dealt with when this was last noted; None if it never was."""
+        ...
+
+    async def note_position(self, revision: int) -> None:
+        """Note that all changes up to this revision have been dealt with. A hint: an older one only costs work."""
+        ...
+
+    async def revision(self) -> int:
+        """The newest revision there is."""
+        ...
+
+    def changes(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[list[Change]]]:
+        """Every change after this revision, once and in order. `Gone` if they are not known any more."""
+        ...
+
+    async def items(self, wheres: Sequence[str]) -> list[Item | None]:
+        """The objects that are there, as they are now."""
+        ...
+
+    async def owners(self, asked: Sequence[tuple[Item, Owner]]) -> list[Seen]:
+        """How each owner stands, seen from the item that refers to it."""
+        ...
+
+    async def dependents(self, owners: Sequence[Item], *, limit: int) -> list[Places]:
+        """The first objects that refer to each owner, as far as they can: from its namespace, or from anywhere if it has none."""
+        ...
+
+    async def more_dependents(self, owner: Item, more: str, *, limit: int) -> Places:
+        """Those that follow."""
+        ...
+
+    async def blockers(self, owner: Item, *, limit: int) -> Places:
+        """The first objects that block the owner's deletion in the foreground."""
+        ...
+
+    async def users_of(self, definition: str) -> list[str]:
+        """The objects that refer to owners of the custom kind that is defined there; none if it is defined no more."""
+        ...
+
+    async def everything(self, more: str, *, limit: int) -> Places:
+        """All objects, part by part: begin with no `more`."""
+        ...
+
+    async def act(self, actions: Sequence[Action]) -> list[Outcome]:
+        """Do all of them, each for itself."""
+        ...
+
+    async def warn(self, item: Item, reason: str, message: str) -> None:
+        """Tell whoever looks at the object, by an Event."""
+        ...

@@ -1,0 +1,348 @@
+"""The collector: follows every change, decides what it means for owners and dependents, and commits the decisions in groups.
+
+It holds no graph. Who owns whom is asked of the world's index when it matters, so there is nothing to build at start, nothing to go
+stale, and an idle graph causes no work. Where it got to is noted now and then: after a restart it goes on from there. Doing a
+thing twice does no harm, since every action says what it was based on.
+
+A turn takes at most `TURN` objects: those to examine, the next dependents of owners that went, and owners that may be free to go.
+When there is nothing else to do, owners that still wait are searched for circles.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+
+from probate import errors
+from probate.aio import tasks
+from probate.clock import Clock
+from probate.control.world import World
+from probate.gc import circles, decide
+from probate.gc.pending import Pending
+from probate.machinery.deletion import Policy
+from probate.machinery.ownership import Action, Change, Delete, Drop, Item, Outcome, Owner, Release, Seen, Standing, Unblock
+
+TURN = 1_000
+"""Objects that are looked at, and decisions that are committed, at once."""
+NOTE_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class Collector:
+    """One collector on one world. `patience` is how long an owner is held for a controller that has not seen it go."""
+
+    def __init__(self, world: World, clock: Clock, *, patience: float = 1.0) -> None:
+        self._world = world
+        self._clock = clock
+        self._patience = patience
+        self._pending = Pending()
+        self._work = asyncio.Event()
+        self._later: dict[str, tuple[float, int]] = {}  # to be looked at again: when, and since which revision
+        self._held: dict[str, float] = {}  # owners whose controller lags: since when
+        self._seen = 0  # all changes up to here have become work
+        self._noted = 0
+        self._noted_at = 0.0
+        self.is_following = False
+        self.done: Counter[str] = Counter()  # actions by name
+        self.failures: Counter[str] = Counter()  # by resource
+
+    @property
+    def queue_length(self) -> int:
+        return len(self._pending) + len(self._later)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is left to do about the changes seen so far."""
+        return self.is_following and not self._pending and not self._pending.stuck and not self._later
+
+    @property
+    def seen(self) -> int:
+        """The revision up to which changes have been seen."""
+        return self._seen
+
+    async def run(self) -> None:
+        """Follow and collect. Never returns; after a failure it begins again where it was."""
+        while True:
+            try:
+                await self._follow()
+            except errors.Gone:
+                log.warning("the collector was away for too long: it looks at everything once")
+                await self._try(self._begin_anew)
+            except (errors.ApiError, errors.TooSlow) as error:
+                log.warning("the collector lost the thread and takes it up again: %s", error)
+                await self._clock.sleep(RETRY_SECONDS)
+
+    async def _try(self, step: object) -> None:
+        try:
+            await step()  # type: ignore[operator]
+        except errors.ApiError as error:
+            log.warning("the collector cannot look at everything yet: %s", error)
+            await self._clock.sleep(RETRY_SECONDS)
+
+    async def _follow(self) -> None:
+        if not self._seen:
+            noted = await self._world.position()
+            if noted is None:
+                await self._begin_anew()
+            else:
+                self._seen = self._noted = noted
+        async with self._world.changes(self._seen) as changes:
+            self.is_following = True
+            working = asyncio.ensure_future(self._collect())
+            try:
+                while True:
+                    reading = asyncio.ensure_future(anext(changes))
+                    await asyncio.wait({reading, working}, return_when=asyncio.FIRST_COMPLETED)
+                    if working.done():
+                        await tasks.stop(reading)
+                        working.result()
+                    self._take(reading.result())
+            finally:
+                self.is_following = False
+                await tasks.stop(working)
+
+    def _take(self, changes: list[Change]) -> None:
+        for change in changes:
+            self._pending.note(change)
+        self._seen = changes[-1].revision
+        self._work.set()
+
+    async def _begin_anew(self) -> None:
+        """Look at everything as if it had just been created."""
+        revision, more = await self._world.revision(), ""
+        while True:
+            page = await self._world.everything(more, limit=TURN)
+            for item in _there(await self._world.items(page.wheres)):
+                self._pending.note(Change(revision, None, item))
+            more = page.more
+            if not more:
+                break
+            await asyncio.sleep(0)
+        self._seen = revision
+        self._work.set()
+
+    async def _collect(self) -> None:
+        """Work whenever there is some."""
+        while True:
+            await self._wait_for_work()
+            while self._pending:
+                await self._turn()
+                await asyncio.sleep(0)
+            if self._pending.stuck:
+                await self._break_circles()
+            await self._note_position()
+
+    async def _wait_for_work(self) -> None:
+        self._work.clear()
+        if self._pending or self._pending.stuck:
+            return
+        if not self._later:
+            await self._work.wait()
+            return
+        soonest = min(when for when, _ in self._later.values())
+        waiting = {
+            asyncio.ensure_future(self._work.wait()),
+            asyncio.ensure_future(self._clock.sleep(soonest - self._clock.monotonic())),
+        }
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await tasks.stop(*waiting)
+        now = self._clock.monotonic()
+        for where, (when, since) in list(self._later.items()):
+            if when <= now:
+                del self._later[where]
+                self._pending.examine.setdefault(where, since)
+                self._pending.settle.setdefault(where, since)
+
+    async def _note_position(self) -> None:
+        now = self._clock.monotonic()
+        if self._seen <= self._noted or (self._noted and now - self._noted_at < NOTE_SECONDS):
+            return
+        oldest = self._pending.oldest()
+        waiting = [since for _, since in self._later.values()]
+        position = min([self._seen, *([oldest - 1] if oldest is not None else []), *(since - 1 for since in waiting)])
+        if position > self._noted:
+            await self._world.note_position(position)
+            self._noted, self._noted_at = position, now
+
+    # --- one turn -----------------------------------------------------------------------------------------------------
+
+    async def _turn(self) -> None:
+        await self._find_kinds()
+        await self._find_owners()
+        examined = await self._gather()
+        settled = dict(_drain(self._pending.settle, TURN))
+        try:
+            actions = await self._decide(_there(await self._world.items(list(examined))))
+            for item in _there(await self._world.items(list(settled))):
+                actions += await self._settle(item, settled[item.where])
+            await self._act(actions, {**settled, **examined})
+        except BaseException:  # nothing is forgotten: all of it is looked at again
+            self._pending.examine.update(examined)
+            self._pending.settle.update(settled)
+            raise
+
+    async def _find_kinds(self) -> None:
+        """Whoever refers to owners of a kind that came or went is looked at again."""
+        while self._pending.kinds:
+            where, since = next(iter(self._pending.kinds.items()))
+            for user in await self._world.users_of(where):
+                self._pending.examine.setdefault(user, since)
+            del self._pending.kinds[where]
+
+    async def _find_owners(self) -> None:
+        """Of the owners that somebody blocked until now, those that wait may be free."""
+        if not self._pending.owners:
+            return
+        asked = list(self._pending.owners.values())[: TURN * 2]
+        for (_, owner, since), seen in zip(
+            asked, await self._world.owners([(item, owner) for item, owner, _ in asked]), strict=True
+        ):
+            if seen.standing is Standing.WAITING and seen.item is not None:
+                self._pending.settle.setdefault(seen.item.where, since)
+            del self._pending.owners[owner.uid]
+
+    async def _gather(self) -> dict[str, int]:
+        """Where the objects are that this turn looks at, each with the revision that it is looked at for."""
+        found = dict(_drain(self._pending.examine, TURN))
+        expansions = list(self._pending.expand.values())[:TURN]
+        fresh = [one for one in expansions if not one.more]
+        pages = dict(
+            zip(
+                (one.owner.meta.uid for one in fresh),
+                await self._world.dependents([one.owner for one in fresh], limit=TURN),
+                strict=True,
+            )
+        )
+        for one in expansions:
+            if len(found) >= TURN:
+                break
+            uid = one.owner.meta.uid
+            page = pages.get(uid) or await self._world.more_dependents(one.owner, one.more, limit=TURN)
+            found.update((where, one.since) for where in page.wheres)
+            if self._pending.expand.get(uid) is not one:
+                continue  # it was asked for again meanwhile: from the beginning
+            del self._pending.expand[uid]
+            if page.more:
+                self._pending.add_expansion(one.owner, one.since, page.more)
+        return found
+
+    async def _decide(self, items: list[Item]) -> list[Action]:
+        open_ = [item for item in items if item.meta.owner_references and not item.is_deleting]
+        seen = await self._look_at_owners(open_)
+        owners = {item.where: [(owner, seen[item.meta.namespace, owner]) for owner in item.meta.owner_references] for item in open_}
+        asked = [item for item in open_ if decide.needs_to_know_dependents(item, owners[item.where])]
+        pages = await self._world.dependents(asked, limit=1) if asked else []
+        has_dependents = {item.where for item, page in zip(asked, pages, strict=True) if page.wheres}
+        decided = [decide.decide(item, owners[item.where], has_dependents=item.where in has_dependents) for item in open_]
+        return [action for action in decided if action is not None]
+
+    async def _look_at_owners(self, items: list[Item]) -> dict[tuple[str, Owner], Seen]:
+        asked: dict[tuple[str, Owner], Item] = {}
+        for item in items:
+            for owner in item.meta.owner_references:
+                asked.setdefault((item.meta.namespace, owner), item)
+        seen = await self._world.owners([(item, owner) for (_, owner), item in asked.items()])
+        return {key: self._known(key[1], one) for key, one in zip(asked, seen, strict=True)}
+
+    def _known(self, owner: Owner, seen: Seen) -> Seen:
+        """An owner that was seen to go is gone, also if its kind went with it."""
+        return Seen(Standing.DANGLING) if seen.standing is Standing.UNKNOWN and owner.uid in self._pending.gone else seen
+
+    async def _settle(self, item: Item, since: int) -> list[Action]:
+        """What an owner that is being deleted needs to leave."""
+        if item.is_orphaning:
+            return await self._orphan(item, since)
+        if not item.is_waiting:
+            self._held.pop(item.where, None)
+            return []
+        if item.is_lagging and not self._is_patience_over(item):
+            self._later[item.where] = (self._clock.monotonic() + self._patience, since)
+            return []
+        self._held.pop(item.where, None)
+        if item.is_lagging:
+            await self._world.warn(
+                item, "ControllerLags", "its controller did not take notice of the deletion in time; going on without it"
+            )
+        return [Release(item, "no dependent blocks it")]
+
+    def _is_patience_over(self, item: Item) -> bool:
+        began = self._held.setdefault(item.where, self._clock.monotonic())
+        return self._clock.monotonic() - began >= self._patience
+
+    async def _orphan(self, item: Item, since: int) -> list[Action]:
+        page = (await self._world.dependents([item], limit=TURN))[0]
+        if not page.wheres:
+            return [Release(item, "no dependent refers to it")]
+        self._pending.settle.setdefault(item.where, since)
+        because = f"owner {item.meta.name} ({item.meta.uid}) leaves its dependents behind"
+        uids = frozenset({item.meta.uid})
+        return [Drop(one, uids, because) for one in _there(await self._world.items(page.wheres))]
+
+    async def _act(self, actions: list[Action], since: dict[str, int]) -> None:
+        outcomes = await self._world.act(actions) if actions else []
+        for action, outcome in zip(actions, outcomes, strict=True):
+            revision = since.get(action.item.where, self._seen)
+            if outcome is Outcome.DONE:
+                self.done[type(action).__name__] += 1
+                log.info("%s %s: %s", _verb(action), action.item.where, action.because)
+            elif outcome is Outcome.HELD:
+                self._pending.stuck.setdefault(action.item.where, revision)
+                if action.item.is_orphaning:
+                    self._pending.settle.setdefault(action.item.where, revision)
+            elif outcome is Outcome.CHANGED:
+                self._again(action).setdefault(action.item.where, revision)
+            else:
+                self.failures[action.item.where.split("/")[1]] += 1
+                self._later[action.item.where] = (self._clock.monotonic() + RETRY_SECONDS, revision)
+
+    def _again(self, action: Action) -> dict[str, int]:
+        if isinstance(action, Unblock):
+            return self._pending.stuck
+        return self._pending.settle if isinstance(action, Release) else self._pending.examine
+
+    # --- circles ------------------------------------------------------------------------------------------------------
+
+    async def _break_circles(self) -> None:
+        """Let the references inside each circle block no more. Those who wait for others stay as they are."""
+        stuck, self._pending.stuck = self._pending.stuck, {}
+        nodes: dict[str, Item] = {}
+        points_at: dict[str, list[str]] = {}
+        frontier = [item for item in _there(await self._world.items(list(stuck))) if item.is_waiting]
+        while frontier:
+            nodes.update((item.where, item) for item in frontier)
+            asked = [(item, owner) for item in frontier for owner in item.meta.owner_references if owner.block_owner_deletion]
+            frontier = []
+            for (item, _), seen in zip(asked, await self._world.owners(asked), strict=True):
+                if seen.standing is Standing.WAITING and seen.item is not None:
+                    points_at.setdefault(item.where, []).append(seen.item.where)
+                    if seen.item.where not in nodes:
+                        nodes[seen.item.where] = seen.item
+                        frontier.append(seen.item)
+        actions: list[Action] = []
+        for circle in circles.circles(points_at):
+            uids = frozenset(nodes[where].meta.uid for where in circle)
+            actions += [Unblock(nodes[where], uids, "it and its owners wait for each other") for where in sorted(circle)]
+        await self._act(actions, stuck)
+
+
+def _verb(action: Action) -> str:
+    if isinstance(action, Delete):
+        return "deleted" if action.policy is Policy.BACKGROUND else f"deleted ({action.policy.value})"
+    return {Drop: "dropped references of", Unblock: "unblocked", Release: "released"}[type(action)]
+
+
+def _there(items: list[Item | None]) -> list[Item]:
+    return [item for item in items if item is not None]
+
+
+def _first(pieces: dict[str, int], number: int) -> list[str]:
+    return list(pieces)[:number]
+
+
+def _drain(pieces: dict[str, int], number: int) -> list[tuple[str, int]]:
+    return [(where, pieces.pop(where)) for where in _first(pieces, number)]

@@ -1,0 +1,141 @@
+"""Who owns whom: the part of an object that deletion and collection look at, and nothing else of it.
+
+An `Item` is an object as it was found: where it lies, at which revision, and its metadata. `where` is a name that whoever found the
+item understands (the key in our own store, the path on another cluster); everybody else passes it on.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from probate.machinery import deletion
+from probate.machinery.deletion import Policy
+
+
+class Owner(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """An owner reference."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    block_owner_deletion: bool | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} ({self.uid})"
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    """An object's metadata, as far as lists, watches and deletions ask about it."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: dict[str, str] = {}
+    finalizers: list[str] = []
+    owner_references: list[Owner] = []
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    generation: int = 0
+
+
+class Item(msgspec.Struct, frozen=True):
+    """An object as it was found at a revision."""
+
+    where: str
+    revision: int
+    meta: Meta
+    is_lagging: bool = False  # its controller has not seen yet that it is to go
+
+    @property
+    def is_deleting(self) -> bool:
+        return self.meta.deletion_timestamp is not None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it goes once no dependent blocks it any more: "deleting in the foreground"."""
+        return self.is_deleting and deletion.is_foreground(self.meta.finalizers)
+
+    @property
+    def is_orphaning(self) -> bool:
+        """Whether it goes once no dependent refers to it any more."""
+        return self.is_deleting and deletion.ORPHAN in self.meta.finalizers
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One object before and after one change. `before` is None if it was created, `after` if it was removed."""
+
+    revision: int
+    before: Item | None
+    after: Item | None
+
+
+class Places(NamedTuple):
+    """Part of a range: where its objects are, and from where to go on if there are more."""
+
+    wheres: list[str]
+    more: str = ""
+
+
+class Standing(Enum):
+    """How an owner stands, seen from one who refers to it."""
+
+    SOLID = "solid"  # it is there, and stays or leaves its dependents alone for now
+    WAITING = "waiting"  # it goes as soon as its dependents are gone
+    DANGLING = "dangling"  # it is not there
+    UNKNOWN = "unknown"  # nobody can say: its kind is not served
+    OUT_OF_REACH = "out of reach"  # it would have to be in a namespace, but who refers to it is in none
+
+
+class Seen(NamedTuple):
+    """An owner as it was found; `item` is None if it was not."""
+
+    standing: Standing
+    item: Item | None = None
+
+
+class Delete(NamedTuple):
+    """Delete the item so, if it is unchanged, and so are those who made that right."""
+
+    item: Item
+    policy: Policy
+    because: str
+    given: tuple[Item, ...] = ()
+
+
+class Drop(NamedTuple):
+    """Take the references to these owners off the item."""
+
+    item: Item
+    uids: frozenset[str]
+    because: str
+
+
+class Unblock(NamedTuple):
+    """Let the references to these owners block no more."""
+
+    item: Item
+    uids: frozenset[str]
+    because: str
+
+
+class Release(NamedTuple):
+    """Take the collector's finalizer off a deleting item, if no dependent blocks it (or, orphaning, refers to it) any more."""
+
+    item: Item
+    because: str
+
+
+Action: TypeAlias = Delete | Drop | Unblock | Release
+
+
+class Outcome(Enum):
+    """What became of an action."""
+
+    DONE = "done"
+    CHANGED = "changed"  # something it was based on had changed: look again
+    HELD = "held"  # a dependent came up in between: look again at the dependents
+    FAILED = "failed"  # the store or an admission refused it: try again later

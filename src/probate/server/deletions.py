@@ -1,0 +1,121 @@
+"""What a delete, or a write to an object that is being deleted, becomes in the store: which transaction, under which guards.
+
+Nothing is written here: `plan` is asked by the verbs for one object and by the collector for thousands. Namespaces and the
+definitions of custom kinds hold others, so they go in two steps: they are closed first (marked, so that nothing new gets in), and
+they leave only in a transaction that finds them empty.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from probate.machinery import deletion
+from probate.machinery.catalog import Resource
+from probate.machinery.crds import conditions
+from probate.machinery.deletion import Habit, Wish
+from probate.machinery.gvk import GroupResource
+from probate.machinery.ownership import Meta
+from probate.server import index, places, wire
+from probate.store import contract
+from probate.store.contract import EmptyRange, Guard, Record, Txn
+
+Object = dict[str, Any]
+
+PODS = GroupResource("", "pods")
+
+
+class Plan(NamedTuple):
+    """What is to be written, and what the object is then (or was last). `is_half`: marked, and to be removed right after."""
+
+    txn: Txn | None
+    left: Record
+    removes: bool = False
+    is_half: bool = False
+
+
+def plan(resource: Resource, now: Record, meta: Meta, wish: Wish, moment: float, guards: tuple[Guard, ...] = ()) -> Plan:
+    """What deleting the object means."""
+    habit = deletion.habit(resource.group, resource.version, resource.kind)
+    if _is_plain(resource) and not deletion.finalizers_after(meta.finalizers, wish.policy, habit):
+        return removal(now, meta, guards)
+    return _plan_with_care(resource, now, meta, wish, habit, moment, guards)
+
+
+def removal(now: Record, meta: Meta, guards: tuple[Guard, ...] = ()) -> Plan:
+    """The object leaves, with all its entries."""
+    txn = contract.delete(now.key, revision=now.revision, leave=index.entries(now.key, meta), guards=guards)
+    return Plan(txn, now, removes=True)
+
+
+def change(now: Record, old: Meta, new: Object, guards: tuple[Guard, ...] = ()) -> Plan:
+    """The object is replaced, and its entries with it."""
+    value = wire.stored(new)
+    if value == now.value:
+        return Plan(None, now)
+    enter, leave = index.changes(now.key, wire.meta(value), old)
+    txn = contract.update(now.key, value, revision=now.revision, enter=enter, leave=leave, guards=guards)
+    return Plan(txn, Record(now.key, value, now.revision))
+
+
+def is_released(resource: Resource, object_: Object) -> bool:
+    """Whether nothing holds a deleting object any more, so that it goes with the very write that makes it so."""
+    meta = object_["metadata"]
+    if "deletionTimestamp" not in meta or meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
+        return False
+    return resource.group_resource != places.NAMESPACES or not (object_.get("spec") or {}).get("finalizers")
+
+
+def guards_of_removal(resource: Resource, object_: Object) -> tuple[Guard, ...]:
+    """What must hold for the object to leave: that it holds no others."""
+    if resource.group_resource == places.NAMESPACES:
+        return (EmptyRange(index.content(object_["metadata"]["name"])),)
+    if resource.group_resource == places.DEFINITIONS:
+        return (EmptyRange(f"objects/{object_['metadata']['name']}/"),)
+    return ()
+
+
+def goes_at_once(resource: Resource, meta: Meta) -> bool:
+    """Whether a delete in the background just removes the object."""
+    return _is_plain(resource) and all(one in deletion.COLLECTORS for one in meta.finalizers)
+
+
+def _is_plain(resource: Resource) -> bool:
+    return resource.group_resource not in (PODS, places.NAMESPACES, places.DEFINITIONS)
+
+
+def _plan_with_care(
+    resource: Resource, now: Record, meta: Meta, wish: Wish, habit: Habit, moment: float, guards: tuple[Guard, ...]
+) -> Plan:
+    object_ = wire.loaded(now, resource)
+    closed = _closed(resource, object_, wish, moment)
+    if closed is not None:
+        return change(now, meta, closed, guards)
+    is_pod = resource.group_resource == PODS
+    verdict = deletion.decide(object_["metadata"], wish, habit, moment, pod=object_ if is_pod else None)
+    if verdict.metadata is not None:
+        new = {**object_, "metadata": verdict.metadata}
+        return change(now, meta, new, guards)._replace(is_half=verdict.removes)
+    if verdict.removes:
+        return removal(now, meta, (*guards, *guards_of_removal(resource, object_)))
+    return Plan(None, now)
+
+
+def _closed(resource: Resource, object_: Object, wish: Wish, moment: float) -> Object | None:
+    """The namespace or definition, closed; as it is if it is closed already; None for all that need no closing."""
+    meta = object_["metadata"]
+    if resource.group_resource == places.NAMESPACES and (object_.get("spec") or {}).get("finalizers"):
+        if "deletionTimestamp" in meta:
+            return object_
+        finalizers = deletion.finalizers_after(meta.get("finalizers") or [], wish.policy, Habit.BACKGROUND)
+        marked = {**meta, "deletionTimestamp": deletion.timestamp(moment), "finalizers": finalizers}
+        if not finalizers:
+            del marked["finalizers"]
+        return {**object_, "metadata": marked, "status": {**(object_.get("status") or {}), "phase": "Terminating"}}
+    if resource.group_resource == places.DEFINITIONS and "deletionTimestamp" not in meta:
+        stamp = deletion.timestamp(moment)
+        others = [one for one in meta.get("finalizers") or [] if one != conditions.FINALIZER]
+        marked = {**meta, "deletionTimestamp": stamp, "finalizers": [*others, conditions.FINALIZER]}
+        why = "the definition is to be deleted: its objects go first"
+        status = conditions.mark_terminating(object_.get("status") or {}, conditions.DELETION_PENDING, why, stamp)
+        return {**object_, "metadata": marked, "status": status}
+    return None

@@ -1,0 +1,78 @@
+"""What a controller's action becomes in the store: a plan, made of the action and of the object as it is.
+
+An action was decided on an item. If the object has changed since, the decision may be wrong, so every plan is for the very revision
+that the item was found at.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.machinery import deletion
+from probate.machinery.catalog import Resource
+from probate.machinery.deletion import Policy, Wish
+from probate.machinery.ownership import Action, Delete, Drop, Item, Release, Unblock
+from probate.server import deletions, index, wire
+from probate.server.deletions import Plan
+from probate.store.contract import EmptyRange, Guard, Record, Revision, Unchanged
+
+Object = dict[str, Any]
+
+
+def plan_unread(action: Action, resource: Resource) -> Plan | None:
+    """The plan of what most actions are, the plain removal of an object that nothing holds: without reading it again."""
+    if (
+        not isinstance(action, Delete)
+        or action.policy is not Policy.BACKGROUND
+        or not deletions.goes_at_once(resource, action.item.meta)
+    ):
+        return None
+    item = action.item
+    return deletions.removal(Record(item.where, b"", Revision(item.revision)), item.meta, _given(action))
+
+
+def plan(action: Action, now: Record | None, resource: Resource, moment: float) -> Plan | None:
+    """The plan of an action; None if its object is not the one it was decided on."""
+    if now is None or now.revision != action.item.revision:
+        return None
+    meta = action.item.meta
+    if isinstance(action, Delete):
+        return deletions.plan(resource, now, meta, Wish(action.policy), moment, _given(action))
+    object_ = wire.loaded(now, resource)
+    if isinstance(action, Release):
+        return _release(action.item, now, resource, object_)
+    references = _without(object_, action) if isinstance(action, Drop) else _unblocked(object_, action)
+    about = {**object_["metadata"], "ownerReferences": references}
+    if not references:
+        del about["ownerReferences"]
+    return deletions.change(now, meta, {**object_, "metadata": about})
+
+
+def _given(action: Delete) -> tuple[Guard, ...]:
+    return tuple(Unchanged(one.where, Revision(one.revision)) for one in action.given)
+
+
+def _without(object_: Object, action: Drop) -> list[Object]:
+    return [one for one in object_["metadata"].get("ownerReferences") or [] if one.get("uid") not in action.uids]
+
+
+def _unblocked(object_: Object, action: Unblock) -> list[Object]:
+    return [
+        {**one, "blockOwnerDeletion": False} if one.get("uid") in action.uids and one.get("blockOwnerDeletion") else one
+        for one in object_["metadata"].get("ownerReferences") or []
+    ]
+
+
+def _release(item: Item, now: Record, resource: Resource, object_: Object) -> Plan:
+    """The collector's finalizer goes, and with the last finalizer the object."""
+    meta = item.meta
+    dependents = index.dependents if item.is_orphaning else index.blockers
+    guard = EmptyRange(dependents(meta.uid, meta.namespace))
+    finalizers = [one for one in meta.finalizers if one not in deletion.COLLECTORS]
+    about = {**object_["metadata"], "finalizers": finalizers}
+    if not finalizers:
+        del about["finalizers"]
+    new = {**object_, "metadata": about}
+    if deletions.is_released(resource, new):
+        return deletions.removal(now, meta, (guard, *deletions.guards_of_removal(resource, new)))
+    return deletions.change(now, meta, new, (guard,))

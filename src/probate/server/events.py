@@ -1,0 +1,46 @@
+"""Events that the server's own controllers tell: what happened to an object, for whoever looks at it."""
+
+from __future__ import annotations
+
+import hashlib
+
+from probate.machinery.catalog import Resource
+from probate.machinery.ownership import Item
+from probate.server import index, places, wire
+from probate.server.api import Api
+from probate.store import contract
+
+COMPONENT = "garbage-collector-controller"
+
+
+async def record(api: Api, resource: Resource, item: Item, reason: str, message: str) -> None:
+    """Write a warning about the object. The same one is written once."""
+    namespace = item.meta.namespace or "default"
+    if await api.store.read(places.of_namespace(namespace)) is None:
+        return
+    digest = hashlib.sha256(f"{item.meta.uid} {reason} {message}".encode()).hexdigest()[:16]
+    name, now = f"{item.meta.name[:230]}.{digest}", api.now()
+    event = {
+        "metadata": {"name": name, "namespace": namespace, "uid": api.new_uid(), "creationTimestamp": now},
+        "involvedObject": {
+            "kind": resource.kind,
+            "namespace": item.meta.namespace or None,
+            "name": item.meta.name,
+            "uid": item.meta.uid,
+            "apiVersion": str(resource.group_version),
+            "resourceVersion": str(item.revision),
+        },
+        "reason": reason,
+        "message": message,
+        "source": {"component": COMPONENT},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+        "type": "Warning",
+        "eventTime": None,
+        "reportingComponent": COMPONENT,
+        "reportingInstance": "",
+    }
+    event["involvedObject"] = {name: value for name, value in event["involvedObject"].items() if value is not None}  # type: ignore[attr-defined]
+    key, value = f"objects/events/{namespace}/{name}", wire.stored(event)
+    await api.store.commit(contract.create(key, value, enter=index.entries(key, wire.meta(value))))

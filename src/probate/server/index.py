@@ -1,0 +1,104 @@
+"""The index entries of an object: what it says about others, written in the same transaction as the object itself.
+
+    inside/<namespace>/<key>                           it lies in this namespace
+    owned/<owner's uid>/<its own namespace>/<key>      it refers to this owner
+    blocking/<owner's uid>/<its own namespace>/<key>   ... and blocks the owner's deletion in the foreground
+    custom/<kind.group>/<key>                          it refers to an owner of a kind that is not built in
+
+Which dependents an owner has depends on where the owner is: one in a namespace has those of that namespace, one in none has all.
+
+    owner in namespace a     owned/<uid>/a/            a reference from another namespace cannot match, and cannot block
+    owner in no namespace    owned/<uid>/
+
+Entries follow from the stored object alone, not from which kinds are served: so what was entered is always found again to be left.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+
+from probate.machinery import builtin
+from probate.machinery.ownership import Meta
+from probate.server import places
+
+_SOUND = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]{0,127}")
+"""What a uid, kind or group may be that an object can have. A reference that says anything else refers to nothing."""
+_IGNORED = "objects/events/"
+"""Events are neither collected nor do they keep an owner from going."""
+
+
+def entries(key: str, meta: Meta) -> list[str]:
+    """All entries of the object."""
+    namespace = key.rsplit("/", 2)[1]
+    found = [] if namespace == places.NO_NAMESPACE else [f"inside/{namespace}/{key}"]
+    if key.startswith(_IGNORED):
+        return found
+    for owner in meta.owner_references:
+        if not _SOUND.fullmatch(owner.uid):
+            continue
+        found.append(f"owned/{owner.uid}/{namespace}/{key}")
+        if owner.block_owner_deletion:
+            found.append(f"blocking/{owner.uid}/{namespace}/{key}")
+        kind = custom_kind(owner.api_version, owner.kind)
+        if kind:
+            found.append(f"custom/{kind}/{key}")
+    return list(dict.fromkeys(found))
+
+
+def changes(key: str, new: Meta | None, old: Meta | None) -> tuple[list[str], list[str]]:
+    """What enters and what leaves when the object changes so."""
+    before = entries(key, old) if old is not None else []
+    after = entries(key, new) if new is not None else []
+    if before == after:
+        return [], []
+    return [one for one in after if one not in before], [one for one in before if one not in after]
+
+
+def content(namespace: str) -> str:
+    """The range of what lies in a namespace."""
+    return f"inside/{namespace}/"
+
+
+def dependents(uid: str, namespace: str) -> str:
+    """The range of what refers to an owner that is in this namespace (or in none)."""
+    return _of_owner("owned", uid, namespace)
+
+
+def blockers(uid: str, namespace: str) -> str:
+    """The range of what blocks an owner that is in this namespace (or in none)."""
+    return _of_owner("blocking", uid, namespace)
+
+
+def users_of_kind(kind: str, group: str) -> str:
+    """The range of what refers to owners of a custom kind."""
+    return f"custom/{kind}.{group}/"
+
+
+def object_of(entry: str) -> str:
+    """The key of the object whose entry this is."""
+    return entry[entry.index("/objects/") + 1 :]
+
+
+def _of_owner(family: str, uid: str, namespace: str) -> str:
+    return f"{family}/{uid}/{namespace}/" if namespace not in {"", places.NO_NAMESPACE} else f"{family}/{uid}/"
+
+
+@functools.lru_cache(maxsize=1024)
+def custom_kind(api_version: str, kind: str) -> str:
+    """`kind.group` if such a kind can only be a custom one; else nothing."""
+    group = api_version.rpartition("/")[0]
+    if not group or not (_SOUND.fullmatch(group) and _SOUND.fullmatch(kind)) or (group, kind) in _built_in():
+        return ""
+    return f"{kind}.{group}"
+
+
+@functools.cache
+def _built_in() -> frozenset[tuple[str, str]]:
+    return frozenset((one.group, one.kind) for one in builtin.load())
+
+
+def distinct(entries_: Iterable[str]) -> list[str]:
+    """The objects whose entries these are, each once, in order."""
+    return list(dict.fromkeys(object_of(entry) for entry in entries_))

@@ -1,0 +1,230 @@
+"""All objects of our own store, as controllers see them: `control.world` says what each method promises.
+
+Items are read from the metadata alone. Actions become guarded transactions, thousands to a batch, through the same `deletions` as a
+client's requests: whatever a delete over HTTP would do, a controller's does too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import orjson
+
+from probate import errors
+from probate.machinery.catalog import Resource
+from probate.machinery.gvk import GroupVersion
+from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Standing
+from probate.server import deletions, effects, events, index, places, wire
+from probate.server.api import Api
+from probate.server.deletions import Plan
+from probate.server.writing import sure
+from probate.store import contract
+from probate.store.contract import EmptyRange, Event, Page, Record, Refused, Revision, Txn
+
+SLICE = 200
+"""Objects that are read or written before others get the event loop."""
+POSITION = "objects/positions.probate.dev/-/collector"
+_HIDDEN = ("objects/positions.probate.dev/", "objects/events/")
+"""What controllers do not see: where they got to, and Events, which are never collected."""
+
+log = logging.getLogger(__name__)
+
+
+class World:
+    """The objects of one API."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._store = api.store
+
+    async def position(self) -> int | None:
+        found = await self._store.read(POSITION)
+        return None if found is None else int(found.value)
+
+    async def note_position(self, revision: int) -> None:
+        found = await self._store.read(POSITION)
+        value = b"%d" % revision
+        if found is None:
+            await self._store.commit(contract.create(POSITION, value))
+        elif int(found.value) < revision:
+            await self._store.commit(contract.update(POSITION, value, revision=found.revision))
+
+    async def revision(self) -> int:
+        return await self._store.revision()
+
+    @asynccontextmanager
+    async def changes(self, after: int) -> AsyncGenerator[AsyncIterator[list[Change]], None]:
+        async with self._store.watch("objects/", after=Revision(after)) as watch:
+            yield _changes(aiter(watch))
+
+    async def items(self, wheres: Sequence[str]) -> list[Item | None]:
+        found: list[Item | None] = []
+        for start in range(0, len(wheres), SLICE):
+            records = await self._store.read_many(wheres[start : start + SLICE])
+            found += [None if record is None else item_of(record) for record in records]
+            await asyncio.sleep(0)
+        return found
+
+    async def owners(self, asked: Sequence[tuple[Item, Owner]]) -> list[Seen]:
+        kinds = [self._resource_of(owner) for _, owner in asked]
+        keys = [_place(item, owner, kind) for (item, owner), kind in zip(asked, kinds, strict=True)]
+        there = dict.fromkeys(key for key in keys if key)
+        found = dict(zip(there, await self.items(list(there)), strict=True))
+        return [_standing(owner, kind, key, found.get(key)) for (_, owner), kind, key in zip(asked, kinds, keys, strict=True)]
+
+    async def dependents(self, owners: Sequence[Item], *, limit: int) -> list[Places]:
+        found: list[Places] = []
+        for start in range(0, len(owners), SLICE):
+            ranges = [index.dependents(one.meta.uid, one.meta.namespace) for one in owners[start : start + SLICE]]
+            found += [_places(page) for page in await self._store.scan_many(ranges, limit=limit)]
+            await asyncio.sleep(0)
+        return found
+
+    async def more_dependents(self, owner: Item, more: str, *, limit: int) -> Places:
+        return _places(await self._store.scan(index.dependents(owner.meta.uid, owner.meta.namespace), after=more, limit=limit))
+
+    async def blockers(self, owner: Item, *, limit: int) -> Places:
+        return _places(await self._store.scan(index.blockers(owner.meta.uid, owner.meta.namespace), limit=limit))
+
+    async def content(self, namespace: str, more: str, *, limit: int) -> Places:
+        """What lies in a namespace."""
+        return _places(await self._store.scan(index.content(namespace), after=more, limit=limit))
+
+    async def users_of(self, definition: str) -> list[str]:
+        found = await self._store.read(definition)
+        if found is None:
+            return []
+        spec: dict[str, Any] = orjson.loads(found.value)["spec"]
+        prefix, users, more = index.users_of_kind(spec["names"]["kind"], spec["group"]), [], ""
+        while True:
+            page = _places(await self._store.scan(prefix, after=more, limit=SLICE))
+            users += page.wheres
+            more = page.more
+            if not more:
+                return users
+
+    async def everything(self, more: str, *, limit: int) -> Places:
+        page = await self._store.scan("objects/", after=more, limit=limit)
+        wheres = [record.key for record in page.records]
+        return Places([where for where in wheres if not where.startswith(_HIDDEN)], wheres[-1] if page.more else "")
+
+    async def act(self, actions: Sequence[Action]) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for start in range(0, len(actions), SLICE):
+            outcomes += await self._act(actions[start : start + SLICE])
+        return outcomes
+
+    async def warn(self, item: Item, reason: str, message: str) -> None:
+        with contextlib.suppress(errors.ApiError):
+            await events.record(self._api, self.resource_at(item.where), item, reason, message)
+
+    def resource_at(self, where: str) -> Resource:
+        """The resource of an object, in any version that is served. One that is served no more is like any other."""
+        plural, _, group = where.split("/", 2)[1].partition(".")
+        for version in self._api.catalog.versions(group):
+            found = self._api.catalog.find(group, version, plural)
+            if found is not None:
+                return found
+        return Resource(group, "v1", plural, plural, plural, is_namespaced="/-/" not in where, verbs=())
+
+    def _resource_of(self, owner: Owner) -> Resource | None:
+        version = GroupVersion.parse(owner.api_version)
+        return self._api.catalog.find_kind(version.group, version.version, owner.kind)
+
+    async def _act(self, actions: Sequence[Action]) -> list[Outcome]:
+        """Plan all, commit all, and remove what was only marked so far."""
+        moment = self._api.clock.now()
+        resources = [self.resource_at(action.item.where) for action in actions]
+        plans = [effects.plan_unread(action, resource) for action, resource in zip(actions, resources, strict=True)]
+        unread = [at for at, plan in enumerate(plans) if plan is None]
+        for at, record in zip(unread, await self._store.read_many([actions[at].item.where for at in unread]), strict=True):
+            plans[at] = effects.plan(actions[at], record, resources[at], moment)
+        written = iter(await self._commit([plan.txn for plan in plans if plan is not None and plan.txn is not None]))
+        outcomes = [_outcome(plan, written) for plan in plans]
+        await self._finish(plans, outcomes)
+        return [outcome if isinstance(outcome, Outcome) else Outcome.DONE for outcome in outcomes]
+
+    async def _commit(self, txns: list[Txn]) -> list[contract.Outcome | errors.ApiError]:
+        try:
+            return list(await self._store.commit_many(txns)) if txns else []
+        except errors.ApiError as error:  # one of them may be too large for the store: each gets its own answer
+            log.warning("a batch of %d actions failed, and is tried one by one: %s", len(txns), error)
+        return [await self._commit_one(txn) for txn in txns]
+
+    async def _commit_one(self, txn: Txn) -> contract.Outcome | errors.ApiError:
+        try:
+            return await self._store.commit(txn)
+        except errors.ApiError as error:
+            log.warning("%s could not be changed: %s", txn.key, error)
+            return error
+
+    async def _finish(self, plans: list[Plan | None], outcomes: list[Outcome | Revision]) -> None:
+        """Remove what a plan has marked to be removed right after."""
+        marked = [
+            Record(plan.left.key, plan.left.value, Revision(outcome))
+            for plan, outcome in zip(plans, outcomes, strict=True)
+            if plan is not None and plan.is_half and not isinstance(outcome, Outcome)
+        ]
+        # Whoever changed one in between has been told that it goes, and that change removes it or holds it.
+        await self._commit([sure(deletions.removal(record, wire.meta(record.value)).txn) for record in marked])
+
+
+def item_of(record: Record) -> Item:
+    """The object as controllers see it."""
+    meta = wire.meta(record.value)
+    item = Item(record.key, record.revision, meta)
+    return msgspec.structs.replace(item, is_lagging=True) if item.is_waiting and wire.is_unobserved(record.value) else item
+
+
+async def _changes(watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Change], None]:
+    async for happened in watch:
+        changes = [_change(event) for event in happened if not event.key.startswith(_HIDDEN)]
+        if changes:
+            yield changes
+
+
+def _change(event: Event) -> Change:
+    before = None if event.previous is None else item_of(event.previous)
+    after = None if event.value is None else item_of(Record(event.key, event.value, event.revision))
+    return Change(event.revision, before, after)
+
+
+def _place(item: Item, owner: Owner, kind: Resource | None) -> str:
+    """Where the owner has to be; nothing if that cannot be said."""
+    if kind is None or (kind.is_namespaced and not item.meta.namespace) or "/" in owner.name:
+        return ""
+    return places.of(kind, item.meta.namespace if kind.is_namespaced else "", owner.name)
+
+
+def _standing(owner: Owner, kind: Resource | None, key: str, found: Item | None) -> Seen:
+    if kind is None:
+        return Seen(Standing.UNKNOWN)
+    if not key and "/" not in owner.name:
+        return Seen(Standing.OUT_OF_REACH)
+    if found is None or found.meta.uid != owner.uid:
+        return Seen(Standing.DANGLING)
+    return Seen(Standing.WAITING if found.is_waiting else Standing.SOLID, found)
+
+
+def _places(page: Page) -> Places:
+    return Places(index.distinct(record.key for record in page.records), page.records[-1].key if page.more else "")
+
+
+def _outcome(plan: Plan | None, written: Iterator[contract.Outcome | errors.ApiError]) -> Outcome | Revision:
+    """What became of a plan: the revision it was written at, or why not. None is a plan for what is no more."""
+    if plan is None:
+        return Outcome.CHANGED
+    if plan.txn is None:
+        return Outcome.DONE
+    found = next(written)
+    if isinstance(found, errors.ApiError):
+        return Outcome.FAILED
+    if isinstance(found, Refused):
+        return Outcome.HELD if all(isinstance(guard, EmptyRange) for guard in found.failed) else Outcome.CHANGED
+    return found
