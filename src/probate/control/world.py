@@ -44,12 +44,12 @@ class World(Protocol):
         """The first objects that refer to each owner, as far as they can: from its namespace, or from anywhere if it has none."""
         ...
 
-    async def more_dependents(self, owner: Item, more: str, *, limit: int) -> Places:
-        """Those that follow."""
+    async def more_dependents(self, owner: Item, more: str, *, limit: int, are_blocking: bool) -> Places:
+        """Those that follow, all or only those that block the owner's deletion in the foreground."""
         ...
 
-    async def blockers(self, owner: Item, *, limit: int) -> Places:
-        """The first objects that block the owner's deletion in the foreground."""
+    async def mentions(self, owner: Item, *, limit: int) -> Places:
+        """The first objects that refer to the owner by its uid, from wherever."""
         ...
 
     async def users_of(self, definition: str) -> list[str]:

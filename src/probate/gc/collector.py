@@ -19,7 +19,7 @@ from probate.aio import tasks
 from probate.clock import Clock
 from probate.control.world import World
 from probate.gc import circles, decide
-from probate.gc.pending import Pending
+from probate.gc.pending import Appointments, Pending
 from probate.machinery.deletion import Policy
 from probate.machinery.ownership import Action, Change, Delete, Drop, Item, Outcome, Owner, Release, Seen, Standing, Unblock
 
@@ -27,6 +27,8 @@ TURN = 1_000
 """Objects that are looked at, and decisions that are committed, at once."""
 NOTE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
+BIRTH_SECONDS = 0.006
+"""A new object whose owner is not there is left alone this long: whoever made it may be in the middle of saying more about it."""
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +42,7 @@ class Collector:
         self._patience = patience
         self._pending = Pending()
         self._work = asyncio.Event()
-        self._later: dict[str, tuple[float, int]] = {}  # to be looked at again: when, and since which revision
+        self._later = Appointments()
         self._held: dict[str, float] = {}  # owners whose controller lags: since when
         self._seen = 0  # all changes up to here have become work
         self._noted = 0
@@ -106,9 +108,13 @@ class Collector:
 
     def _take(self, changes: list[Change]) -> None:
         for change in changes:
-            self._pending.note(change)
+            self._note(change)
         self._seen = changes[-1].revision
         self._work.set()
+
+    def _note(self, change: Change) -> None:
+        for where in self._pending.note(change):
+            self._later.add(self._clock.monotonic() + BIRTH_SECONDS, "born", where, change.revision)
 
     async def _begin_anew(self) -> None:
         """Look at everything as if it had just been created."""
@@ -116,7 +122,7 @@ class Collector:
         while True:
             page = await self._world.everything(more, limit=TURN)
             for item in _there(await self._world.items(page.wheres)):
-                self._pending.note(Change(revision, None, item))
+                self._note(Change(revision, None, item))
             more = page.more
             if not more:
                 break
@@ -128,9 +134,11 @@ class Collector:
         """Work whenever there is some."""
         while True:
             await self._wait_for_work()
+            self._keep_appointments()
             while self._pending:
                 await self._turn()
                 await asyncio.sleep(0)
+                self._keep_appointments()
             if self._pending.stuck:
                 await self._break_circles()
             await self._note_position()
@@ -139,10 +147,10 @@ class Collector:
         self._work.clear()
         if self._pending or self._pending.stuck:
             return
-        if not self._later:
+        soonest = self._later.next
+        if soonest is None:
             await self._work.wait()
             return
-        soonest = min(when for when, _ in self._later.values())
         waiting = {
             asyncio.ensure_future(self._work.wait()),
             asyncio.ensure_future(self._clock.sleep(soonest - self._clock.monotonic())),
@@ -151,20 +159,18 @@ class Collector:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await tasks.stop(*waiting)
-        now = self._clock.monotonic()
-        for where, (when, since) in list(self._later.items()):
-            if when <= now:
-                del self._later[where]
-                self._pending.examine.setdefault(where, since)
-                self._pending.settle.setdefault(where, since)
+
+    def _keep_appointments(self) -> None:
+        work = {"born": self._pending.born, "examine": self._pending.examine, "settle": self._pending.settle}
+        for kind, where, since in self._later.due(self._clock.monotonic()):
+            work[kind].setdefault(where, since)
 
     async def _note_position(self) -> None:
         now = self._clock.monotonic()
         if self._seen <= self._noted or (self._noted and now - self._noted_at < NOTE_SECONDS):
             return
-        oldest = self._pending.oldest()
-        waiting = [since for _, since in self._later.values()]
-        position = min([self._seen, *([oldest - 1] if oldest is not None else []), *(since - 1 for since in waiting)])
+        open_ = [since - 1 for since in (self._pending.oldest(), self._later.oldest()) if since is not None]
+        position = min([self._seen, *open_])
         if position > self._noted:
             await self._world.note_position(position)
             self._noted, self._noted_at = position, now
@@ -175,14 +181,17 @@ class Collector:
         await self._find_kinds()
         await self._find_owners()
         examined = await self._gather()
+        born = dict(_drain(self._pending.born, TURN))
         settled = dict(_drain(self._pending.settle, TURN))
         try:
             actions = await self._decide(_there(await self._world.items(list(examined))))
+            actions += await self._decide(_there(await self._world.items(list(born))), are_new=True)
             for item in _there(await self._world.items(list(settled))):
                 actions += await self._settle(item, settled[item.where])
-            await self._act(actions, {**settled, **examined})
+            await self._act(actions, {**settled, **born, **examined})
         except BaseException:  # nothing is forgotten: all of it is looked at again
             self._pending.examine.update(examined)
+            self._pending.born.update(born)
             self._pending.settle.update(settled)
             raise
 
@@ -210,7 +219,7 @@ class Collector:
         """Where the objects are that this turn looks at, each with the revision that it is looked at for."""
         found = dict(_drain(self._pending.examine, TURN))
         expansions = list(self._pending.expand.values())[:TURN]
-        fresh = [one for one in expansions if not one.more]
+        fresh = [one for one in expansions if not one.more and not one.is_for_blockers]
         pages = dict(
             zip(
                 (one.owner.meta.uid for one in fresh),
@@ -222,24 +231,35 @@ class Collector:
             if len(found) >= TURN:
                 break
             uid = one.owner.meta.uid
-            page = pages.get(uid) or await self._world.more_dependents(one.owner, one.more, limit=TURN)
+            page = pages.get(uid) or await self._world.more_dependents(
+                one.owner, one.more, limit=TURN, are_blocking=one.is_for_blockers
+            )
             found.update((where, one.since) for where in page.wheres)
             if self._pending.expand.get(uid) is not one:
                 continue  # it was asked for again meanwhile: from the beginning
             del self._pending.expand[uid]
             if page.more:
-                self._pending.add_expansion(one.owner, one.since, page.more)
+                self._pending.expand[uid] = one._replace(more=page.more)
         return found
 
-    async def _decide(self, items: list[Item]) -> list[Action]:
+    async def _decide(self, items: list[Item], *, are_new: bool = False) -> list[Action]:
         open_ = [item for item in items if item.meta.owner_references and not item.is_deleting]
         seen = await self._look_at_owners(open_)
         owners = {item.where: [(owner, seen[item.meta.namespace, owner]) for owner in item.meta.owner_references] for item in open_}
+        if are_new:
+            open_ = [item for item in open_ if self._has_lost_an_owner(item, owners[item.where])]
         asked = [item for item in open_ if decide.needs_to_know_dependents(item, owners[item.where])]
         pages = await self._world.dependents(asked, limit=1) if asked else []
         has_dependents = {item.where for item, page in zip(asked, pages, strict=True) if page.wheres}
         decided = [decide.decide(item, owners[item.where], has_dependents=item.where in has_dependents) for item in open_]
         return [action for action in decided if action is not None]
+
+    def _has_lost_an_owner(self, item: Item, owners: decide.Owners) -> bool:
+        """Whether a new object has to be dealt with at once. One whose owner waits has time until the owner cannot leave."""
+        for owner, seen in owners:
+            if seen.standing is Standing.WAITING:
+                self._pending.late.setdefault(owner.uid, {})[item.where] = None
+        return any(seen.standing is Standing.DANGLING for _, seen in owners)
 
     async def _look_at_owners(self, items: list[Item]) -> dict[tuple[str, Owner], Seen]:
         asked: dict[tuple[str, Owner], Item] = {}
@@ -255,27 +275,25 @@ class Collector:
 
     async def _settle(self, item: Item, since: int) -> list[Action]:
         """What an owner that is being deleted needs to leave."""
-        if item.is_orphaning:
-            return await self._orphan(item, since)
-        if not item.is_waiting:
+        if not (item.is_waiting or item.is_orphaning):
             self._held.pop(item.where, None)
             return []
         if item.is_lagging and not self._is_patience_over(item):
-            self._later[item.where] = (self._clock.monotonic() + self._patience, since)
+            self._later.add(self._clock.monotonic() + self._patience, "settle", item.where, since)
             return []
         self._held.pop(item.where, None)
         if item.is_lagging:
             await self._world.warn(
                 item, "ControllerLags", "its controller did not take notice of the deletion in time; going on without it"
             )
-        return [Release(item, "no dependent blocks it")]
+        return await self._orphan(item, since) if item.is_orphaning else [Release(item, "no dependent blocks it")]
 
     def _is_patience_over(self, item: Item) -> bool:
         began = self._held.setdefault(item.where, self._clock.monotonic())
         return self._clock.monotonic() - began >= self._patience
 
     async def _orphan(self, item: Item, since: int) -> list[Action]:
-        page = (await self._world.dependents([item], limit=TURN))[0]
+        page = await self._world.mentions(item, limit=TURN)
         if not page.wheres:
             return [Release(item, "no dependent refers to it")]
         self._pending.settle.setdefault(item.where, since)
@@ -291,14 +309,21 @@ class Collector:
                 self.done[type(action).__name__] += 1
                 log.info("%s %s: %s", _verb(action), action.item.where, action.because)
             elif outcome is Outcome.HELD:
-                self._pending.stuck.setdefault(action.item.where, revision)
-                if action.item.is_orphaning:
-                    self._pending.settle.setdefault(action.item.where, revision)
+                self._hold(action.item, revision)
             elif outcome is Outcome.CHANGED:
                 self._again(action).setdefault(action.item.where, revision)
             else:
                 self.failures[action.item.where.split("/")[1]] += 1
-                self._later[action.item.where] = (self._clock.monotonic() + RETRY_SECONDS, revision)
+                kind = "settle" if isinstance(action, Release) else "examine"
+                self._later.add(self._clock.monotonic() + RETRY_SECONDS, kind, action.item.where, revision)
+
+    def _hold(self, item: Item, since: int) -> None:
+        """It cannot leave yet."""
+        if item.is_orphaning:
+            self._pending.settle.setdefault(item.where, since)
+        else:
+            self._pending.look_for_late(item, since)
+            self._pending.stuck.setdefault(item.where, since)
 
     def _again(self, action: Action) -> dict[str, int]:
         if isinstance(action, Unblock):

@@ -1,7 +1,7 @@
 """What the collector has still to look at, and why: the changes it has seen, turned into work, each thing once.
 
     an object was removed                     look at all that refer to it, and at the owners it blocked
-    an object has new owners                  look at it
+    an object has new owners                  look, a moment later, whether all of them are there
     an object began to wait (foreground)      look at all that refer to it, and whether it can leave
     an object began to orphan                 take the references to it off, and let it leave
     a reference blocks no more                look at its owner
@@ -12,6 +12,8 @@ Each piece of work remembers the revision of the change it comes from. What is o
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -25,8 +27,9 @@ class Expansion(NamedTuple):
     """An owner whose dependents are to be looked at, and how far that got."""
 
     owner: Item
-    more: str
     since: int
+    more: str = ""
+    is_for_blockers: bool = False  # only those dependents that block it
 
 
 class Pending:
@@ -34,65 +37,114 @@ class Pending:
 
     def __init__(self) -> None:
         self.examine: dict[str, int] = {}  # by where it is
+        self.born: dict[str, int] = {}  # with owners that may not be there
         self.settle: dict[str, int] = {}  # objects that wait for blockers, or for references, to vanish
         self.expand: dict[str, Expansion] = {}  # by the owner's uid
         self.owners: dict[str, tuple[Item, Owner, int]] = {}  # owners that may be free now, by uid
         self.kinds: dict[str, int] = {}  # definitions that changed, by where
         self.stuck: dict[str, int] = {}  # objects that wait, and could be in a circle
         self.gone: dict[str, None] = {}  # uids of objects that were seen to go
+        self.combed: set[str] = set()  # uids of owners that wait, whose dependents were all looked at
+        self.late: dict[str, dict[str, None]] = {}  # by the uid of an owner that waits: dependents that came after that
 
     def __bool__(self) -> bool:
-        return bool(self.examine or self.settle or self.expand or self.owners or self.kinds)
+        return bool(self.examine or self.born or self.settle or self.expand or self.owners or self.kinds)
 
     def __len__(self) -> int:
-        return len(self.examine) + len(self.settle) + len(self.expand) + len(self.owners) + len(self.kinds)
+        return sum(len(one) for one in (self.examine, self.born, self.settle, self.expand.keys(), self.owners.keys(), self.kinds))
 
     def oldest(self) -> int | None:
         """The revision of the oldest change that is not dealt with yet."""
-        pieces = (
-            *self.examine.values(),
-            *self.settle.values(),
-            *self.kinds.values(),
-            *self.stuck.values(),
-            *(one.since for one in self.expand.values()),
-            *(since for _, _, since in self.owners.values()),
+        pieces = itertools.chain(
+            self.examine.values(),
+            self.born.values(),
+            self.settle.values(),
+            self.kinds.values(),
+            self.stuck.values(),
+            (one.since for one in self.expand.values()),
+            (since for _, _, since in self.owners.values()),
         )
         return min(pieces, default=None)
 
-    def note(self, change: Change) -> None:
-        """Turn a change into work."""
+    def note(self, change: Change) -> list[str]:
+        """Turn a change into work. Returns whose new owners are to be looked at in a moment."""
         item = change.after or change.before
         if item is not None and item.where.startswith(_DEFINITIONS):
             self.kinds[item.where] = change.revision
-        if change.after is None:
-            if change.before is not None:
-                self._note_removed(change.before, change.revision)
-        else:
-            self._note_present(change.after, change.before, change.revision)
+        if change.after is not None:
+            return self._note_present(change.after, change.before, change.revision)
+        if change.before is not None:
+            self._note_removed(change.before, change.revision)
+        return []
 
-    def add_expansion(self, owner: Item, since: int, more: str = "") -> None:
-        self.expand[owner.meta.uid] = Expansion(owner, more, since)
+    def comb(self, owner: Item, since: int, *, is_for_blockers: bool = False) -> None:
+        """Look at all dependents of the owner, from the beginning."""
+        self.expand[owner.meta.uid] = Expansion(owner, since, is_for_blockers=is_for_blockers)
+        if owner.is_waiting:
+            self.combed.add(owner.meta.uid)
+
+    def look_for_late(self, owner: Item, since: int) -> None:
+        """The owner still cannot leave: look at those dependents that nobody has looked at since it waits."""
+        uid = owner.meta.uid
+        if uid not in self.combed:
+            self.comb(owner, since, is_for_blockers=True)
+        for where in self.late.pop(uid, ()):
+            self.examine.setdefault(where, since)
 
     def _note_removed(self, item: Item, revision: int) -> None:
-        self.gone[item.meta.uid] = None
+        uid = item.meta.uid
+        self.combed.discard(uid)
+        self.late.pop(uid, None)
+        self.gone[uid] = None
         while len(self.gone) > MAX_GONE:
             del self.gone[next(iter(self.gone))]
-        self.add_expansion(item, revision)
+        self.comb(item, revision)
         self._free(item, item.meta.owner_references, revision)
 
-    def _note_present(self, item: Item, before: Item | None, revision: int) -> None:
+    def _note_present(self, item: Item, before: Item | None, revision: int) -> list[str]:
         owners = item.meta.owner_references
-        if owners and (before is None or before.meta.owner_references != owners) and not item.is_deleting:
-            self.examine.setdefault(item.where, revision)
         if before is not None and before.meta.owner_references != owners:
             blocked = {owner.uid for owner in owners if owner.block_owner_deletion}
             self._free(before, (owner for owner in before.meta.owner_references if owner.uid not in blocked), revision)
         if item.is_waiting or item.is_orphaning:
             self.settle.setdefault(item.where, revision)
         if item.is_waiting and (before is None or not before.is_waiting):
-            self.add_expansion(item, revision)
+            self.comb(item, revision)
+        has_new_owners = owners and (before is None or before.meta.owner_references != owners)
+        return [item.where] if has_new_owners and not item.is_deleting else []
 
     def _free(self, item: Item, owners: Iterable[Owner], revision: int) -> None:
         for owner in owners:
             if owner.block_owner_deletion:
                 self.owners.setdefault(owner.uid, (item, owner, revision))
+
+
+class Appointments:
+    """Work that has its time."""
+
+    def __init__(self) -> None:
+        self._queue: list[tuple[float, int, str, int]] = []
+        self._ids = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def add(self, when: float, kind: str, where: str, since: int) -> None:
+        """`kind` and `where` come up at `when`."""
+        heapq.heappush(self._queue, (when, next(self._ids), f"{kind} {where}", since))
+
+    @property
+    def next(self) -> float | None:
+        return self._queue[0][0] if self._queue else None
+
+    def due(self, now: float) -> list[tuple[str, str, int]]:
+        """Those whose time has come: of which kind, where, and since which revision."""
+        found = []
+        while self._queue and self._queue[0][0] <= now:
+            _, _, what, since = heapq.heappop(self._queue)
+            kind, _, where = what.partition(" ")
+            found.append((kind, where, since))
+        return found
+
+    def oldest(self) -> int | None:
+        return min((since for _, _, _, since in self._queue), default=None)

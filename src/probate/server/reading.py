@@ -6,6 +6,7 @@ In each case an unknown field is left out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from probate import errors
@@ -59,7 +60,17 @@ def typed_object(value: dict[str, Any], rules: Rules, field_validation: str, *, 
     odd = [f'unknown field "{path}"' for path in unknown] + [f'duplicate field "{path}"' for path in duplicates]
     if odd and field_validation == "Strict":
         raise errors.BadRequest(f"strict decoding error: {', '.join(odd)}")
-    return Read(object_, tuple(odd) if field_validation == "Warn" else ())
+    return Read(object_, (*(odd if field_validation == "Warn" else ()), *_without_repeated_owners(object_["metadata"])))
+
+
+def _without_repeated_owners(meta: dict[str, Any]) -> Iterator[str]:
+    """Drop owner references that say nothing new, and tell."""
+    given = meta.get("ownerReferences") or []
+    once = [one for at, one in enumerate(given) if one not in given[:at]] if len(given) > 1 else given
+    if len(once) < len(given):
+        meta["ownerReferences"] = once
+        uids = ", ".join(dict.fromkeys(str(one.get("uid")) for at, one in enumerate(given) if one in given[:at]))
+        yield f".metadata.ownerReferences contains duplicate entries, which were dropped: they refer to {uids}"
 
 
 def check_kind(value: dict[str, Any], resource: Resource) -> None:

@@ -86,11 +86,12 @@ class World:
             await asyncio.sleep(0)
         return found
 
-    async def more_dependents(self, owner: Item, more: str, *, limit: int) -> Places:
-        return _places(await self._store.scan(index.dependents(owner.meta.uid, owner.meta.namespace), after=more, limit=limit))
+    async def more_dependents(self, owner: Item, more: str, *, limit: int, are_blocking: bool) -> Places:
+        range_ = index.blockers if are_blocking else index.dependents
+        return _places(await self._store.scan(range_(owner.meta.uid, owner.meta.namespace), after=more, limit=limit))
 
-    async def blockers(self, owner: Item, *, limit: int) -> Places:
-        return _places(await self._store.scan(index.blockers(owner.meta.uid, owner.meta.namespace), limit=limit))
+    async def mentions(self, owner: Item, *, limit: int) -> Places:
+        return _places(await self._store.scan(index.dependents(owner.meta.uid, ""), limit=limit))
 
     async def content(self, namespace: str, more: str, *, limit: int) -> Places:
         """What lies in a namespace."""
@@ -179,7 +180,8 @@ def item_of(record: Record) -> Item:
     """The object as controllers see it."""
     meta = wire.meta(record.value)
     item = Item(record.key, record.revision, meta)
-    return msgspec.structs.replace(item, is_lagging=True) if item.is_waiting and wire.is_unobserved(record.value) else item
+    is_leaving = item.is_waiting or item.is_orphaning
+    return msgspec.structs.replace(item, is_lagging=True) if is_leaving and wire.is_unobserved(record.value) else item
 
 
 async def _changes(watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Change], None]:
