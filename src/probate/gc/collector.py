@@ -228,9 +228,9 @@ class Collector:
             )
         )
         for one in expansions:
-            if len(found) >= TURN:
-                break
             uid = one.owner.meta.uid
+            if len(found) >= TURN and (uid not in pages or pages[uid].wheres):
+                continue  # in another turn
             page = pages.get(uid) or await self._world.more_dependents(
                 one.owner, one.more, limit=TURN, are_blocking=one.is_for_blockers
             )
@@ -243,31 +243,31 @@ class Collector:
         return found
 
     async def _decide(self, items: list[Item], *, are_new: bool = False) -> list[Action]:
-        open_ = [item for item in items if item.meta.owner_references and not item.is_deleting]
-        seen = await self._look_at_owners(open_)
-        owners = {item.where: [(owner, seen[item.meta.namespace, owner]) for owner in item.meta.owner_references] for item in open_}
-        if are_new:
-            open_ = [item for item in open_ if self._has_lost_an_owner(item, owners[item.where])]
-        asked = [item for item in open_ if decide.needs_to_know_dependents(item, owners[item.where])]
+        families = _families([item for item in items if item.meta.owner_references and not item.is_deleting])
+        judged = [
+            (item, judgement)
+            for family, owners in zip(families, await self._look_at_owners(families), strict=True)
+            if (judgement := decide.judge(owners)) is not decide.FINE
+            for item in (self._too_late(family, owners) if are_new else family)
+        ]
+        asked = [item for item, judgement in judged if judgement.needs_to_know_dependents]
         pages = await self._world.dependents(asked, limit=1) if asked else []
         has_dependents = {item.where for item, page in zip(asked, pages, strict=True) if page.wheres}
-        decided = [decide.decide(item, owners[item.where], has_dependents=item.where in has_dependents) for item in open_]
+        decided = [decide.decide(item, judgement, has_dependents=item.where in has_dependents) for item, judgement in judged]
         return [action for action in decided if action is not None]
 
-    def _has_lost_an_owner(self, item: Item, owners: decide.Owners) -> bool:
-        """Whether a new object has to be dealt with at once. One whose owner waits has time until the owner cannot leave."""
+    def _too_late(self, family: list[Item], owners: decide.Owners) -> list[Item]:
+        """Those new objects that have to be dealt with at once. One whose owner waits has time until the owner cannot leave."""
         for owner, seen in owners:
             if seen.standing is Standing.WAITING:
-                self._pending.late.setdefault(owner.uid, {})[item.where] = None
-        return any(seen.standing is Standing.DANGLING for _, seen in owners)
+                self._pending.late.setdefault(owner.uid, {}).update((item.where, None) for item in family)
+        return family if any(seen.standing is Standing.DANGLING for _, seen in owners) else []
 
-    async def _look_at_owners(self, items: list[Item]) -> dict[tuple[str, Owner], Seen]:
-        asked: dict[tuple[str, Owner], Item] = {}
-        for item in items:
-            for owner in item.meta.owner_references:
-                asked.setdefault((item.meta.namespace, owner), item)
-        seen = await self._world.owners([(item, owner) for (_, owner), item in asked.items()])
-        return {key: self._known(key[1], one) for key, one in zip(asked, seen, strict=True)}
+    async def _look_at_owners(self, families: list[list[Item]]) -> list[decide.Owners]:
+        """How the owners of each family stand."""
+        asked = [(family[0], owner) for family in families for owner in family[0].meta.owner_references]
+        seen = iter(await self._world.owners(asked) if asked else [])
+        return [[(owner, self._known(owner, next(seen))) for owner in family[0].meta.owner_references] for family in families]
 
     def _known(self, owner: Owner, seen: Seen) -> Seen:
         """An owner that was seen to go is gone, also if its kind went with it."""
@@ -303,12 +303,15 @@ class Collector:
 
     async def _act(self, actions: list[Action], since: dict[str, int]) -> None:
         outcomes = await self._world.act(actions) if actions else []
+        is_logging = log.isEnabledFor(logging.INFO)
         for action, outcome in zip(actions, outcomes, strict=True):
-            revision = since.get(action.item.where, self._seen)
             if outcome is Outcome.DONE:
                 self.done[type(action).__name__] += 1
-                log.info("%s %s: %s", _verb(action), action.item.where, action.because)
-            elif outcome is Outcome.HELD:
+                if is_logging:
+                    log.info("%s %s: %s", _verb(action), action.item.where, action.because)
+                continue
+            revision = since.get(action.item.where, self._seen)
+            if outcome is Outcome.HELD:
                 self._hold(action.item, revision)
             elif outcome is Outcome.CHANGED:
                 self._again(action).setdefault(action.item.where, revision)
@@ -359,6 +362,14 @@ def _verb(action: Action) -> str:
     if isinstance(action, Delete):
         return "deleted" if action.policy is Policy.BACKGROUND else f"deleted ({action.policy.value})"
     return {Drop: "dropped references of", Unblock: "unblocked", Release: "released"}[type(action)]
+
+
+def _families(items: list[Item]) -> list[list[Item]]:
+    """The items, those together that have the same owners."""
+    found: dict[tuple[str, tuple[Owner, ...]], list[Item]] = {}
+    for item in items:
+        found.setdefault((item.meta.namespace, tuple(item.meta.owner_references)), []).append(item)
+    return list(found.values())
 
 
 def _there(items: list[Item | None]) -> list[Item]:

@@ -11,6 +11,7 @@ no solid otherwise                           any               delete as the ite
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from probate.machinery import deletion
 from probate.machinery.deletion import Policy
@@ -19,26 +20,44 @@ from probate.machinery.ownership import Action, Delete, Drop, Item, Owner, Seen,
 Owners = Sequence[tuple[Owner, Seen]]
 
 
-def needs_to_know_dependents(item: Item, owners: Owners) -> bool:
-    """Whether it depends on the item's own dependents what becomes of it."""
-    standings = {seen.standing for _, seen in owners}
-    return Standing.WAITING in standings and not standings & {Standing.SOLID, Standing.UNKNOWN, Standing.OUT_OF_REACH}
+class Judgement(NamedTuple):
+    """What the owners of an object mean for it. The same for all objects that have the same owners."""
+
+    is_fine: bool  # nothing has to be done
+    keeps: bool = False  # a solid owner keeps it
+    lost: frozenset[str] = frozenset()  # uids of the owners that are gone or wait
+    waiting: tuple[Item, ...] = ()
+    because: str = ""
+
+    @property
+    def needs_to_know_dependents(self) -> bool:
+        """Whether it depends on the object's own dependents how it goes."""
+        return bool(self.waiting) and not self.keeps
 
 
-def decide(item: Item, owners: Owners, *, has_dependents: bool) -> Action | None:
-    """What to do about the item now; None if nothing."""
-    if item.is_deleting or not owners:
-        return None
+FINE = Judgement(is_fine=True)
+
+
+def judge(owners: Owners) -> Judgement:
+    """What these owners mean."""
     standings = {seen.standing for _, seen in owners}
-    if standings & {Standing.UNKNOWN, Standing.OUT_OF_REACH} or standings == {Standing.SOLID}:
-        return None
+    if not standings or standings & {Standing.UNKNOWN, Standing.OUT_OF_REACH} or standings == {Standing.SOLID}:
+        return FINE
     lost = [(owner, seen) for owner, seen in owners if seen.standing is not Standing.SOLID]
+    waiting = {seen.item.where: seen.item for _, seen in lost if seen.item is not None}
     because = "; ".join(dict.fromkeys(_reason(owner, seen) for owner, seen in lost))
-    if Standing.SOLID in standings:
-        return Drop(item, frozenset(owner.uid for owner, _ in lost), because)
-    waiting = tuple({seen.item.where: seen.item for _, seen in owners if seen.item is not None}.values())
-    policy = Policy.FOREGROUND if waiting and has_dependents else _own_policy(item)
-    return Delete(item, policy, because, waiting)
+    uids = frozenset(owner.uid for owner, _ in lost)
+    return Judgement(False, Standing.SOLID in standings, uids, tuple(waiting.values()), because)
+
+
+def decide(item: Item, judgement: Judgement, *, has_dependents: bool) -> Action | None:
+    """What to do about the item now; None if nothing."""
+    if judgement.is_fine or item.is_deleting:
+        return None
+    if judgement.keeps:
+        return Drop(item, judgement.lost, judgement.because)
+    policy = Policy.FOREGROUND if judgement.waiting and has_dependents else _own_policy(item)
+    return Delete(item, policy, judgement.because, judgement.waiting)
 
 
 def _own_policy(item: Item) -> Policy:

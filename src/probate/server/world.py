@@ -29,6 +29,7 @@ from probate.store.contract import EmptyRange, Event, Page, Record, Refused, Rev
 
 SLICE = 200
 """Objects that are read or written before others get the event loop."""
+MAX_READ = 5_000
 POSITION = "objects/positions.probate.dev/-/collector"
 _HIDDEN = ("objects/positions.probate.dev/", "objects/events/")
 """What controllers do not see: where they got to, and Events, which are never collected."""
@@ -42,6 +43,8 @@ class World:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._store = api.store
+        self._known_in, self._known = api.catalog, dict[str, Resource]()  # resources by how keys name them
+        self._read: dict[str, Item] = {}  # read lately: who is deleted next comes by again in the feed
 
     async def position(self) -> int | None:
         found = await self._store.read(POSITION)
@@ -61,15 +64,36 @@ class World:
     @asynccontextmanager
     async def changes(self, after: int) -> AsyncGenerator[AsyncIterator[list[Change]], None]:
         async with self._store.watch("objects/", after=Revision(after)) as watch:
-            yield _changes(aiter(watch))
+            yield self._changes(aiter(watch))
 
     async def items(self, wheres: Sequence[str]) -> list[Item | None]:
         found: list[Item | None] = []
         for start in range(0, len(wheres), SLICE):
             records = await self._store.read_many(wheres[start : start + SLICE])
-            found += [None if record is None else item_of(record) for record in records]
+            found += [None if record is None else self._remember(item_of(record)) for record in records]
             await asyncio.sleep(0)
         return found
+
+    def _remember(self, item: Item) -> Item:
+        if len(self._read) >= MAX_READ:
+            self._read.clear()
+        self._read[item.where] = item
+        return item
+
+    async def _changes(self, watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Change], None]:
+        async for happened in watch:
+            changes = [self._change(event) for event in happened if not event.key.startswith(_HIDDEN)]
+            if changes:
+                yield changes
+
+    def _change(self, event: Event) -> Change:
+        before = None if event.previous is None else self._recall(event.previous)
+        after = None if event.value is None else item_of(Record(event.key, event.value, event.revision))
+        return Change(event.revision, before, after)
+
+    def _recall(self, record: Record) -> Item:
+        item = self._read.pop(record.key, None)
+        return item if item is not None and item.revision == record.revision else item_of(record)
 
     async def owners(self, asked: Sequence[tuple[Item, Owner]]) -> list[Seen]:
         kinds = [self._resource_of(owner) for _, owner in asked]
@@ -127,7 +151,16 @@ class World:
 
     def resource_at(self, where: str) -> Resource:
         """The resource of an object, in any version that is served. One that is served no more is like any other."""
-        plural, _, group = where.split("/", 2)[1].partition(".")
+        if self._known_in is not self._api.catalog:
+            self._known_in, self._known = self._api.catalog, {}
+        name = where.split("/", 2)[1]
+        found = self._known.get(name)
+        if found is None:
+            found = self._known[name] = self._find(name, where)
+        return found
+
+    def _find(self, name: str, where: str) -> Resource:
+        plural, _, group = name.partition(".")
         for version in self._api.catalog.versions(group):
             found = self._api.catalog.find(group, version, plural)
             if found is not None:
@@ -184,19 +217,6 @@ def item_of(record: Record) -> Item:
     return msgspec.structs.replace(item, is_lagging=True) if is_leaving and wire.is_unobserved(record.value) else item
 
 
-async def _changes(watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Change], None]:
-    async for happened in watch:
-        changes = [_change(event) for event in happened if not event.key.startswith(_HIDDEN)]
-        if changes:
-            yield changes
-
-
-def _change(event: Event) -> Change:
-    before = None if event.previous is None else item_of(event.previous)
-    after = None if event.value is None else item_of(Record(event.key, event.value, event.revision))
-    return Change(event.revision, before, after)
-
-
 def _place(item: Item, owner: Owner, kind: Resource | None) -> str:
     """Where the owner has to be; nothing if that cannot be said."""
     if kind is None or (kind.is_namespaced and not item.meta.namespace) or "/" in owner.name:
@@ -214,7 +234,12 @@ def _standing(owner: Owner, kind: Resource | None, key: str, found: Item | None)
     return Seen(Standing.WAITING if found.is_waiting else Standing.SOLID, found)
 
 
+_NOWHERE = Places([])
+
+
 def _places(page: Page) -> Places:
+    if not page.records:
+        return _NOWHERE
     return Places(index.distinct(record.key for record in page.records), page.records[-1].key if page.more else "")
 
 

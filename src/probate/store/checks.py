@@ -35,8 +35,9 @@ def _check_entries(txn: contract.Txn, limits: contract.Limits) -> None:
             f"the change of {txn.key!r} touches {len(entries):,} index entries; the store takes {limits.entries:,} at most. "
             "An object with fewer owner references needs fewer"
         )
-    for entry in entries:
+    for entry in txn.enter:
         keys.check_key(entry)
+    for entry in entries:  # what leaves was entered once, or is not there
         if keys.is_object(entry):
             raise errors.BadKey(f"{entry!r} is an object's key, not an index key: a transaction changes one object only")
     if len(set(entries)) != len(entries):

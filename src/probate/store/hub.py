@@ -29,6 +29,8 @@ class Buffer(NamedTuple):
     size: int = 64 * 1024 * 1024
 
 
+MAX_ROUTES = 10_000
+
 Chapter: TypeAlias = tuple[list[Event], Revision]
 """Part of a range's history: its events, and the revision up to which they are complete."""
 
@@ -44,10 +46,21 @@ class Hub:
         self.buffer = buffer
         self._closed: errors.ProbateError | None = None
         self._subscriptions: dict[str, dict[Subscription, None]] = {}
+        self._routes: dict[str, tuple[str, ...]] = {}  # of each folder of keys, the ranges it lies in that are watched
 
     def watches(self, key: str) -> bool:
         """Whether anybody wants to know of changes of this key."""
-        return bool(self._subscriptions) and any(prefix in self._subscriptions for prefix in keys.prefixes_of(key))
+        return bool(self._subscriptions) and bool(self._route(key))
+
+    def _route(self, key: str) -> tuple[str, ...]:
+        folder = key[: key.rindex("/")]
+        found = self._routes.get(folder)
+        if found is None:
+            found = tuple(prefix for prefix in keys.prefixes_of(key) if prefix in self._subscriptions)
+            if len(self._routes) >= MAX_ROUTES:
+                self._routes.clear()
+            self._routes[folder] = found
+        return found
 
     def publish(self, events: Sequence[Event], *, revision: Revision) -> None:
         """Everything up to `revision` is committed, and of what is watched these are the changes since the last call."""
@@ -56,9 +69,8 @@ class Hub:
             return
         shares: dict[str, list[Event]] = {}
         for event in events:
-            for prefix in keys.prefixes_of(event.key):
-                if prefix in self._subscriptions:
-                    shares.setdefault(prefix, []).append(event)
+            for prefix in self._route(event.key):
+                shares.setdefault(prefix, []).append(event)
         for prefix, share in shares.items():
             size = size_of(share)
             for subscription in tuple(self._subscriptions[prefix]):
@@ -70,15 +82,18 @@ class Hub:
         if self._closed is not None:
             subscription.end(self._closed)
             return subscription
-        self._subscriptions.setdefault(prefix, {})[subscription] = None
+        if prefix not in self._subscriptions:
+            self._subscriptions[prefix] = {}
+            self._routes.clear()
+        self._subscriptions[prefix][subscription] = None
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """Stop collecting. Idempotent."""
         peers = self._subscriptions.get(subscription.prefix, {})
         peers.pop(subscription, None)
-        if not peers:
-            self._subscriptions.pop(subscription.prefix, None)
+        if not peers and self._subscriptions.pop(subscription.prefix, None) is not None:
+            self._routes.clear()
 
     def close(self, error: errors.ProbateError) -> None:
         """End every watch with this error, also those that are still on their way here."""

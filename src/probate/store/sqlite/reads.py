@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import apsw
+import orjson
 
 from probate.store import keys
 from probate.store.contract import Page, Record, Revision
@@ -17,11 +18,22 @@ _OBJECTS = (
     "SELECT live.key, log.value, live.rev FROM live JOIN log ON log.rev = live.rev "
     "WHERE live.key >= ? AND live.key < ? ORDER BY live.key LIMIT ?"
 )
+_MANY_OBJECTS = (
+    "SELECT live.key, log.value, live.rev FROM json_each(?) AS wanted JOIN live ON live.key = wanted.value "
+    "JOIN log ON log.rev = live.rev"
+)
+_FILLED = (
+    "SELECT wanted.value ->> 0 FROM json_each(?) AS wanted "
+    "WHERE EXISTS (SELECT 1 FROM entry WHERE key >= wanted.value ->> 0 AND key < wanted.value ->> 1)"
+)
 _ENTRIES = "SELECT key, x'', rev FROM entry WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
 _COUNT_OBJECTS = "SELECT count(*) FROM live WHERE key >= ? AND key < ?"
 _COUNT_ENTRIES = "SELECT count(*) FROM entry WHERE key >= ? AND key < ?"
 _REVISION = "SELECT coalesce(max(rev), 1) FROM log"  # the newest row of the log is never swept
 
+
+FEW = 8
+"""So many keys are asked for one by one: one statement for all has its price."""
 
 Executor: TypeAlias = apsw.Connection | apsw.Cursor
 """A cursor spares making one for each statement; a connection can run a statement within another."""
@@ -53,8 +65,11 @@ def record(db: Executor, key: str) -> Record | None:
 
 def records(db: Executor, wanted: Sequence[str]) -> list[Record | None]:
     """Several keys, as they are at one moment."""
-    with snapshot(db):
-        return [record(db, key) for key in wanted]
+    if len(wanted) < FEW or not all(map(keys.is_object, wanted)):
+        with snapshot(db):
+            return [record(db, key) for key in wanted]
+    found = {row[0]: Record(*row) for row in db.execute(_MANY_OBJECTS, (orjson.dumps(wanted).decode(),))}
+    return [found.get(key) for key in wanted]
 
 
 def page(db: Executor, prefix: str, after: str, limit: int) -> Page:
@@ -69,7 +84,14 @@ def pages(db: Executor, prefixes: Sequence[str], limit: int) -> list[Page]:
     """The first records of several ranges as they are now."""
     with snapshot(db):
         newest = revision(db)
-        return [_page(db, prefix, limit, newest) for prefix in prefixes]
+        filled = set(prefixes) if len(prefixes) < FEW or any(map(keys.is_object, prefixes)) else _filled(db, prefixes)
+        nothing = Page([], newest, more=False)
+        return [_page(db, prefix, limit, newest) if prefix in filled else nothing for prefix in prefixes]
+
+
+def _filled(db: Executor, prefixes: Sequence[str]) -> set[str]:
+    """Those of the ranges of entries that hold any: found in one go, since most often hardly one does."""
+    return {row[0] for row in db.execute(_FILLED, (orjson.dumps([(prefix, keys.end_of(prefix)) for prefix in prefixes]).decode(),))}
 
 
 def _page(db: Executor, prefix: str, limit: int, newest: Revision) -> Page:

@@ -1,0 +1,212 @@
+"""How fast a cascade is: from the DELETE of an owner until a watch has seen the last dependent go, against raw SQLite.
+
+    make bench-cascade [ARGS="1000 10000"]
+
+The objects are put into the store first; then a real server is started on it and asked over HTTP, as a client would. Raw is apsw
+deleting the same number of rows, with an index row and a log row for each, in durable batches of 2,000, in the same run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+import orjson
+import uvloop
+
+from probate.server import index, wire
+from probate.store.contract import create
+from probate.store.sqlite.store import open_file
+
+SIZES = (1_000, 10_000, 100_000)
+NAMESPACE = "bench"
+MEMORY_BAR = 400
+
+
+class Shape(NamedTuple):
+    name: str
+    policy: str
+    fanout: int  # 0: all dependents have the same owner
+    bar: float
+
+
+SHAPES = (
+    Shape("background, flat", "Background", 0, 0.25),
+    Shape("foreground, flat", "Foreground", 0, 0.20),
+    Shape("background, tree of ten", "Background", 10, 0.15),
+    Shape("foreground, tree of ten", "Foreground", 10, 0.15),
+)
+
+
+class Deleted(NamedTuple):
+    seconds: float
+    megabytes: float
+
+
+def objects(number: int, fanout: int) -> Iterator[dict[str, Any]]:
+    """A root and its dependents, owners before those they own."""
+    yield _object("root", "u-root", None)
+    for n in range(number):
+        owner = "root" if not fanout or n < fanout else f"d{n // fanout - 1}"
+        yield _object(f"d{n}", f"u-d{n}", owner)
+
+
+def _object(name: str, uid: str, owner: str | None) -> dict[str, Any]:
+    meta: dict[str, Any] = {"name": name, "namespace": NAMESPACE, "uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    if owner is not None:
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": f"u-{owner}", "blockOwnerDeletion": True}
+        meta["ownerReferences"] = [reference]
+    return {"metadata": meta, "data": {"k": "v" * 64}}
+
+
+async def fill(path: Path, number: int, fanout: int) -> None:
+    store = await open_file(path)
+    space = {"metadata": {"name": NAMESPACE, "uid": "u-ns"}, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
+    await store.commit(create(f"objects/namespaces/-/{NAMESPACE}", wire.stored(space)))
+    batch = []
+    for one in objects(number, fanout):
+        key, value = f"objects/configmaps/{NAMESPACE}/{one['metadata']['name']}", wire.stored(one)
+        batch.append(create(key, value, enter=index.entries(key, wire.meta(value))))
+        if len(batch) == 2_000:
+            await store.commit_many(batch)
+            batch = []
+    await store.commit_many(batch)
+    # The collector has seen all this: what is measured is the cascade, not how the objects came.
+    revision = await store.revision()
+    await store.commit(create("objects/positions.probate.dev/-/collector", b"%d" % revision))
+    await store.close()
+
+
+@contextlib.asynccontextmanager
+async def server(path: Path) -> AsyncIterator[tuple[int, int]]:
+    """A server on the store: its process id and its port."""
+    command = [sys.executable, "-m", "probate", "serve", "--store", f"sqlite:{path}", "--listen", "127.0.0.1:0"]
+    kubeconfig = ["--kubeconfig", str(path.with_suffix(".kubeconfig"))]
+    process = subprocess.Popen([*command, *kubeconfig], stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220, S603
+    try:
+        assert process.stdout is not None
+        line = await asyncio.to_thread(process.stdout.readline)
+        yield process.pid, int(line.split("http://127.0.0.1:")[1].split()[0].rstrip("/"))
+    finally:
+        process.terminate()
+        await asyncio.to_thread(process.wait)
+
+
+async def request(port: int, method: str, path: str, body: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
+    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    await reader.readuntil(b"\r\n\r\n")
+    return reader, writer
+
+
+async def count_deleted(reader: asyncio.StreamReader, wanted: int) -> float:
+    """When the last of so many has been seen to go."""
+    seen, rest = 0, b""
+    while seen < wanted:
+        data = await reader.read(1 << 20)
+        if not data:
+            raise SystemExit(f"the watch ended after {seen:,} of {wanted:,}")
+        text = rest + data
+        seen += text.count(b'{"type":"DELETED"')
+        rest = text[-16:] if not text.endswith(b'{"type":"DELETED"') else b""
+    return time.perf_counter()
+
+
+async def cascade(folder: Path, number: int, shape: Shape) -> Deleted:
+    path = folder / f"{number}-{shape.policy}-{shape.fanout}.db"
+    await fill(path, number, shape.fanout)
+    async with server(path) as (pid, port):
+        where = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+        reader, watching = await request(port, "GET", f"{where}?watch=1")
+        # The watch begins with what is there.
+        text = b""
+        while text.count(b"\n{") + text.startswith(b"{") < number + 1 and text.count(b'"type":"ADDED"') < number + 1:
+            text += await reader.read(1 << 24)
+        began = time.perf_counter()
+        _, writer = await request(port, "DELETE", f"{where}/root", orjson.dumps({"propagationPolicy": shape.policy}))
+        ended = await count_deleted(reader, number + 1)
+        memory = _peak_megabytes(pid)
+        writer.close()
+        watching.close()
+    path.unlink()
+    return Deleted(ended - began, memory)
+
+
+def _peak_megabytes(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def raw(folder: Path, number: int) -> float:
+    """Seconds that SQLite itself takes to delete so many rows with their index and log rows."""
+    path = folder / "raw.db"
+    db = apsw.Connection(str(path))
+    db.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = full")
+    db.execute(
+        "CREATE TABLE obj(key TEXT PRIMARY KEY, rev INT, uid TEXT, value BLOB) WITHOUT ROWID;"
+        "CREATE TABLE log(rev INTEGER PRIMARY KEY, key TEXT, op INT, value BLOB);"
+        "CREATE TABLE own(owner TEXT, key TEXT, block INT, PRIMARY KEY(owner, key)) WITHOUT ROWID"
+    )
+    value = wire.stored(_object("d1", "u-d1", "root"))
+    for start in range(0, number, 2_000):
+        rows = [(f"objects/configmaps/{NAMESPACE}/d{n}", n, f"{n:036}", value) for n in range(start, min(start + 2_000, number))]
+        with db:
+            db.executemany("INSERT INTO obj VALUES(?,?,?,?)", rows)
+            db.executemany("INSERT INTO own VALUES('root',?,1)", [(row[0],) for row in rows])
+    began, revision = time.perf_counter(), number
+    while keys := db.execute("SELECT key FROM own WHERE owner = 'root' LIMIT 2000").fetchall():
+        with db:
+            log = []
+            for (key,) in keys:
+                revision += 1
+                log.append((revision, key, db.execute("SELECT value FROM obj WHERE key = ?", (key,)).get))
+            db.executemany("INSERT INTO log VALUES(?,?,3,?)", log)
+            db.executemany("DELETE FROM obj WHERE key = ?", keys)
+            db.executemany("DELETE FROM own WHERE owner = 'root' AND key = ?", keys)
+    took = time.perf_counter() - began
+    db.close()
+    for left in folder.glob("raw.db*"):
+        left.unlink()
+    return took
+
+
+async def main(folder: Path, sizes: tuple[int, ...]) -> None:
+    rates: dict[tuple[str, int], float] = {}
+    for number in sizes:
+        rounds = 3 if number <= 10_000 else 1
+        limit = number / min(raw(folder, number) for _ in range(3))
+        print(f"raw SQLite, {number:,} rows: {limit:,.0f} /s")
+        for shape in SHAPES:
+            done = [await cascade(folder, number, shape) for _ in range(rounds)]
+            best, memory = min(one.seconds for one in done), max(one.megabytes for one in done)
+            rates[shape.name, number] = number / best
+            ratio = number / best / limit
+            verdict = f"bar {shape.bar:.2f} {'reached' if ratio >= shape.bar else 'MISSED'}"
+            print(
+                f"{shape.name:26} {number:>8,} objects {number / best:>10,.0f} /s {ratio:>6.2f} x raw  {verdict}  {memory:>5.0f} MB"
+            )
+            if number >= 100_000 and memory >= MEMORY_BAR:
+                print(f"{'':26} memory: bar {MEMORY_BAR} MB MISSED")
+    for shape in SHAPES:
+        if (shape.name, 10_000) in rates and (shape.name, 100_000) in rates:
+            growth = rates[shape.name, 10_000] / rates[shape.name, 100_000]
+            verdict = f"bar 1.00 {'reached' if growth <= 1.0 else 'MISSED'}"
+            print(f"{shape.name:26} 100,000 against 10,000: {growth:.2f} x the time for each   {verdict}")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="probate-bench-") as place:
+        os.chdir(place)
+        uvloop.run(main(Path(place), tuple(map(int, sys.argv[1:])) or SIZES))
