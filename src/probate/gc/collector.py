@@ -13,18 +13,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from itertools import islice
 
 from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock
 from probate.control.world import World
 from probate.gc import circles, decide
-from probate.gc.pending import Appointments, Pending
+from probate.gc.pending import Appointments, Expansion, Pending
 from probate.machinery.deletion import Policy
-from probate.machinery.ownership import Action, Change, Delete, Drop, Item, Outcome, Owner, Release, Seen, Standing, Unblock
+from probate.machinery.ownership import Action, Change, Delete, Drop, Item, Outcome, Owner, Places, Release, Seen, Standing, Unblock
 
 TURN = 1_000
 """Objects that are looked at, and decisions that are committed, at once."""
+SOME = 100
+"""Owners whose dependents are looked up together, and how many of each at first."""
 NOTE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 BIRTH_SECONDS = 0.006
@@ -207,7 +210,7 @@ class Collector:
         """Of the owners that somebody blocked until now, those that wait may be free."""
         if not self._pending.owners:
             return
-        asked = list(self._pending.owners.values())[: TURN * 2]
+        asked = list(islice(self._pending.owners.values(), TURN * 2))
         for (_, owner, since), seen in zip(
             asked, await self._world.owners([(item, owner) for item, owner, _ in asked]), strict=True
         ):
@@ -218,29 +221,28 @@ class Collector:
     async def _gather(self) -> dict[str, int]:
         """Where the objects are that this turn looks at, each with the revision that it is looked at for."""
         found = dict(_drain(self._pending.examine, TURN))
-        expansions = list(self._pending.expand.values())[:TURN]
-        fresh = [one for one in expansions if not one.more and not one.is_for_blockers]
-        pages = dict(
-            zip(
-                (one.owner.meta.uid for one in fresh),
-                await self._world.dependents([one.owner for one in fresh], limit=TURN),
-                strict=True,
-            )
-        )
-        for one in expansions:
-            uid = one.owner.meta.uid
-            if len(found) >= TURN and (uid not in pages or pages[uid].wheres):
-                continue  # in another turn
-            page = pages.get(uid) or await self._world.more_dependents(
-                one.owner, one.more, limit=TURN, are_blocking=one.is_for_blockers
-            )
-            found.update((where, one.since) for where in page.wheres)
-            if self._pending.expand.get(uid) is not one:
-                continue  # it was asked for again meanwhile: from the beginning
-            del self._pending.expand[uid]
-            if page.more:
-                self._pending.expand[uid] = one._replace(more=page.more)
+        open_ = iter(list(islice(self._pending.expand.values(), TURN)))
+        while len(found) < TURN and (some := list(islice(open_, SOME))):
+            for one, page in zip(some, await self._expand(some), strict=True):
+                found.update((where, one.since) for where in page.wheres)
+                uid = one.owner.meta.uid
+                if self._pending.expand.get(uid) is not one:
+                    continue  # it was asked for again meanwhile: from the beginning
+                del self._pending.expand[uid]
+                if page.more:
+                    self._pending.expand[uid] = one._replace(more=page.more)
         return found
+
+    async def _expand(self, some: list[Expansion]) -> list[Places]:
+        """The next dependents of each. Most that went had none: those are found out together."""
+        fresh = [one for one in some if not one.more and not one.is_for_blockers]
+        first = iter(await self._world.dependents([one.owner for one in fresh], limit=SOME) if fresh else [])
+        return [
+            await self._world.more_dependents(one.owner, one.more, limit=TURN, are_blocking=one.is_for_blockers)
+            if one.more or one.is_for_blockers
+            else next(first)
+            for one in some
+        ]
 
     async def _decide(self, items: list[Item], *, are_new: bool = False) -> list[Action]:
         families = _families([item for item in items if item.meta.owner_references and not item.is_deleting])
@@ -377,7 +379,7 @@ def _there(items: list[Item | None]) -> list[Item]:
 
 
 def _first(pieces: dict[str, int], number: int) -> list[str]:
-    return list(pieces)[:number]
+    return list(islice(pieces, number))
 
 
 def _drain(pieces: dict[str, int], number: int) -> list[tuple[str, int]]:

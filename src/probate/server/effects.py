@@ -14,9 +14,12 @@ from probate.machinery.deletion import Policy, Wish
 from probate.machinery.ownership import Action, Delete, Drop, Item, Release, Unblock
 from probate.server import deletions, index, wire
 from probate.server.deletions import Plan
-from probate.store.contract import EmptyRange, Guard, Record, Revision, Unchanged
+from probate.store.contract import NOTHING, EmptyRange, Guard, Record, Revision, Txn, Unchanged
 
 Object = dict[str, Any]
+
+GONE = Record("", b"", NOTHING)
+"""Nobody asks what was left of an object that a controller removed."""
 
 
 def plan_unread(action: Action, resource: Resource) -> Plan | None:
@@ -28,7 +31,8 @@ def plan_unread(action: Action, resource: Resource) -> Plan | None:
     ):
         return None
     item = action.item
-    return deletions.removal(Record(item.where, b"", Revision(item.revision)), item.meta, _given(action))
+    leave = tuple(index.entries(item.where, item.meta))
+    return Plan(Txn(item.where, None, Revision(item.revision), (), leave, _given(action)), GONE, removes=True)
 
 
 def plan(action: Action, now: Record | None, resource: Resource, moment: float) -> Plan | None:

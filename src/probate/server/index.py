@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable
 
 from probate.machinery import builtin
-from probate.machinery.ownership import Meta
+from probate.machinery.ownership import Meta, Owner
 from probate.server import places
 
 _SOUND = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]{0,127}")
@@ -33,18 +33,25 @@ def entries(key: str, meta: Meta) -> list[str]:
     """All entries of the object."""
     namespace = key.rsplit("/", 2)[1]
     found = [] if namespace == places.NO_NAMESPACE else [f"inside/{namespace}/{key}"]
-    if key.startswith(_IGNORED):
+    owners = meta.owner_references
+    if not owners or key.startswith(_IGNORED):
         return found
-    for owner in meta.owner_references:
-        if not _SOUND.fullmatch(owner.uid):
-            continue
-        found.append(f"owned/{owner.uid}/{namespace}/{key}")
-        if owner.block_owner_deletion:
-            found.append(f"blocking/{owner.uid}/{namespace}/{key}")
-        kind = custom_kind(owner.api_version, owner.kind)
-        if kind:
-            found.append(f"custom/{kind}/{key}")
-    return list(dict.fromkeys(found))
+    for owner in owners:
+        found += [range_ + key for range_ in _ranges(owner, namespace)]
+    return found if len(owners) == 1 else list(dict.fromkeys(found))
+
+
+@functools.lru_cache(maxsize=4096)
+def _ranges(owner: Owner, namespace: str) -> tuple[str, ...]:
+    """The ranges in which one who refers to this owner has an entry."""
+    if not _SOUND.fullmatch(owner.uid):
+        return ()
+    kind = custom_kind(owner.api_version, owner.kind)
+    return (
+        f"owned/{owner.uid}/{namespace}/",
+        *([f"blocking/{owner.uid}/{namespace}/"] if owner.block_owner_deletion else []),
+        *([f"custom/{kind}/"] if kind else []),
+    )
 
 
 def changes(key: str, new: Meta | None, old: Meta | None) -> tuple[list[str], list[str]]:
@@ -85,7 +92,6 @@ def _of_owner(family: str, uid: str, namespace: str) -> str:
     return f"{family}/{uid}/{namespace}/" if namespace not in {"", places.NO_NAMESPACE} else f"{family}/{uid}/"
 
 
-@functools.lru_cache(maxsize=1024)
 def custom_kind(api_version: str, kind: str) -> str:
     """`kind.group` if such a kind can only be a custom one; else nothing."""
     group = api_version.rpartition("/")[0]

@@ -140,10 +140,12 @@ class World:
         return Places([where for where in wheres if not where.startswith(_HIDDEN)], wheres[-1] if page.more else "")
 
     async def act(self, actions: Sequence[Action]) -> list[Outcome]:
-        outcomes: list[Outcome] = []
+        parts = []
         for start in range(0, len(actions), SLICE):
-            outcomes += await self._act(actions[start : start + SLICE])
-        return outcomes
+            # While one part becomes durable, the next is planned.
+            parts.append(asyncio.ensure_future(self._act(actions[start : start + SLICE])))
+            await asyncio.sleep(0)
+        return [outcome for part in await asyncio.gather(*parts) for outcome in part]
 
     async def warn(self, item: Item, reason: str, message: str) -> None:
         with contextlib.suppress(errors.ApiError):
@@ -175,7 +177,9 @@ class World:
         """Plan all, commit all, and remove what was only marked so far."""
         moment = self._api.clock.now()
         resources = [self.resource_at(action.item.where) for action in actions]
-        plans = [effects.plan_unread(action, resource) for action, resource in zip(actions, resources, strict=True)]
+        plans: list[Plan | None] = [
+            effects.plan_unread(action, resource) for action, resource in zip(actions, resources, strict=True)
+        ]
         unread = [at for at, plan in enumerate(plans) if plan is None]
         for at, record in zip(unread, await self._store.read_many([actions[at].item.where for at in unread]), strict=True):
             plans[at] = effects.plan(actions[at], record, resources[at], moment)

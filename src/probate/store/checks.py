@@ -35,10 +35,10 @@ def _check_entries(txn: contract.Txn, limits: contract.Limits) -> None:
             f"the change of {txn.key!r} touches {len(entries):,} index entries; the store takes {limits.entries:,} at most. "
             "An object with fewer owner references needs fewer"
         )
-    for entry in txn.enter:
+    for entry in txn.enter:  # what leaves was entered once, or is not there
         keys.check_key(entry)
-    for entry in entries:  # what leaves was entered once, or is not there
-        if keys.is_object(entry):
+    for entry in entries:
+        if entry.startswith(keys.OBJECTS):
             raise errors.BadKey(f"{entry!r} is an object's key, not an index key: a transaction changes one object only")
     if len(set(entries)) != len(entries):
         raise errors.BadRequest(f"the change of {txn.key!r} names an index key twice; name each once, in enter or in leave")

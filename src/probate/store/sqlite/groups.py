@@ -34,6 +34,10 @@ TURN = 64
 """Transactions evaluated before others get the event loop."""
 
 
+RUN = 64
+"""Deletes that have nothing to do with each other and are done together."""
+
+
 class Job:
     """Transactions that somebody waits for, and what became of those evaluated so far."""
 
@@ -193,8 +197,10 @@ class Groups:
             self._db.set_busy_timeout(0)
 
     async def _evaluate(self, group: _Group) -> None:
+        pause = self._turn
         while not group.is_full and (self._singles or self._bulk):
-            if group.evaluated and group.evaluated % self._turn == 0:
+            if group.evaluated >= pause:
+                pause = group.evaluated + self._turn
                 await asyncio.sleep(0)
             job = (self._singles or self._bulk)[0]
             group.evaluate_next(job)
@@ -247,9 +253,17 @@ class _Group:
 
     def evaluate_next(self, job: Job) -> None:
         self.jobs[job] = None
+        start = len(job.outcomes)
+        run = job.txns[start : start + RUN]
+        if len(run) > 1 and writes.are_separate_deletes(run):
+            results = writes.apply_deletes(self._cursor, run, Revision(self.revision + 1))
+        else:
+            results = [writes.apply(self._cursor, run[0], Revision(self.revision + 1), self._is_watched)]
+        for result in results:
+            self._take(job, result)
+
+    def _take(self, job: Job, result: writes.Change | Refused) -> None:
         self.evaluated += 1
-        txn = job.txns[len(job.outcomes)]
-        result = writes.apply(self._cursor, txn, Revision(self.revision + 1), self._is_watched)
         if isinstance(result, Refused):
             job.outcomes.append(result)
             return
