@@ -22,6 +22,7 @@ from probate.store.contract import EmptyRange, Guard, Record, Txn
 Object = dict[str, Any]
 
 PODS = GroupResource("", "pods")
+_SPECIAL = frozenset({PODS, places.NAMESPACES, places.DEFINITIONS})
 
 
 class Plan(NamedTuple):
@@ -76,11 +77,11 @@ def guards_of_removal(resource: Resource, object_: Object) -> tuple[Guard, ...]:
 
 def goes_at_once(resource: Resource, meta: Meta) -> bool:
     """Whether a delete in the background just removes the object."""
-    return _is_plain(resource) and all(one in deletion.COLLECTORS for one in meta.finalizers)
+    return (not meta.finalizers or deletion.COLLECTORS.issuperset(meta.finalizers)) and _is_plain(resource)
 
 
 def _is_plain(resource: Resource) -> bool:
-    return resource.group_resource not in (PODS, places.NAMESPACES, places.DEFINITIONS)
+    return (resource.group, resource.plural) not in _SPECIAL
 
 
 def _plan_with_care(

@@ -217,6 +217,8 @@ def item_of(record: Record) -> Item:
     """The object as controllers see it."""
     meta = wire.meta(record.value)
     item = Item(record.key, record.revision, meta)
+    if meta.deletion_timestamp is None:
+        return item
     is_leaving = item.is_waiting or item.is_orphaning
     return msgspec.structs.replace(item, is_lagging=True) if is_leaving and wire.is_unobserved(record.value) else item
 
