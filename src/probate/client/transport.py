@@ -1,0 +1,29 @@
+"""How a request gets to an API server: the seam between what clients say and who carries it.
+
+In our own process the server itself answers (`server.local`); elsewhere it goes over HTTP. Neither side can tell the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol
+
+
+class Reply(NamedTuple):
+    """A whole answer."""
+
+    code: int
+    body: bytes
+
+
+class Transport(Protocol):
+    """Carries requests. `StoreUnavailable` if nobody answers: then it may or may not have been done."""
+
+    async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> Reply:
+        """One request, one answer."""
+        ...
+
+    def stream(self, path: str, query: Mapping[str, str]) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """A GET whose answer goes on, line by line. An `ApiError` if it is refused."""
+        ...

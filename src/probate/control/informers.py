@@ -1,0 +1,150 @@
+"""All objects of a kind, kept at hand by list and watch, for controllers to look things up in without asking the server.
+
+One informer serves all controllers of a process that care about its kind. It is behind the server by a moment: controllers go by
+what is there, and whatever they write is refused if it was based on something old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from probate import errors
+from probate.client.objects import Client, Happening, Kind, Object
+from probate.clock import Clock
+
+RETRY_SECONDS = 1.0
+
+Listener: TypeAlias = Callable[[Object | None, Object | None], None]
+"""Called with an object before and after a change; None is for "was not there"."""
+
+log = logging.getLogger(__name__)
+
+
+class Name(NamedTuple):
+    """Which object of a kind."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def name_of(object_: Object) -> Name:
+    """The object's name."""
+    meta = object_["metadata"]
+    return Name(meta.get("namespace", ""), meta["name"])
+
+
+def controller_of(object_: Object) -> Object | None:
+    """The reference to the object's controller, if it has one."""
+    return next((one for one in object_["metadata"].get("ownerReferences") or [] if one.get("controller")), None)
+
+
+class Informer:
+    """The objects of one kind. Never change one: copy it first."""
+
+    def __init__(self, client: Client, kind: Kind, clock: Clock) -> None:
+        self.kind = kind
+        self.is_synced = asyncio.Event()
+        self._client = client
+        self._clock = clock
+        self._objects: dict[Name, Object] = {}
+        self._controlled: dict[str, dict[Name, None]] = {}  # by the uid of the controller
+        self._listeners: list[Listener] = []
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(list(self._objects.values()))
+
+    def get(self, name: Name) -> Object | None:
+        return self._objects.get(name)
+
+    def within(self, namespace: str) -> Iterable[Object]:
+        """The objects of a namespace."""
+        return [one for name, one in self._objects.items() if name.namespace == namespace]
+
+    def controlled_by(self, uid: str) -> list[Object]:
+        """The objects whose controller has this uid."""
+        return [self._objects[name] for name in self._controlled.get(uid, ())]
+
+    def listen(self, listener: Listener) -> None:
+        """Be told of every change from now on, and of what is there already."""
+        self._listeners.append(listener)
+        for one in self:
+            listener(None, one)
+
+    async def run(self) -> None:
+        """Follow the kind. Never returns."""
+        while True:
+            try:
+                await self._follow()
+            except (errors.ApiError, errors.TooSlow) as error:
+                log.info("%s are listed again: %s", self.kind.plural, error)
+                await self._clock.sleep(RETRY_SECONDS)
+
+    async def _follow(self) -> None:
+        listed = await self._client.list(self.kind)
+        there = {name_of(one): one for one in listed.items}
+        for name in [name for name in self._objects if name not in there]:
+            self._replace(name, None)
+        for name, one in there.items():
+            if not _is_same(self._objects.get(name), one):
+                self._replace(name, one)
+        self.is_synced.set()
+        revision = listed.revision
+        while True:
+            async with self._client.watch(self.kind, resourceVersion=revision) as happenings:
+                async for happening in happenings:
+                    revision = happening.object["metadata"]["resourceVersion"]
+                    self._take(happening)
+
+    def _take(self, happening: Happening) -> None:
+        if happening.type != "BOOKMARK":
+            self._replace(name_of(happening.object), None if happening.type == "DELETED" else happening.object)
+
+    def _replace(self, name: Name, new: Object | None) -> None:
+        old = self._objects.pop(name, None)
+        if old is not None and (reference := controller_of(old)) is not None:
+            peers = self._controlled.get(reference["uid"], {})
+            peers.pop(name, None)
+            if not peers:
+                self._controlled.pop(reference["uid"], None)
+        if new is not None:
+            self._objects[name] = new
+            if (reference := controller_of(new)) is not None:
+                self._controlled.setdefault(reference["uid"], {})[name] = None
+        if old is not None or new is not None:
+            for listener in self._listeners:
+                listener(old, new)
+
+
+class Informers:
+    """One informer for each kind that somebody asked for."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._all: dict[Kind, Informer] = {}
+
+    def of(self, kind: Kind) -> Informer:
+        if kind not in self._all:
+            self._all[kind] = Informer(self._client, kind, self._clock)
+        return self._all[kind]
+
+    async def run(self) -> None:
+        """Follow all kinds asked for so far. Never returns."""
+        await asyncio.gather(*(one.run() for one in self._all.values()))
+
+    async def wait(self) -> None:
+        """Until every kind has been listed once."""
+        await asyncio.gather(*(one.is_synced.wait() for one in self._all.values()))
+
+
+def _is_same(old: Object | None, new: Object) -> bool:
+    return old is not None and old["metadata"]["resourceVersion"] == new["metadata"]["resourceVersion"]

@@ -1,0 +1,64 @@
+"""Requests of our own process: they go the same way as those over HTTP, less the network. `client.transport` has the promises."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import NamedTuple
+
+import orjson
+
+from probate import errors
+from probate.machinery import status
+from probate.server import dispatch
+from probate.server.api import Answer, Api
+from probate.server.request import Request
+
+
+class Reply(NamedTuple):
+    """A whole answer."""
+
+    code: int
+    body: bytes
+
+
+class Local:
+    """Carries requests to the API of this process."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> Reply:
+        async def read_body() -> bytes:
+            return body
+
+        request = Request(method, path, _asked(query), {"content-type": media}, read_body)
+        try:
+            answer = await dispatch.answer(self._api, request)
+        except errors.ApiError as error:
+            return Reply(error.code, orjson.dumps(status.failure(error)))
+        if not isinstance(answer, Answer):
+            raise errors.InvariantViolation(f"{path} answers with a stream")
+        return Reply(answer.code, answer.body)
+
+    @asynccontextmanager
+    async def stream(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[AsyncIterator[bytes], None]:
+        async def read_body() -> bytes:
+            return b""
+
+        answer = await dispatch.answer(self._api, Request("GET", path, _asked(query), {}, read_body))
+        if isinstance(answer, Answer):
+            raise errors.InvariantViolation(f"{path} does not answer with a stream")
+        async with aclosing(answer.chunks) as chunks:
+            yield _lines(chunks)
+
+
+def _asked(query: Mapping[str, str]) -> dict[str, list[str]]:
+    return {name: [value] for name, value in query.items()}
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """A chunk holds whole lines."""
+    async for chunk in chunks:
+        for line in chunk.splitlines():
+            yield line
