@@ -22,6 +22,8 @@ from probate.store.contract import EmptyRange, Guard, Record, Txn
 Object = dict[str, Any]
 
 PODS = GroupResource("", "pods")
+CONTENT = "kubernetes"
+"""The finalizer in its spec that keeps a namespace for its content."""
 
 
 class Plan(NamedTuple):
@@ -72,6 +74,14 @@ def guards_of_removal(resource: Resource, object_: Object) -> tuple[Guard, ...]:
     if resource.group_resource == places.DEFINITIONS:
         return (EmptyRange(f"objects/{object_['metadata']['name']}/"),)
     return ()
+
+
+def without_content(resource: Resource, object_: Object) -> Object:
+    """The namespace or definition, no longer kept for its content."""
+    part, own = ("spec", CONTENT) if resource.group_resource == places.NAMESPACES else ("metadata", conditions.FINALIZER)
+    kept = [one for one in (object_.get(part) or {}).get("finalizers") or [] if one != own]
+    others = {name: value for name, value in (object_.get(part) or {}).items() if name != "finalizers"}
+    return {**object_, part: {**others, "finalizers": kept} if kept else others}
 
 
 def goes_at_once(resource: Resource, meta: Meta) -> bool:
