@@ -79,8 +79,13 @@ def guards_of_removal(resource: Resource, object_: Object) -> tuple[Guard, ...]:
 def without_content(resource: Resource, object_: Object) -> Object:
     """The namespace or definition, no longer kept for its content."""
     part, own = ("spec", CONTENT) if resource.group_resource == places.NAMESPACES else ("metadata", conditions.FINALIZER)
-    kept = [one for one in (object_.get(part) or {}).get("finalizers") or [] if one != own]
-    others = {name: value for name, value in (object_.get(part) or {}).items() if name != "finalizers"}
+    about = object_.get(part) or {}
+    if own not in (about.get("finalizers") or []):
+        return object_
+    kept = [one for one in about["finalizers"] if one != own]
+    if part == "spec":
+        kept = sorted(set(kept))  # as Kubernetes leaves them
+    others = {name: value for name, value in about.items() if name != "finalizers"}
     return {**object_, part: {**others, "finalizers": kept} if kept else others}
 
 
