@@ -11,14 +11,19 @@ import logging
 import random
 import sys
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock, SystemClock
+from probate.control.reconcile import Loop
 from probate.gc.collector import Collector
+from probate.lifecycle.definitions import Definitions
+from probate.lifecycle.namespaces import Namespaces
+from probate.lifecycle.scopes import Scopes
 from probate.machinery import builtin
 from probate.server import bootstrap, kubeconfig, listener
 from probate.server.api import Api
@@ -87,25 +92,34 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             api = _api(store, clock)
             await bootstrap.ensure_namespaces(api)
             await api.kinds.refresh(now=api.now())
-            following = tasks.guard(
-                api.kinds.follow(api.now, lambda: clock.sleep(1.0)),
-                name="custom kinds",
-                on_failure=lambda error: log.error("custom kinds are not followed any more", exc_info=error),
-            )
-            collecting = tasks.guard(
-                Collector(World(api), clock).run(),
-                name="collector",
-                on_failure=lambda error: log.error("nothing is collected any more", exc_info=error),
-            )
             url = listener.url(listening)
             if settings.kubeconfig:
                 kubeconfig.write(Path(settings.kubeconfig), url)
             greeting = functools.partial(_greet, settings, url, clock, began)
-            try:
+            async with at_work(api, clock):
                 await listener.Listener(App(api), on_start=greeting).serve([listening])
-            finally:
-                await tasks.stop(following, collecting)
     print("probate: stopped", flush=True)  # noqa: T201
+
+
+@asynccontextmanager
+async def at_work(api: Api, clock: Clock) -> AsyncGenerator[None, None]:
+    """All that goes on beside the requests, until the end."""
+    world = World(api)
+    loops: dict[str, Coroutine[Any, Any, None]] = {
+        "custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0)),
+        "collector": Collector(world, clock).run(),
+        "namespaces": Loop("namespaces", Scopes(Namespaces(), world, clock), world, clock).run(),
+        "definitions": Loop("definitions", Scopes(Definitions(), world, clock), world, clock).run(),
+    }
+    running = [tasks.guard(loop, name=name, on_failure=functools.partial(_report, name)) for name, loop in loops.items()]
+    try:
+        yield
+    finally:
+        await tasks.stop(*running)
+
+
+def _report(name: str, error: BaseException) -> None:
+    log.error("the loop of the %s has ended", name, exc_info=error)
 
 
 def _api(store: Store, clock: Clock) -> Api:

@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen
+from probate.machinery.gvk import GroupResource
+from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Touch, Whole
 
 
 class World(Protocol):
@@ -30,6 +31,26 @@ class World(Protocol):
 
     def changes(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[list[Change]]]:
         """Every change after this revision, once and in order. `Gone` if they are not known any more."""
+        ...
+
+    def touches(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[list[Touch]]]:
+        """Like `changes`, but says only where they happened, and of every object there is. Costs next to nothing."""
+        ...
+
+    async def find(self, resource: str, namespace: str, name: str) -> Whole | None:
+        """One object, all of it, as it is now."""
+        ...
+
+    def resource_at(self, where: str) -> GroupResource:
+        """Which resource an object is of."""
+        ...
+
+    async def content(self, namespace: str, more: str, *, limit: int, resource: str = "") -> Places:
+        """What lies in a namespace, part by part, of one resource or of all: begin with no `more`."""
+        ...
+
+    async def all_of(self, resource: str, more: str, *, limit: int) -> Places:
+        """All objects of a resource, part by part: begin with no `more`."""
         ...
 
     async def items(self, wheres: Sequence[str]) -> list[Item | None]:

@@ -362,7 +362,7 @@ class Collector:
 
 def _verb(action: Action) -> str:
     if isinstance(action, Delete):
-        return "deleted" if action.policy is Policy.BACKGROUND else f"deleted ({action.policy.value})"
+        return "deleted" if action.policy is None or action.policy is Policy.BACKGROUND else f"deleted ({action.policy.value})"
     return {Drop: "dropped references of", Unblock: "unblocked", Release: "released"}[type(action)]
 
 

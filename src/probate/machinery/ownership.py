@@ -7,7 +7,7 @@ item understands (the key in our own store, the path on another cluster); everyb
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -73,6 +73,22 @@ class Change(msgspec.Struct, frozen=True):
     after: Item | None
 
 
+class Touch(NamedTuple):
+    """That an object changed, and which: nothing else about it. `resource` is its plural and group: `deployments.apps`."""
+
+    where: str
+    resource: str
+    namespace: str
+    name: str
+
+
+class Whole(NamedTuple):
+    """An item, and all of its object."""
+
+    item: Item
+    object: dict[str, Any]
+
+
 class Places(NamedTuple):
     """Part of a range: where its objects are, and from where to go on if there are more."""
 
@@ -98,10 +114,10 @@ class Seen(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """Delete the item so, if it is unchanged, and so are those who made that right."""
+    """Delete the item so, if it is unchanged, and so are those who made that right. No policy: as the item and its kind have it."""
 
     item: Item
-    policy: Policy
+    policy: Policy | None
     because: str
     given: tuple[Item, ...] = ()
 
@@ -129,7 +145,23 @@ class Release(NamedTuple):
     because: str
 
 
-Action: TypeAlias = Delete | Drop | Unblock | Release
+class Describe(NamedTuple):
+    """Give the item this status."""
+
+    item: Item
+    status: dict[str, Any]
+    because: str
+
+
+class Conclude(NamedTuple):
+    """Take off what keeps a deleting namespace or definition for its content, if it has none any more, and give it this status."""
+
+    item: Item
+    status: dict[str, Any]
+    because: str
+
+
+Action: TypeAlias = Delete | Drop | Unblock | Release | Describe | Conclude
 
 
 class Outcome(Enum):
@@ -137,5 +169,5 @@ class Outcome(Enum):
 
     DONE = "done"
     CHANGED = "changed"  # something it was based on had changed: look again
-    HELD = "held"  # a dependent came up in between: look again at the dependents
+    HELD = "held"  # a dependent, or content, came up in between: look again at those
     FAILED = "failed"  # the store or an admission refused it: try again later

@@ -6,6 +6,7 @@ the catalog has what is established. So a kind is served as soon as the write of
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
@@ -39,6 +40,7 @@ class Kinds:
         self._resource = found
         self._definitions: dict[str, dict[str, Any]] = {}
         self._rules: dict[tuple[str, str, str], Rules] = {}
+        self._refreshing = asyncio.Lock()
         self._own_rules = Definitions(found, self.definitions)
 
     def rules(self, resource: Resource) -> Rules:
@@ -57,7 +59,11 @@ class Kinds:
         return resource.group_resource == self._resource.group_resource
 
     async def refresh(self, *, now: str) -> None:
-        """Read all definitions, settle their names, and serve what is established."""
+        """Read all definitions, settle their names, and serve what is established. One at a time: none ends with an older view."""
+        async with self._refreshing:
+            await self._refresh(now)
+
+    async def _refresh(self, now: str) -> None:
         records = [record async for page in paging.pages(self._store, places.everywhere(self._resource)) for record in page.records]
         self._definitions = {record.key: wire.loaded(record, self._resource) for record in records}
         for record in records:

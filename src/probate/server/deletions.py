@@ -23,6 +23,8 @@ Object = dict[str, Any]
 
 PODS = GroupResource("", "pods")
 _SPECIAL = frozenset({PODS, places.NAMESPACES, places.DEFINITIONS})
+CONTENT = "kubernetes"
+"""The finalizer in its spec that keeps a namespace for its content."""
 
 
 class Plan(NamedTuple):
@@ -73,6 +75,19 @@ def guards_of_removal(resource: Resource, object_: Object) -> tuple[Guard, ...]:
     if resource.group_resource == places.DEFINITIONS:
         return (EmptyRange(f"objects/{object_['metadata']['name']}/"),)
     return ()
+
+
+def without_content(resource: Resource, object_: Object) -> Object:
+    """The namespace or definition, no longer kept for its content."""
+    part, own = ("spec", CONTENT) if resource.group_resource == places.NAMESPACES else ("metadata", conditions.FINALIZER)
+    about = object_.get(part) or {}
+    if own not in (about.get("finalizers") or []):
+        return object_
+    kept = [one for one in about["finalizers"] if one != own]
+    if part == "spec":
+        kept = sorted(set(kept))  # as Kubernetes leaves them
+    others = {name: value for name, value in about.items() if name != "finalizers"}
+    return {**object_, part: {**others, "finalizers": kept} if kept else others}
 
 
 def goes_at_once(resource: Resource, meta: Meta) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from probate.machinery import deletion
 from probate.machinery.catalog import Resource
 from probate.machinery.deletion import Policy, Wish
-from probate.machinery.ownership import Action, Delete, Drop, Item, Release, Unblock
+from probate.machinery.ownership import Action, Conclude, Delete, Describe, Drop, Item, Release, Unblock
 from probate.server import deletions, index, wire
 from probate.server.deletions import Plan
 from probate.store.contract import NOTHING, EmptyRange, Guard, Record, Revision, Txn, Unchanged
@@ -45,6 +45,10 @@ def plan(action: Action, now: Record | None, resource: Resource, moment: float) 
     object_ = wire.loaded(now, resource)
     if isinstance(action, Release):
         return _release(action.item, now, resource, object_)
+    if isinstance(action, Describe):
+        return deletions.change(now, meta, {**object_, "status": action.status})
+    if isinstance(action, Conclude):
+        return _conclude(action, now, resource, object_)
     references = _without(object_, action) if isinstance(action, Drop) else _unblocked(object_, action)
     about = {**object_["metadata"], "ownerReferences": references}
     if not references:
@@ -80,3 +84,12 @@ def _release(item: Item, now: Record, resource: Resource, object_: Object) -> Pl
     if deletions.is_released(resource, new):
         return deletions.removal(now, meta, (guard, *deletions.guards_of_removal(resource, new)))
     return deletions.change(now, meta, new, (guard,))
+
+
+def _conclude(action: Conclude, now: Record, resource: Resource, object_: Object) -> Plan:
+    """What holds an object for its content goes, and with the last of all that holds it the object: if it has no content."""
+    new = deletions.without_content(resource, {**object_, "status": action.status})
+    guards = deletions.guards_of_removal(resource, new)
+    if deletions.is_released(resource, new):
+        return deletions.removal(now, action.item.meta, guards)
+    return deletions.change(now, action.item.meta, new, guards)

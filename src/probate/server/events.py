@@ -6,7 +6,7 @@ import hashlib
 
 from probate.machinery.catalog import Resource
 from probate.machinery.ownership import Item
-from probate.server import index, places, wire
+from probate.server import index, wire, writing
 from probate.server.api import Api
 from probate.store import contract
 
@@ -14,10 +14,9 @@ COMPONENT = "garbage-collector-controller"
 
 
 async def record(api: Api, resource: Resource, item: Item, reason: str, message: str) -> None:
-    """Write a warning about the object. The same one is written once."""
+    """Write a warning about the object. The same one is written once. Refused where nothing can be created any more."""
     namespace = item.meta.namespace or "default"
-    if await api.store.read(places.of_namespace(namespace)) is None:
-        return
+    guard = await writing.open_namespace(api, namespace)
     digest = hashlib.sha256(f"{item.meta.uid} {reason} {message}".encode()).hexdigest()[:16]
     name, now = f"{item.meta.name[:230]}.{digest}", api.now()
     event = {
@@ -43,4 +42,4 @@ async def record(api: Api, resource: Resource, item: Item, reason: str, message:
     }
     event["involvedObject"] = {name: value for name, value in event["involvedObject"].items() if value is not None}  # type: ignore[attr-defined]
     key, value = f"objects/events/{namespace}/{name}", wire.stored(event)
-    await api.store.commit(contract.create(key, value, enter=index.entries(key, wire.meta(value))))
+    await api.store.commit(contract.create(key, value, enter=index.entries(key, wire.meta(value)), guards=[guard]))

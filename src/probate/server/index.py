@@ -63,9 +63,9 @@ def changes(key: str, new: Meta | None, old: Meta | None) -> tuple[list[str], li
     return [one for one in after if one not in before], [one for one in before if one not in after]
 
 
-def content(namespace: str) -> str:
-    """The range of what lies in a namespace."""
-    return f"inside/{namespace}/"
+def content(namespace: str, resource: str = "") -> str:
+    """The range of what lies in a namespace, of one resource or of all."""
+    return f"inside/{namespace}/objects/{resource}/" if resource else f"inside/{namespace}/"
 
 
 def dependents(uid: str, namespace: str) -> str:

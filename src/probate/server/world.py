@@ -18,8 +18,8 @@ import orjson
 
 from probate import errors
 from probate.machinery.catalog import Resource
-from probate.machinery.gvk import GroupVersion
-from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Standing
+from probate.machinery.gvk import GroupResource, GroupVersion
+from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Standing, Touch, Whole
 from probate.server import deletions, effects, events, index, places, wire
 from probate.server.api import Api
 from probate.server.deletions import Plan
@@ -65,6 +65,19 @@ class World:
     async def changes(self, after: int) -> AsyncGenerator[AsyncIterator[list[Change]], None]:
         async with self._store.watch("objects/", after=Revision(after)) as watch:
             yield self._changes(aiter(watch))
+
+    @asynccontextmanager
+    async def touches(self, after: int) -> AsyncGenerator[AsyncIterator[list[Touch]], None]:
+        async with self._store.watch("objects/", after=Revision(after)) as watch:
+            yield _touches(aiter(watch))
+
+    async def find(self, resource: str, namespace: str, name: str) -> Whole | None:
+        found = await self._store.read(f"objects/{resource}/{namespace or places.NO_NAMESPACE}/{name}")
+        return None if found is None else Whole(item_of(found), wire.loaded(found, self._kind_at(found.key)))
+
+    def resource_at(self, where: str) -> GroupResource:
+        plural, _, group = where.split("/", 2)[1].partition(".")
+        return GroupResource(group, plural)
 
     async def items(self, wheres: Sequence[str]) -> list[Item | None]:
         found: list[Item | None] = []
@@ -117,9 +130,11 @@ class World:
     async def mentions(self, owner: Item, *, limit: int) -> Places:
         return _places(await self._store.scan(index.dependents(owner.meta.uid, ""), limit=limit))
 
-    async def content(self, namespace: str, more: str, *, limit: int) -> Places:
-        """What lies in a namespace."""
-        return _places(await self._store.scan(index.content(namespace), after=more, limit=limit))
+    async def content(self, namespace: str, more: str, *, limit: int, resource: str = "") -> Places:
+        return _places(await self._store.scan(index.content(namespace, resource), after=more, limit=limit))
+
+    async def all_of(self, resource: str, more: str, *, limit: int) -> Places:
+        return await self._page(f"objects/{resource}/", more, limit)
 
     async def users_of(self, definition: str) -> list[str]:
         found = await self._store.read(definition)
@@ -135,9 +150,8 @@ class World:
                 return users
 
     async def everything(self, more: str, *, limit: int) -> Places:
-        page = await self._store.scan("objects/", after=more, limit=limit)
-        wheres = [record.key for record in page.records]
-        return Places([where for where in wheres if not where.startswith(_HIDDEN)], wheres[-1] if page.more else "")
+        page = await self._page("objects/", more, limit)
+        return page._replace(wheres=[where for where in page.wheres if not where.startswith(_HIDDEN)])
 
     async def act(self, actions: Sequence[Action]) -> list[Outcome]:
         parts = []
@@ -149,9 +163,13 @@ class World:
 
     async def warn(self, item: Item, reason: str, message: str) -> None:
         with contextlib.suppress(errors.ApiError):
-            await events.record(self._api, self.resource_at(item.where), item, reason, message)
+            await events.record(self._api, self._kind_at(item.where), item, reason, message)
 
-    def resource_at(self, where: str) -> Resource:
+    async def _page(self, prefix: str, more: str, limit: int) -> Places:
+        page = await self._store.scan(prefix, after=more, limit=limit)
+        return Places([record.key for record in page.records], page.records[-1].key if page.more else "")
+
+    def _kind_at(self, where: str) -> Resource:
         """The resource of an object, in any version that is served. One that is served no more is like any other."""
         if self._known_in is not self._api.catalog:
             self._known_in, self._known = self._api.catalog, {}
@@ -176,7 +194,7 @@ class World:
     async def _act(self, actions: Sequence[Action]) -> list[Outcome]:
         """Plan all, commit all, and remove what was only marked so far."""
         moment = self._api.clock.now()
-        resources = [self.resource_at(action.item.where) for action in actions]
+        resources = [self._kind_at(action.item.where) for action in actions]
         plans: list[Plan | None] = [
             effects.plan_unread(action, resource) for action, resource in zip(actions, resources, strict=True)
         ]
@@ -221,6 +239,16 @@ def item_of(record: Record) -> Item:
         return item
     is_leaving = item.is_waiting or item.is_orphaning
     return msgspec.structs.replace(item, is_lagging=True) if is_leaving and wire.is_unobserved(record.value) else item
+
+
+async def _touches(watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Touch], None]:
+    async for happened in watch:
+        yield [_touch(event.key) for event in happened]
+
+
+def _touch(key: str) -> Touch:
+    _, resource, namespace, name = key.split("/", 3)
+    return Touch(key, resource, "" if namespace == places.NO_NAMESPACE else namespace, name)
 
 
 def _place(item: Item, owner: Owner, kind: Resource | None) -> str:

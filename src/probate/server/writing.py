@@ -20,7 +20,7 @@ Object = dict[str, Any]
 
 async def open_scopes(api: Api, at: Target) -> list[Guard]:
     """Guards that what the new object is to lie in is still as it was found: there, and not on its way out."""
-    guards = [await _open_namespace(api, at.namespace)] if at.namespace else []
+    guards = [await open_namespace(api, at.namespace)] if at.namespace else []
     if at.resource.is_custom:
         guards.append(await _open_definition(api, at))
     return guards
@@ -38,7 +38,8 @@ async def _open_definition(api: Api, at: Target) -> Guard:
     return Unchanged(key, found.revision)
 
 
-async def _open_namespace(api: Api, name: str) -> Guard:
+async def open_namespace(api: Api, name: str) -> Guard:
+    """The guard that the namespace is still as it was found: there, and not on its way out."""
     found = await api.store.read(places.of_namespace(name))
     namespaces = api.catalog.find("", "v1", "namespaces")
     if found is None:

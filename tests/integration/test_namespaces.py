@@ -1,0 +1,290 @@
+"""Namespaces die completely, with everything in them, and say what holds them while they cannot."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from probate.store import paging
+from probate.store.sqlite.store import open_file
+from watching import condition, serving, until, until_gone
+
+NAMESPACES = "/api/v1/namespaces"
+HOLD = "example.com/hold"
+CONTAINERS = {"containers": [{"name": "c", "image": "i"}]}
+
+
+def make(http: httpx.Client, path: str, name: str, *, finalizers: tuple[str, ...] = (), **fields: Any) -> dict[str, Any]:
+    answer = http.post(path, json={"metadata": {"name": name, "finalizers": list(finalizers)}, **fields})
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def release(http: httpx.Client, path: str) -> None:
+    answer = http.patch(path, json={"metadata": {"finalizers": None}}, headers={"Content-Type": "application/merge-patch+json"})
+    assert answer.status_code == 200, answer.text
+
+
+def remaining(now: dict[str, Any] | None) -> bool:
+    return condition(now, "NamespaceContentRemaining").get("status") == "True"
+
+
+async def keys_of(path: Path, namespace: str) -> list[str]:
+    """All that the store of a server that has ended holds of the namespace."""
+    store = await open_file(path)
+    try:
+        keys = [
+            record.key
+            for family in ("objects/", "inside/", "owned/", "blocking/")
+            async for page in paging.pages(store, family)
+            for record in page.records
+        ]
+        return [key for key in keys if f"/{namespace}/" in key or key.endswith(f"/namespaces/-/{namespace}")]
+    finally:
+        await store.close()
+
+
+def define(http: httpx.Client, group: str, *, scope: str = "Namespaced") -> str:
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    names = {"plural": "things", "kind": "Thing"}
+    definition = {
+        "metadata": {"name": f"things.{group}"},
+        "spec": {"group": group, "scope": scope, "names": names, "versions": [version]},
+    }
+    assert http.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json=definition).status_code == 201
+    return f"/apis/{group}/v1"
+
+
+def test_empty_namespace_goes_and_can_come_again(http: httpx.Client, namespace: str) -> None:
+    first = http.delete(f"{NAMESPACES}/{namespace}")
+    assert (first.status_code, first.json()["status"]["phase"]) == (200, "Terminating")
+    until_gone(http, NAMESPACES, namespace)
+    again = make(http, NAMESPACES, namespace)
+    assert again["metadata"]["uid"] != first.json()["metadata"]["uid"]
+    make(http, f"{NAMESPACES}/{namespace}/configmaps", "c")
+
+
+async def test_namespace_full_of_many_kinds_leaves_nothing_in_the_store(tmp_path: Path) -> None:
+    with serving("sqlite:store.db", tmp_path) as served:
+        http = served.http
+        make(http, NAMESPACES, "full")
+        make(http, NAMESPACES, "other")
+        inside = f"{NAMESPACES}/full"
+        things = f"{define(http, 'full.example.com')}/namespaces/full/things"
+        owner = make(http, f"{inside}/configmaps", "owner")
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+        for number in range(30):
+            make(http, f"{inside}/configmaps", f"c{number}")
+            make(http, f"{inside}/secrets", f"s{number}", finalizers=("orphan",))
+            make(http, f"{inside}/pods", f"p{number}", spec=CONTAINERS)
+            owned = {"metadata": {"name": f"t{number}", "ownerReferences": [reference]}, "apiVersion": "full.example.com/v1"}
+            assert http.post(things, json=owned | {"kind": "Thing"}).status_code == 201
+        make(http, f"{inside}/events", "e", involvedObject={"namespace": "full"})
+        make(http, "/apis/apps/v1/namespaces/full/deployments", "d", spec=deployment())
+        make(http, f"{NAMESPACES}/other/configmaps", "mine")
+        http.delete(inside)
+        until_gone(http, NAMESPACES, "full")
+        assert http.get(f"{NAMESPACES}/other/configmaps/mine").status_code == 200
+        assert http.get(things).json()["items"] == []
+        served.kill()
+    assert await keys_of(tmp_path / "store.db", "full") == []
+
+
+def deployment() -> dict[str, Any]:
+    labels = {"app": "a"}
+    return {"replicas": 1, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": CONTAINERS}}
+
+
+def test_nothing_else_is_touched_while_a_pod_is_left(http: httpx.Client, namespace: str) -> None:
+    inside = f"{NAMESPACES}/{namespace}"
+    make(http, f"{inside}/pods", "held", finalizers=(HOLD,), spec=CONTAINERS)
+    make(http, f"{inside}/pods", "free", spec=CONTAINERS)
+    make(http, f"{inside}/configmaps", "settings")
+    http.delete(inside)
+    now = until(http, NAMESPACES, namespace, remaining)
+    assert condition(now, "NamespaceContentRemaining")["message"] == "Some resources are remaining: pods. has 1 resource instances"
+    assert http.get(f"{inside}/pods/free").status_code == 404
+    assert "deletionTimestamp" not in http.get(f"{inside}/configmaps/settings").json()["metadata"]
+    release(http, f"{inside}/pods/held")
+    until_gone(http, NAMESPACES, namespace)
+
+
+def test_pod_that_is_ending_on_its_node_keeps_the_namespace(http: httpx.Client, namespace: str) -> None:
+    inside = f"{NAMESPACES}/{namespace}"
+    make(http, f"{inside}/pods", "running", spec={**CONTAINERS, "nodeName": "n"})
+    make(http, f"{inside}/configmaps", "settings")
+    http.delete(inside)
+    until(http, NAMESPACES, namespace, remaining)
+    assert http.get(f"{inside}/pods/running").json()["metadata"]["deletionGracePeriodSeconds"] == 30
+    assert http.get(f"{inside}/configmaps/settings").status_code == 200
+    http.delete(f"{inside}/pods/running", params={"gracePeriodSeconds": "0"})
+    until_gone(http, NAMESPACES, namespace)
+
+
+def test_stuck_namespace_says_what_holds_it(http: httpx.Client, namespace: str) -> None:
+    inside = f"{NAMESPACES}/{namespace}"
+    make(http, f"{inside}/configmaps", "one", finalizers=(HOLD,))
+    make(http, f"{inside}/configmaps", "two", finalizers=(HOLD, "example.com/more"))
+    make(http, f"{inside}/secrets", "three", finalizers=(HOLD,))
+    make(http, f"{inside}/secrets", "free")
+    http.delete(inside)
+    now = until(http, NAMESPACES, namespace, remaining)
+    assert now is not None
+    told = {one["type"]: (one["status"], one["reason"]) for one in now["status"]["conditions"]}
+    assert list(told.items()) == [
+        ("NamespaceDeletionDiscoveryFailure", ("False", "ResourcesDiscovered")),
+        ("NamespaceDeletionGroupVersionParsingFailure", ("False", "ParsedGroupVersions")),
+        ("NamespaceDeletionContentFailure", ("False", "ContentDeleted")),
+        ("NamespaceContentRemaining", ("True", "SomeResourcesRemain")),
+        ("NamespaceFinalizersRemaining", ("True", "SomeFinalizersRemain")),
+    ]
+    left = "Some resources are remaining: configmaps. has 2 resource instances, secrets. has 1 resource instances"
+    assert condition(now, "NamespaceContentRemaining")["message"] == left
+    by = f"Some finalizers are remaining: {HOLD} in 3 resource instances, example.com/more in 1 resource instances"
+    assert condition(now, "NamespaceFinalizersRemaining")["message"] == by
+    release(http, f"{inside}/configmaps/two")
+    until(http, NAMESPACES, namespace, lambda now: "configmaps. has 1 " in condition(now, "NamespaceContentRemaining")["message"])
+    release(http, f"{inside}/configmaps/one")
+    release(http, f"{inside}/secrets/three")
+    until_gone(http, NAMESPACES, namespace)
+
+
+def test_terminating_namespace_takes_changes_but_nothing_new(http: httpx.Client, namespace: str) -> None:
+    inside = f"{NAMESPACES}/{namespace}"
+    held = make(http, f"{inside}/configmaps", "held", finalizers=(HOLD,))
+    http.delete(inside)
+    until(http, NAMESPACES, namespace, remaining)
+    refused = http.post(f"{inside}/configmaps", json={"metadata": {"name": "new"}})
+    assert (refused.status_code, refused.json()["details"]["causes"][0]["reason"]) == (403, "NamespaceTerminating")
+    now = http.get(f"{inside}/configmaps/held").json()
+    assert now["metadata"]["uid"] == held["metadata"]["uid"]
+    assert http.put(f"{inside}/configmaps/held", json={**now, "data": {"k": "v"}}).status_code == 200
+    assert http.delete(f"{inside}/configmaps/held").status_code == 200
+    release(http, f"{inside}/configmaps/held")
+    until_gone(http, NAMESPACES, namespace)
+
+
+def test_object_that_waits_for_its_dependents_waits_no_more_when_its_namespace_goes(http: httpx.Client, namespace: str) -> None:
+    inside = f"{NAMESPACES}/{namespace}"
+    owner = make(http, f"{inside}/configmaps", "owner")
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    blocking = [{**reference, "blockOwnerDeletion": True}]
+    body = {"metadata": {"name": "dependent", "finalizers": [HOLD], "ownerReferences": blocking}}
+    assert http.post(f"{inside}/secrets", json=body).status_code == 201
+    assert http.delete(f"{inside}/configmaps/owner", params={"propagationPolicy": "Foreground"}).status_code == 200
+    http.delete(inside)
+    until_gone(http, f"{inside}/configmaps", "owner")
+    release(http, f"{inside}/secrets/dependent")
+    until_gone(http, NAMESPACES, namespace)
+
+
+def test_namespace_finalized_by_hand_leaves_with_the_last_of_its_content(http: httpx.Client, namespace: str) -> None:
+    inside = f"{NAMESPACES}/{namespace}"
+    make(http, f"{inside}/configmaps", "held", finalizers=(HOLD,))
+    http.delete(inside)
+    now = until(http, NAMESPACES, namespace, remaining)
+    assert now is not None
+    finalized = http.put(f"{inside}/finalize", json={**now, "spec": {"finalizers": []}})
+    assert finalized.status_code == 200
+    assert http.get(inside).json()["spec"].get("finalizers", []) == []
+    assert http.delete(inside).status_code == 200
+    assert http.get(f"{inside}/configmaps/held").status_code == 200
+    release(http, f"{inside}/configmaps/held")
+    until_gone(http, NAMESPACES, namespace)
+
+
+def test_finalizer_of_another_keeps_the_empty_namespace(http: httpx.Client, namespace: str) -> None:
+    inside = f"{NAMESPACES}/{namespace}"
+    now = http.get(inside).json()
+    changed = http.put(f"{inside}/finalize", json={**now, "spec": {"finalizers": ["kubernetes", "example.com/b", "example.com/a"]}})
+    assert changed.status_code == 200, changed.text
+    make(http, f"{inside}/configmaps", "c")
+    http.delete(inside)
+    now = until(http, NAMESPACES, namespace, lambda now: now is None or "kubernetes" not in now["spec"]["finalizers"])
+    assert now is not None
+    assert now["spec"]["finalizers"] == ["example.com/a", "example.com/b"]
+    assert http.get(f"{inside}/configmaps").json()["items"] == []
+    assert http.put(f"{inside}/finalize", json={**now, "spec": {}}).status_code == 200
+    assert http.get(inside).status_code == 404
+
+
+def test_finalizers_in_its_metadata_keep_the_empty_namespace(http: httpx.Client, namespace: str) -> None:
+    held = f"{namespace}-held"
+    make(http, NAMESPACES, held, finalizers=(HOLD,))
+    make(http, f"{NAMESPACES}/{held}/configmaps", "c", finalizers=(HOLD,))
+    http.delete(f"{NAMESPACES}/{held}")
+    until(http, NAMESPACES, held, remaining)
+    release(http, f"{NAMESPACES}/{held}/configmaps/c")
+    now = until(http, NAMESPACES, held, lambda now: now is None or not now["spec"].get("finalizers"))
+    assert now is not None
+    assert {one["status"] for one in now["status"]["conditions"]} == {"False"}
+    release(http, f"{NAMESPACES}/{held}")
+    assert http.get(f"{NAMESPACES}/{held}").status_code == 404
+
+
+@pytest.mark.parametrize("policy", ["Background", "Foreground", "Orphan"])
+def test_content_goes_whatever_becomes_of_what_the_namespace_owns(http: httpx.Client, namespace: str, policy: str) -> None:
+    make(http, f"{NAMESPACES}/{namespace}/configmaps", "c")
+    assert http.delete(f"{NAMESPACES}/{namespace}", params={"propagationPolicy": policy}).status_code == 200
+    until_gone(http, NAMESPACES, namespace)
+
+
+class Creator(threading.Thread):
+    """Creates in a namespace as fast as it can, until nothing can be created any more."""
+
+    def __init__(self, base: httpx.URL, namespace: str, number: int) -> None:
+        super().__init__()
+        self.base, self.namespace, self.number = base, namespace, number
+        self.made = 0
+        self.codes: set[int] = set()
+
+    def run(self) -> None:
+        with httpx.Client(base_url=self.base, timeout=30) as http:
+            while not self.codes & {403, 404}:
+                name = f"{self.number}-{self.made}"
+                answer = http.post(f"{NAMESPACES}/{self.namespace}/configmaps", json={"metadata": {"name": name}})
+                self.codes.add(answer.status_code)
+                self.made += answer.status_code == 201
+
+
+async def test_nothing_created_while_the_namespace_dies_is_left_behind(tmp_path: Path) -> None:
+    with serving("sqlite:store.db", tmp_path) as served:
+        for round_ in range(10):
+            name = f"round-{round_}"
+            make(served.http, NAMESPACES, name)
+            creators = [Creator(served.http.base_url, name, number) for number in range(4)]
+            for creator in creators:
+                creator.start()
+            until(served.http, f"{NAMESPACES}/{name}/configmaps", "0-5", lambda now: now is not None)
+            served.http.delete(f"{NAMESPACES}/{name}")
+            until_gone(served.http, NAMESPACES, name)
+            for creator in creators:
+                creator.join()
+            assert sum(creator.made for creator in creators) > 5
+            assert {code for creator in creators for code in creator.codes} <= {201, 403, 404}
+        served.kill()
+    assert [key for number in range(10) for key in await keys_of(tmp_path / "store.db", f"round-{number}")] == []
+
+
+async def test_namespace_goes_on_dying_after_a_restart(tmp_path: Path) -> None:
+    with serving("sqlite:store.db", tmp_path) as served:
+        for name in ("held", "many"):
+            make(served.http, NAMESPACES, name)
+        make(served.http, f"{NAMESPACES}/held/configmaps", "c", finalizers=(HOLD,))
+        for number in range(500):
+            make(served.http, f"{NAMESPACES}/many/configmaps", f"c{number}")
+        served.http.delete(f"{NAMESPACES}/held")
+        until(served.http, NAMESPACES, "held", remaining)
+        served.http.delete(f"{NAMESPACES}/many")
+        served.kill()
+    with serving("sqlite:store.db", tmp_path) as served:
+        until_gone(served.http, NAMESPACES, "many")
+        release(served.http, f"{NAMESPACES}/held/configmaps/c")
+        until_gone(served.http, NAMESPACES, "held")
+        served.kill()
+    assert await keys_of(tmp_path / "store.db", "held") + await keys_of(tmp_path / "store.db", "many") == []
