@@ -48,6 +48,7 @@ class Collector:
         self._noted = 0
         self._noted_at = 0.0
         self.is_following = False
+        self._is_at_work = False
         self.done: Counter[str] = Counter()  # actions by name
         self.failures: Counter[str] = Counter()  # by resource
 
@@ -58,7 +59,7 @@ class Collector:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left to do about the changes seen so far."""
-        return self.is_following and not self._pending and not self._pending.stuck and not self._later
+        return self.is_following and not (self._is_at_work or self._pending or self._pending.stuck or self._later)
 
     @property
     def seen(self) -> int:
@@ -110,7 +111,8 @@ class Collector:
         for change in changes:
             self._note(change)
         self._seen = changes[-1].revision
-        self._work.set()
+        if changes[0].before is not None or changes[0].after is not None:
+            self._work.set()
 
     def _note(self, change: Change) -> None:
         for where in self._pending.note(change):
@@ -133,7 +135,9 @@ class Collector:
     async def _collect(self) -> None:
         """Work whenever there is some."""
         while True:
+            self._is_at_work = False
             await self._wait_for_work()
+            self._is_at_work = True
             self._keep_appointments()
             while self._pending:
                 await self._turn()
