@@ -13,7 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import AsyncIterator
 from itertools import islice
+from typing import Any
 
 from probate import errors
 from probate.aio import tasks
@@ -51,6 +53,7 @@ class Collector:
         self._noted = 0
         self._noted_at = 0.0
         self.is_following = False
+        self._is_at_work = False
         self.done: Counter[str] = Counter()  # actions by name
         self.failures: Counter[str] = Counter()  # by resource
 
@@ -61,7 +64,7 @@ class Collector:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left to do about the changes seen so far."""
-        return self.is_following and not self._pending and not self._pending.stuck and not self._later
+        return self.is_following and not (self._is_at_work or self._pending or self._pending.stuck or self._later)
 
     @property
     def seen(self) -> int:
@@ -96,24 +99,25 @@ class Collector:
                 self._seen = self._noted = noted
         async with self._world.changes(self._seen) as changes:
             self.is_following = True
-            working = asyncio.ensure_future(self._collect())
+            under_way: list[asyncio.Task[Any]] = [asyncio.create_task(self._collect())]
             try:
                 while True:
-                    reading = asyncio.ensure_future(anext(changes))
-                    await asyncio.wait({reading, working}, return_when=asyncio.FIRST_COMPLETED)
+                    under_way[1:] = [asyncio.create_task(_next(changes))]
+                    await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+                    working, reading = under_way
                     if working.done():
-                        await tasks.stop(reading)
                         working.result()
                     self._take(reading.result())
             finally:
                 self.is_following = False
-                await tasks.stop(working)
+                await tasks.stop(*under_way)
 
     def _take(self, changes: list[Change]) -> None:
         for change in changes:
             self._note(change)
         self._seen = changes[-1].revision
-        self._work.set()
+        if changes[0].before is not None or changes[0].after is not None:
+            self._work.set()
 
     def _note(self, change: Change) -> None:
         for where in self._pending.note(change):
@@ -136,7 +140,9 @@ class Collector:
     async def _collect(self) -> None:
         """Work whenever there is some."""
         while True:
+            self._is_at_work = False
             await self._wait_for_work()
+            self._is_at_work = True
             self._keep_appointments()
             while self._pending:
                 await self._turn()
@@ -188,7 +194,7 @@ class Collector:
         settled = dict(_drain(self._pending.settle, TURN))
         try:
             actions = await self._decide(_there(await self._world.items(list(examined))))
-            actions += await self._decide(_there(await self._world.items(list(born))), are_new=True)
+            actions += await self._decide(_there(await self._world.items(list(born))), born)
             for item in _there(await self._world.items(list(settled))):
                 actions += await self._settle(item, settled[item.where])
             await self._act(actions, {**settled, **born, **examined})
@@ -244,13 +250,13 @@ class Collector:
             for one in some
         ]
 
-    async def _decide(self, items: list[Item], *, are_new: bool = False) -> list[Action]:
+    async def _decide(self, items: list[Item], born: dict[str, int] | None = None) -> list[Action]:
         families = _families([item for item in items if item.meta.owner_references and not item.is_deleting])
         judged = [
             (item, judgement)
             for family, owners in zip(families, await self._look_at_owners(families), strict=True)
             if (judgement := decide.judge(owners)) is not decide.FINE
-            for item in (self._too_late(family, owners) if are_new else family)
+            for item in (family if born is None else self._too_late(family, owners, born))
         ]
         asked = [item for item, judgement in judged if judgement.needs_to_know_dependents]
         pages = await self._world.dependents(asked, limit=1) if asked else []
@@ -258,11 +264,12 @@ class Collector:
         decided = [decide.decide(item, judgement, has_dependents=item.where in has_dependents) for item, judgement in judged]
         return [action for action in decided if action is not None]
 
-    def _too_late(self, family: list[Item], owners: decide.Owners) -> list[Item]:
+    def _too_late(self, family: list[Item], owners: decide.Owners, born: dict[str, int]) -> list[Item]:
         """Those new objects that have to be dealt with at once. One whose owner waits has time until the owner cannot leave."""
         for owner, seen in owners:
             if seen.standing is Standing.WAITING:
-                self._pending.late.setdefault(owner.uid, {}).update((item.where, None) for item in family)
+                for item in family:
+                    self._pending.come_late(owner.uid, item.where, born[item.where])
         return family if any(seen.standing is Standing.DANGLING for _, seen in owners) else []
 
     async def _look_at_owners(self, families: list[list[Item]]) -> list[decide.Owners]:
@@ -306,6 +313,7 @@ class Collector:
     async def _act(self, actions: list[Action], since: dict[str, int]) -> None:
         outcomes = await self._world.act(actions) if actions else []
         is_logging = log.isEnabledFor(logging.INFO)
+        held = await self._world.revision() if Outcome.HELD in outcomes else 0
         for action, outcome in zip(actions, outcomes, strict=True):
             if outcome is Outcome.DONE:
                 self.done[type(action).__name__] += 1
@@ -314,7 +322,7 @@ class Collector:
                 continue
             revision = since.get(action.item.where, self._seen)
             if outcome is Outcome.HELD:
-                self._hold(action.item, revision)
+                self._hold(action.item, revision, held)
             elif outcome is Outcome.CHANGED:
                 self._again(action).setdefault(action.item.where, revision)
             else:
@@ -322,12 +330,12 @@ class Collector:
                 kind = "settle" if isinstance(action, Release) else "examine"
                 self._later.add(self._clock.monotonic() + RETRY_SECONDS, kind, action.item.where, revision)
 
-    def _hold(self, item: Item, since: int) -> None:
+    def _hold(self, item: Item, since: int, held: int) -> None:
         """It cannot leave yet."""
         if item.is_orphaning:
             self._pending.settle.setdefault(item.where, since)
         else:
-            self._pending.look_for_late(item, since)
+            self._pending.look_for_late(item, since, held)
             self._pending.stuck.setdefault(item.where, since)
 
     def _again(self, action: Action) -> dict[str, int]:
@@ -358,6 +366,10 @@ class Collector:
             uids = frozenset(nodes[where].meta.uid for where in circle)
             actions += [Unblock(nodes[where], uids, "it and its owners wait for each other") for where in sorted(circle)]
         await self._act(actions, stuck)
+
+
+async def _next(changes: AsyncIterator[list[Change]]) -> list[Change]:
+    return await anext(changes)
 
 
 def _verb(action: Action) -> str:

@@ -46,6 +46,7 @@ class Pending:
         self.gone: dict[str, None] = {}  # uids of objects that were seen to go
         self.combed: set[str] = set()  # uids of owners that wait, whose dependents were all looked at
         self.late: dict[str, dict[str, None]] = {}  # by the uid of an owner that waits: dependents that came after that
+        self.held: dict[str, int] = {}  # by the uid of an owner that waits: up to when it is known to have been held by some
 
     def __bool__(self) -> bool:
         return bool(self.examine or self.born or self.settle or self.expand or self.owners or self.kinds)
@@ -83,9 +84,20 @@ class Pending:
         if owner.is_waiting:
             self.combed.add(owner.meta.uid)
 
-    def look_for_late(self, owner: Item, since: int) -> None:
-        """The owner still cannot leave: look at those dependents that nobody has looked at since it waits."""
+    def come_late(self, owner: str, where: str, since: int) -> None:
+        """A dependent came to an owner that waits. It has time until the owner cannot leave: none, if it may be why."""
+        if since <= self.held.get(owner, 0):
+            self.examine.setdefault(where, since)
+        else:
+            self.late.setdefault(owner, {})[where] = None
+
+    def look_for_late(self, owner: Item, since: int, held: int) -> None:
+        """The owner still cannot leave: look at those dependents that nobody has looked at since it waits.
+
+        One that came before `held` may have kept it, and may not have been heard of yet.
+        """
         uid = owner.meta.uid
+        self.held[uid] = held
         if uid not in self.combed:
             self.comb(owner, since, is_for_blockers=True)
         for where in self.late.pop(uid, ()):
@@ -95,6 +107,7 @@ class Pending:
         uid = item.meta.uid
         self.combed.discard(uid)
         self.late.pop(uid, None)
+        self.held.pop(uid, None)
         self.gone[uid] = None
         while len(self.gone) > MAX_GONE:
             del self.gone[next(iter(self.gone))]

@@ -66,7 +66,10 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One object before and after one change. `before` is None if it was created, `after` if it was removed."""
+    """One object before and after one change. `before` is None if it was created, `after` if it was removed.
+
+    Both are None for a change of something that is nobody's concern: so it is known how far the changes have been told.
+    """
 
     revision: int
     before: Item | None

@@ -96,8 +96,9 @@ class World:
     async def _changes(self, watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Change], None]:
         async for happened in watch:
             changes = [self._change(event) for event in happened if not event.key.startswith(_HIDDEN)]
-            if changes:
-                yield changes
+            if not changes or changes[-1].revision < happened[-1].revision:
+                changes.append(Change(happened[-1].revision, None, None))
+            yield changes
 
     def _change(self, event: Event) -> Change:
         before = None if event.previous is None else self._recall(event.previous)
