@@ -1,7 +1,8 @@
 """All objects of a kind, kept at hand by list and watch, for controllers to look things up in without asking the server.
 
-One informer serves all controllers of a process that care about its kind. It is behind the server by a moment: controllers go by
-what is there, and whatever they write is refused if it was based on something old.
+One informer serves all controllers of a process that care about its kind. It is behind the server by a moment, but never behind
+what was written through it: who creates a pod finds it there when looking next. Controllers go by what is there, and whatever they
+write is refused if it was based on something old.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from probate import errors
 from probate.client.objects import Client, Happening, Kind, Object
@@ -55,6 +56,7 @@ class Informer:
         self._objects: dict[Name, Object] = {}
         self._controlled: dict[str, dict[Name, None]] = {}  # by the uid of the controller
         self._listeners: list[Listener] = []
+        self._seen = 0  # the revision up to which the server has told everything
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -79,6 +81,23 @@ class Informer:
         for one in self:
             listener(None, one)
 
+    async def create(self, namespace: str, object_: Object) -> Object:
+        """Create an object, which is there from then on."""
+        return self._learn(await self._client.create(self.kind, namespace, object_))
+
+    async def update(self, object_: Object, part: str = "") -> Object:
+        """Put an object (or its part) in place of the one that it was made from. `Conflict` if that has changed."""
+        return self._learn(await self._client.update(self.kind, object_, part))
+
+    async def patch(self, name: Name, change: Object, part: str = "") -> Object:
+        """Merge a change into an object, whatever it is now."""
+        return self._learn(await self._client.patch(self.kind, name.namespace, name.name, change, part))
+
+    async def delete(self, object_: Object, **options: Any) -> None:
+        """Delete this very object, and not another of its name. One that is gone already is no failure."""
+        meta = object_["metadata"]
+        await self._client.delete(self.kind, meta.get("namespace", ""), meta["name"], uid=meta["uid"], **options)
+
     async def run(self) -> None:
         """Follow the kind. Never returns."""
         while True:
@@ -91,6 +110,7 @@ class Informer:
     async def _follow(self) -> None:
         listed = await self._client.list(self.kind)
         there = {name_of(one): one for one in listed.items}
+        self._seen = int(listed.revision)
         for name in [name for name in self._objects if name not in there]:
             self._replace(name, None)
         for name, one in there.items():
@@ -102,10 +122,22 @@ class Informer:
             async with self._client.watch(self.kind, resourceVersion=revision) as happenings:
                 async for happening in happenings:
                     revision = happening.object["metadata"]["resourceVersion"]
+                    self._seen = int(revision)
                     self._take(happening)
 
+    def _learn(self, written: Object) -> Object:
+        """What was just written, unless the server has told of something newer already."""
+        name, revision = name_of(written), _revision(written)
+        known = self._objects.get(name)
+        if revision > self._seen and (known is None or _revision(known) < revision):
+            self._replace(name, written)
+        return written
+
     def _take(self, happening: Happening) -> None:
-        if happening.type != "BOOKMARK":
+        if happening.type == "BOOKMARK":
+            return
+        known = self._objects.get(name_of(happening.object))
+        if known is None or _revision(known) < _revision(happening.object):
             self._replace(name_of(happening.object), None if happening.type == "DELETED" else happening.object)
 
     def _replace(self, name: Name, new: Object | None) -> None:
@@ -144,6 +176,10 @@ class Informers:
     async def wait(self) -> None:
         """Until every kind has been listed once."""
         await asyncio.gather(*(one.is_synced.wait() for one in self._all.values()))
+
+
+def _revision(object_: Object) -> int:
+    return int(object_["metadata"]["resourceVersion"])
 
 
 def _is_same(old: Object | None, new: Object) -> bool:
