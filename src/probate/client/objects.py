@@ -117,9 +117,10 @@ class Client:
 
 def understood(reply: Reply) -> Object:
     """What the answer holds; the refusal, if it is one."""
-    found: Object = orjson.loads(reply.body)
-    if reply.code >= 400:
-        raise refusal(found, reply.code)
+    code, body = reply
+    found: Object = orjson.loads(body)
+    if code >= 400:
+        raise refusal(found, code)
     return found
 
 

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple, Protocol
+from typing import Protocol, TypeAlias
 
-
-class Reply(NamedTuple):
-    """A whole answer."""
-
-    code: int
-    body: bytes
+Reply: TypeAlias = tuple[int, bytes]
+"""A whole answer: its code and its body."""
 
 
 class Transport(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import NamedTuple
 
 import orjson
 
@@ -15,20 +14,13 @@ from probate.server.api import Answer, Api
 from probate.server.request import Request
 
 
-class Reply(NamedTuple):
-    """A whole answer."""
-
-    code: int
-    body: bytes
-
-
 class Local:
     """Carries requests to the API of this process."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> Reply:
+    async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> tuple[int, bytes]:
         async def read_body() -> bytes:
             return body
 
@@ -36,10 +28,10 @@ class Local:
         try:
             answer = await dispatch.answer(self._api, request)
         except errors.ApiError as error:
-            return Reply(error.code, orjson.dumps(status.failure(error)))
+            return error.code, orjson.dumps(status.failure(error))
         if not isinstance(answer, Answer):
             raise errors.InvariantViolation(f"{path} answers with a stream")
-        return Reply(answer.code, answer.body)
+        return answer.code, answer.body
 
     @asynccontextmanager
     async def stream(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[AsyncIterator[bytes], None]:

@@ -11,6 +11,17 @@ from probate.store import contract, keys
 def check_txn(txn: contract.Txn, limits: contract.Limits) -> None:
     """`BadKey`, `TooLarge` or `BadRequest` unless the transaction is one that the engine can take."""
     keys.check_key(txn.key)
+    _check_contents(txn, limits)
+
+
+def check_txns(txns: Sequence[contract.Txn], limits: contract.Limits) -> None:
+    """The same of several."""
+    keys.check_keys([txn.key for txn in txns])
+    for txn in txns:
+        _check_contents(txn, limits)
+
+
+def _check_contents(txn: contract.Txn, limits: contract.Limits) -> None:
     if not keys.is_object(txn.key):
         raise errors.BadKey(f"a transaction changes an object, but {txn.key!r} is an index key: put it into enter or leave")
     if txn.value is None and (txn.expects == contract.NOTHING or txn.enter):
@@ -35,8 +46,7 @@ def _check_entries(txn: contract.Txn, limits: contract.Limits) -> None:
             f"the change of {txn.key!r} touches {len(entries):,} index entries; the store takes {limits.entries:,} at most. "
             "An object with fewer owner references needs fewer"
         )
-    for entry in txn.enter:  # what leaves was entered once, or is not there
-        keys.check_key(entry)
+    keys.check_keys(entries)
     for entry in entries:
         if entry.startswith(keys.OBJECTS):
             raise errors.BadKey(f"{entry!r} is an object's key, not an index key: a transaction changes one object only")
@@ -92,5 +102,4 @@ def check_read_many(wanted: Sequence[str], limits: contract.Limits) -> None:
     """`BadKey` or `TooLarge` unless these keys can be read together."""
     if len(wanted) > limits.page:
         raise errors.TooLarge(f"at most {limits.page:,} keys are read at once, not {len(wanted):,}: ask in parts")
-    for key in wanted:
-        keys.check_key(key)
+    keys.check_keys(wanted)

@@ -18,6 +18,7 @@ Control characters are forbidden (the byte after a key's end is how a scan goes 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from probate import errors
 
@@ -26,6 +27,7 @@ OBJECTS = "objects/"
 MAX_BYTES = 4096
 
 _KEY = re.compile(r"[^/\x00-\x1f\x7f\ud800-\udfff]+(?:/[^/\x00-\x1f\x7f\ud800-\udfff]+)+")
+_KEYS = re.compile(rf"(?:{_KEY.pattern}\n)*{_KEY.pattern}")
 
 
 def is_object(key: str) -> bool:
@@ -37,6 +39,17 @@ def check_key(key: str) -> None:
     """`BadKey` unless `key` can be stored."""
     if _KEY.fullmatch(key) is None or _is_too_long(key):
         raise errors.BadKey(_explain(key, "key"))
+
+
+def check_keys(many: Sequence[str]) -> None:
+    """`BadKey` unless each can be stored. All are tried in one go: no key holds the line break that is put between them."""
+    if not many:
+        return
+    text = "\n".join(many)
+    is_sound = text.count("\n") == len(many) - 1 and _KEYS.fullmatch(text) is not None
+    if not is_sound or max(map(len, many)) * 4 > MAX_BYTES:
+        for key in many:
+            check_key(key)
 
 
 def check_prefix(prefix: str) -> None:

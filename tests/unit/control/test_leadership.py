@@ -17,16 +17,19 @@ class Candidate:
     def __init__(self, house: House, clock: FakeClock, name: str) -> None:
         self.client = Client(Local(house.api))
         self.leadership = Leadership(self.client, clock, name)
-        self.is_working = False
+        self._is_working = False
         self.task = tasks.guard(self.leadership.run(self.work), name=name, on_failure=lambda error: None)
 
     @asynccontextmanager
     async def work(self) -> AsyncGenerator[None, None]:
-        self.is_working = True
+        self._is_working = True
         try:
             yield
         finally:
-            self.is_working = False
+            self._is_working = False
+
+    def works(self) -> bool:
+        return self._is_working
 
 
 async def test_one_of_two_works_and_the_other_takes_over_once_the_lease_has_run_out() -> None:
@@ -36,12 +39,12 @@ async def test_one_of_two_works_and_the_other_takes_over_once_the_lease_has_run_
         await clock.advance(EVERY_SECONDS)
         two = Candidate(house, clock, "two")
         await clock.advance(60.0)
-        assert (one.is_working, two.is_working) == (True, False)
+        assert (one.works(), two.works()) == (True, False)
         await tasks.stop(one.task)
         await clock.advance(DURATION_SECONDS - 2 * EVERY_SECONDS)
-        assert not two.is_working, "the first may still be at work: its lease has not run out"
+        assert not two.works(), "the first may still be at work: its lease has not run out"
         await clock.advance(3 * EVERY_SECONDS)
-        assert two.is_working
+        assert two.works()
         lease = await two.client.get(LEASES, "kube-system", "probate")
         assert lease is not None
         assert (lease["spec"]["holderIdentity"], lease["spec"]["leaseTransitions"]) == ("two", 1)
@@ -53,10 +56,10 @@ async def test_holder_that_cannot_renew_stops_before_another_may_begin() -> None
     async with running(clock=clock, collects=False) as house:
         one = Candidate(house, clock, "one")
         await clock.advance(EVERY_SECONDS)
-        assert one.is_working
+        assert one.works()
         await house.store.close()  # nothing can be read or written any more
         await clock.advance(PATIENCE_SECONDS + EVERY_SECONDS)
-        assert not one.is_working
+        assert not one.works()
         await tasks.stop(one.task)
     assert PATIENCE_SECONDS + EVERY_SECONDS < DURATION_SECONDS
 
@@ -68,7 +71,7 @@ async def test_holder_whose_lease_was_taken_stops_at_once() -> None:
         await clock.advance(EVERY_SECONDS)
         await one.client.patch(LEASES, "kube-system", "probate", {"spec": {"holderIdentity": "somebody else"}})
         await clock.advance(EVERY_SECONDS)
-        assert not one.is_working
+        assert not one.works()
         await tasks.stop(one.task)
 
 
@@ -77,9 +80,9 @@ async def test_lease_that_is_given_back_is_taken_by_the_next_at_once() -> None:
     async with running(clock=clock, collects=False) as house:
         one, two = Candidate(house, clock, "one"), Candidate(house, clock, "two")
         await clock.advance(EVERY_SECONDS)
-        leader, other = (one, two) if one.is_working else (two, one)
+        leader, other = (one, two) if one.works() else (two, one)
         await tasks.stop(leader.task)
         await leader.leadership.resign()
         await clock.advance(EVERY_SECONDS)
-        assert other.is_working
+        assert other.works()
         await tasks.stop(other.task)

@@ -120,8 +120,7 @@ class EtcdStore:
     async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
         self._check_is_open()
         batch = tuple(txns)  # the caller may do what it likes with its list
-        for txn in batch:
-            checks.check_txn(txn, requests.LIMITS)
+        checks.check_txns(batch, requests.LIMITS)
         return await self._writes.commit_many(batch)
 
     def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:

@@ -118,8 +118,7 @@ class SqliteStore:
     async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
         self._check_is_open()
         batch = tuple(txns)  # the caller may do what it likes with its list
-        for txn in batch:
-            checks.check_txn(txn, LIMITS)
+        checks.check_txns(batch, LIMITS)
         return await self._groups.commit_many(batch) if batch else []
 
     def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:
@@ -166,7 +165,8 @@ class SqliteStore:
             return call()
 
     def _announce(self, changes: list[writes.Change]) -> None:
-        events = [self._event(change) for change in changes if self._hub.watches(change.key)]
+        is_watched = self._hub.watches
+        events = [self._event(change) for change in changes if is_watched(change.key)]
         self._hub.publish(events, revision=self._groups.revision)
         if self.database.checkpoints is not None:
             self.database.checkpoints.look(self.database.writer)
