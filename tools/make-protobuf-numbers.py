@@ -3,10 +3,10 @@
 
     tools/make-protobuf-numbers.py KUBECTL HELM
 
-No package has the numbers, but every Kubernetes program has: they are in the tags of its struct fields, which Go keeps for
-reflection, also in a stripped program. kubectl has all types of k8s.io/api and apimachinery, helm those of apiextensions as well.
-Those of kube-aggregator are in neither, and are few and old: they stand below. Programs are read as ELF files for 64 bits, with
-types laid out as Go 1.26 and 1.27 do.
+No package has the numbers, nor says what JSON does with an empty field, but every Kubernetes program knows: both are in the tags of
+its struct fields, which Go keeps for reflection, also in a stripped program. kubectl has all types of k8s.io/api and apimachinery,
+helm those of apiextensions as well. Those of kube-aggregator are in neither, and are few and old: they stand below. Programs are
+read as ELF files for 64 bits, with types laid out as Go 1.26 and 1.27 do.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ BY_HAND = {
     f"{REGISTRATION}.APIServiceCondition": "type status lastTransitionTime reason? message?",
     f"{REGISTRATION}.APIServiceList": "metadata items",
     f"{REGISTRATION}.APIServiceSpec": (
-        "service group? version? insecureSkipTLSVerify? caBundle? 7:groupPriorityMinimum versionPriority"
+        "service* group? version? insecureSkipTLSVerify? caBundle? 7:groupPriorityMinimum versionPriority"
     ),
-    f"{REGISTRATION}.APIServiceStatus": "conditions",
-    f"{REGISTRATION}.ServiceReference": "namespace? name? port",
+    f"{REGISTRATION}.APIServiceStatus": "conditions?",
+    f"{REGISTRATION}.ServiceReference": "namespace? name? port*",
 }
 # Discovery, which nobody sends, and types that are read by rules of their own (special.py).
 NOT_WANTED = re.compile(
@@ -45,7 +45,7 @@ NOT_WANTED = re.compile(
     r"|.*\.apiextensions\.v1\.JSON(SchemaPropsOr\w+)?$"
 )
 
-STRUCT, STRING, BOOL, NUMBERS = 25, 24, 1, range(2, 15)  # kinds, as reflect numbers them
+INTERFACE, POINTER, STRUCT = 20, 22, 25  # kinds, as reflect numbers them
 IS_NAMED, HAS_STAR, HAS_METHODS = 4, 2, 1  # flags of a type
 HAS_TAG = 2  # a flag of a name
 STRUCT_SIZE, FIELD_SIZE = 80, 24
@@ -141,9 +141,15 @@ def words(fields: list[StructField]) -> Iterator[tuple[int, str]]:
         named = re.search(r'json:"([^"]*)"', field.tag)
         if numbered and named:
             name, *options = named[1].split(",")
-            is_scalar = field.kind in {STRING, BOOL, *NUMBERS} or field.type_name == "[]uint8"
-            sign = "?" if "omitempty" in options and is_scalar else ""
-            yield int(numbered[1]), f"{name}{sign}" if name else f"<{field.type_name.partition('.')[2]}"
+            yield int(numbered[1]), f"{name}{sign(field, options)}" if name else f"<{field.type_name.partition('.')[2]}"
+
+
+def sign(field: StructField, options: list[str]) -> str:
+    """What JSON does with the field when it is empty, as numbers.py says it. Go never finds a struct empty."""
+    if field.kind in {INTERFACE, POINTER}:
+        return "*" if "omitempty" in options else "^"
+    is_left_out = "omitzero" in options or ("omitempty" in options and field.kind != STRUCT)
+    return "?" if is_left_out else ""
 
 
 def line(fields: list[StructField]) -> str:

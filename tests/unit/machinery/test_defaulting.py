@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probate.machinery.defaulting import table, written
+from probate.machinery.defaulting import table
 
 Object = dict[str, Any]
 
@@ -123,6 +123,12 @@ def test_references_to_fields_are_complete_in_variables_and_in_files() -> None:
     assert files == {"defaultMode": 420, "items": [{"path": "n", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}]}
 
 
+_ISCSI = {"targetPortal": "t", "iqn": "q", "lun": 0}
+_RBD = {"monitors": ["m"], "image": "i"}
+_DISK = {"diskName": "d", "diskURI": "u"}
+_SCALE_IO = {"gateway": "g", "system": "s", "secretRef": None}
+
+
 @pytest.mark.parametrize(
     ("given_source", "full"),
     [
@@ -130,13 +136,13 @@ def test_references_to_fields_are_complete_in_variables_and_in_files() -> None:
         ({"emptyDir": {"sizeLimit": "1024Mi"}}, {"emptyDir": {"sizeLimit": "1Gi"}}),
         ({"hostPath": {"path": "/"}}, {"hostPath": {"path": "/", "type": ""}}),
         ({"secret": {"secretName": "s", "defaultMode": 256}}, {"secret": {"secretName": "s", "defaultMode": 256}}),
-        ({"iscsi": {"lun": 0, "readOnly": False}}, {"iscsi": {"lun": 0, "iscsiInterface": "default"}}),
-        ({"rbd": {"pool": "p"}}, {"rbd": {"pool": "p", "user": "admin", "keyring": "/etc/ceph/keyring"}}),
+        ({"iscsi": _ISCSI | {"readOnly": False}}, {"iscsi": _ISCSI | {"iscsiInterface": "default"}}),
+        ({"rbd": _RBD | {"pool": "p"}}, {"rbd": _RBD | {"pool": "p", "user": "admin", "keyring": "/etc/ceph/keyring"}}),
         (
-            {"azureDisk": {"diskName": "d"}},
-            {"azureDisk": {"diskName": "d", "cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"}},
+            {"azureDisk": _DISK},
+            {"azureDisk": _DISK | {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"}},
         ),
-        ({"scaleIO": {"system": "s"}}, {"scaleIO": {"system": "s", "storageMode": "ThinProvisioned", "fsType": "xfs"}}),
+        ({"scaleIO": _SCALE_IO}, {"scaleIO": _SCALE_IO | {"storageMode": "ThinProvisioned", "fsType": "xfs"}}),
         (
             {"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
             {"projected": {"defaultMode": 420, "sources": [{"serviceAccountToken": {"path": "t", "expirationSeconds": 3600}}]}},
@@ -200,8 +206,8 @@ def test_what_says_nothing_is_not_kept() -> None:
     assert not {"hostNetwork", "nodeName", "nodeSelector", "tolerations", "volumes"} & pod["spec"].keys()
 
 
-def test_a_schema_and_data_of_users_are_kept_as_they_are() -> None:
-    schema: Object = {"openAPIV3Schema": {"default": None, "enum": [], "properties": {}}}
+def test_values_in_a_schema_and_data_of_users_are_kept_as_they_are() -> None:
+    schema: Object = {"openAPIV3Schema": {"default": {"a": None, "b": []}, "enum": [None, ""], "example": ""}}
     definition = read(
         "apiextensions.k8s.io", "CustomResourceDefinition", {"spec": {"versions": [{"schema": copy.deepcopy(schema)}]}}
     )
@@ -300,11 +306,15 @@ def test_kinds_of_all_groups_are_filled(group: str, kind: str, given_object: Obj
 
 
 def test_device_requests_are_for_one_device_unless_they_say_otherwise() -> None:
-    requests = [{"exactly": {"deviceClassName": "d"}}, {"firstAvailable": [{"allocationMode": "All"}, {"count": 2}]}]
+    one = {"name": "o", "deviceClassName": "d"}
+    requests = [
+        {"name": "r", "exactly": {"deviceClassName": "d"}},
+        {"name": "s", "firstAvailable": [one | {"allocationMode": "All"}, one | {"count": 2}]},
+    ]
     claim = read("resource.k8s.io", "ResourceClaim", {"spec": {"devices": {"requests": requests}}})
     assert claim["spec"]["devices"]["requests"] == [
-        {"exactly": {"deviceClassName": "d", "allocationMode": "ExactCount", "count": 1}},
-        {"firstAvailable": [{"allocationMode": "All"}, {"count": 2, "allocationMode": "ExactCount"}]},
+        {"name": "r", "exactly": {"deviceClassName": "d", "allocationMode": "ExactCount", "count": 1}},
+        {"name": "s", "firstAvailable": [one | {"allocationMode": "All"}, one | {"count": 2, "allocationMode": "ExactCount"}]},
     ]
 
 
@@ -312,22 +322,13 @@ def test_versions_of_an_autoscaler_have_defaults_of_their_own() -> None:
     first = read("autoscaling", "HorizontalPodAutoscaler", {"spec": {}})
     assert first["spec"]["targetCPUUtilizationPercentage"] == 80
     assert first["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
+    policy = {"type": "Pods", "value": 1, "periodSeconds": 30}
     second = read(
-        "autoscaling", "HorizontalPodAutoscaler", {"spec": {"behavior": {"scaleUp": {"policies": [{"value": 1}]}}}}, version="v2"
+        "autoscaling", "HorizontalPodAutoscaler", {"spec": {"behavior": {"scaleUp": {"policies": [policy]}}}}, version="v2"
     )
     assert second["spec"]["behavior"]["scaleUp"] == {
-        "policies": [{"value": 1}],
+        "policies": [policy],
         "selectPolicy": "Max",
         "stabilizationWindowSeconds": 0,
     }
     assert second["status"] == {"currentMetrics": None, "desiredReplicas": 0}
-
-
-def test_an_empty_object_is_what_is_written_when_nothing_was_given() -> None:
-    assert written.empty("rbac.authorization.k8s.io", "v1", "Role") == {"metadata": {}, "rules": None}
-    assert written.empty("apps", "v1", "Deployment") == {
-        "metadata": {},
-        "spec": {"strategy": {}, "template": {"metadata": {}, "spec": {}}},
-        "status": {},
-    }
-    assert written.empty("", "v1", "ConfigMap") == {"metadata": {}}

@@ -139,9 +139,12 @@ def message(thing: dict[str, Any], schema: Schema, definition: str) -> bytes:
             written += chunk(field.number, message(thing, schema, field.inlined))
         elif field.name in thing:
             written += value_of(field.number, thing[field.name], schema.properties[field.name], schema)
-        elif field.is_left_out_if_empty:
+        elif field.is_left_out_if_empty and schema.properties[field.name].type in SCALARS:
             written += empty(field.number, schema.properties[field.name])
     return written
+
+
+SCALARS = {"integer", "boolean", "string"}
 
 
 def empty(number: int, schema: Schema) -> bytes:

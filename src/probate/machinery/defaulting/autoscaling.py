@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from probate.machinery.defaulting import quantities
-from probate.machinery.defaulting.fields import Object, below, child, fill, fill_null, items, made
+from probate.machinery.defaulting.fields import Object, below, child, fill, items, made
 
 _UTILIZATION = 80
 _PERIOD = 15
@@ -35,8 +35,6 @@ def default_autoscaler_v2(autoscaler: Object) -> None:
     for metric in items(spec, "metrics"):
         _default_metric(metric)
     _default_behavior(child(spec, "behavior"))
-    for condition in items(child(autoscaler, "status"), "conditions"):
-        fill_null(condition, "lastTransitionTime")
 
 
 def _default_metric(metric: Object) -> None:

@@ -34,7 +34,6 @@ def default_cron_job(cron_job: Object) -> None:
     template = made(spec, "jobTemplate")
     if template is None:
         return
-    made(template, "metadata")
     if (job := made(template, "spec")) is not None:
         _default_failure_policy(job)
         default_template(job)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from probate.machinery.defaulting import quantities
-from probate.machinery.defaulting.fields import Object, child, drop_zero, fill, fill_null, fill_zero, made
+from probate.machinery.defaulting.fields import Object, fill, fill_zero, made
 
 
 def default_claim(claim: Object) -> None:
@@ -17,7 +17,6 @@ def default_claim(claim: Object) -> None:
 def default_claim_template(claim: Object) -> None:
     """Fill a claim inside a stateful set: a whole object, with a name of its own kind."""
     fill_zero(claim, apiVersion="v1", kind="PersistentVolumeClaim")
-    made(claim, "metadata")
     default_claim(claim)
 
 
@@ -25,9 +24,5 @@ def default_claim_spec(spec: Object | None) -> None:
     """Fill what a claim asks for."""
     if spec is None:
         return
-    drop_zero(spec, "volumeName")
     fill(spec, volumeMode="Filesystem")
     quantities.settle_lists(made(spec, "resources"), "limits", "requests")
-    for name in ("dataSource", "dataSourceRef"):
-        if (source := child(spec, name)) is not None:
-            fill_null(source, "apiGroup")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from probate.machinery.defaulting import quantities
-from probate.machinery.defaulting.fields import Object, below, child, drop_zero, fill, fill_zero, items, made, text
+from probate.machinery.defaulting.fields import Object, below, child, fill, fill_zero, items, made, text
 
 _REPOSITORY = re.compile(r"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -13,7 +13,6 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 def default_container(container: Object) -> None:
     """Fill one container, of a pod or of a template."""
-    drop_zero(container, "image", "workingDir", "stdin", "stdinOnce", "tty")
     fill_zero(
         container,
         imagePullPolicy=pull_policy(text(container, "image")),
@@ -23,8 +22,6 @@ def default_container(container: Object) -> None:
     quantities.settle_lists(made(container, "resources"), "limits", "requests")
     _default_ports(container)
     _default_environment(container)
-    for mount in items(container, "volumeMounts"):
-        drop_zero(mount, "readOnly", "subPath", "subPathExpr")
     for name in _PROBES:
         _default_probe(child(container, name))
     for hook in ("postStart", "preStop"):
@@ -54,22 +51,18 @@ def default_field_reference(source: Object) -> None:
     if (field := child(source, "fieldRef")) is not None:
         fill_zero(field, apiVersion="v1")
     if (resource := child(source, "resourceFieldRef")) is not None:
-        fill(resource, divisor="0")
         quantities.settle(resource, "divisor")
-        drop_zero(resource, "containerName")
 
 
 def default_http_get(action: Object | None) -> None:
     """Fill an HTTP request of a probe or a hook."""
     if action is not None:
         fill_zero(action, path="/", scheme="HTTP")
-        drop_zero(action, "host")
 
 
 def _default_probe(probe: Object | None) -> None:
     if probe is None:
         return
-    drop_zero(probe, "initialDelaySeconds")
     fill_zero(probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
     default_http_get(child(probe, "httpGet"))
     if (grpc := child(probe, "grpc")) is not None:
@@ -78,14 +71,10 @@ def _default_probe(probe: Object | None) -> None:
 
 def _default_ports(container: Object) -> None:
     for port in items(container, "ports"):
-        drop_zero(port, "name", "hostPort", "hostIP")
         fill_zero(port, protocol="TCP")
 
 
 def _default_environment(container: Object) -> None:
     for variable in items(container, "env"):
-        drop_zero(variable, "value")
         if (source := child(variable, "valueFrom")) is not None:
             default_field_reference(source)
-    for source in items(container, "envFrom"):
-        drop_zero(source, "prefix")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from probate.machinery.defaulting import quantities
-from probate.machinery.defaulting.fields import Object, child, drop_empty, fill, fill_null, fill_zero, items, made, text
+from probate.machinery.defaulting.fields import Object, child, drop_empty, fill, fill_zero, items, made, text
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 _LIMITS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
@@ -38,8 +38,6 @@ def default_node(node: Object) -> None:
         quantities.settle_lists(status, "capacity", "allocatable")
         if capacity := child(status, "capacity"):
             fill(status, allocatable=dict(capacity))
-        for condition in items(status, "conditions"):
-            fill_null(condition, "lastHeartbeatTime", "lastTransitionTime")
 
 
 def default_limit_range(limit_range: Object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probate.machinery.defaulting.fields import Object, below, child, drop_zero, fill, fill_null, fill_zero, items, made, text
+from probate.machinery.defaulting.fields import Object, below, child, fill, fill_zero, made, text
 
 _HTTPS = 443
 
@@ -12,20 +12,12 @@ def default_custom_resource_definition(definition: Object) -> None:
     spec = made(definition, "spec")
     if spec is None:
         return
-    drop_zero(spec, "preserveUnknownFields")
     if (names := made(spec, "names")) is not None and (kind := text(names, "kind")):
         fill_zero(names, singular=kind.lower(), listKind=f"{kind}List")
     if (conversion := made(spec, "conversion")) is not None:
         fill_zero(conversion, strategy="None")
         if (config := below(conversion, "webhook", "clientConfig")) is not None:
             default_client_config(config)
-    for version in items(spec, "versions"):
-        fill(version, served=False, storage=False)
-        drop_zero(version, "deprecated")
-        for column in items(version, "additionalPrinterColumns"):
-            drop_zero(column, "format", "description", "priority")
-    for condition in items(child(definition, "status"), "conditions"):
-        fill_null(condition, "lastTransitionTime")
 
 
 def default_api_service(service: Object) -> None:
@@ -33,15 +25,11 @@ def default_api_service(service: Object) -> None:
     spec = made(service, "spec")
     if spec is None:
         return
-    drop_zero(spec, "insecureSkipTLSVerify", "group", "version", "caBundle")
     if (reference := child(spec, "service")) is not None:
         fill(reference, port=_HTTPS)
-    for condition in items(child(service, "status"), "conditions"):
-        fill_null(condition, "lastTransitionTime")
 
 
 def default_client_config(config: Object) -> None:
     """Fill how a webhook is called."""
-    drop_zero(config, "caBundle")
     if (service := child(config, "service")) is not None:
         fill(service, port=_HTTPS)

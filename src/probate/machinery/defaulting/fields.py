@@ -59,19 +59,6 @@ def fill_zero(parent: Object, **defaults: Any) -> None:
             parent[key] = value
 
 
-def fill_null(parent: Object, *keys: str) -> None:
-    """Write null where a list or a time is absent that Kubernetes always writes."""
-    for key in keys:
-        parent.setdefault(key, None)
-
-
-def drop_zero(parent: Object, *keys: str) -> None:
-    """Remove the fields that hold zero: Kubernetes does not write them."""
-    for key in keys:
-        if key in parent and is_zero(parent[key]):
-            del parent[key]
-
-
 def drop_empty(parent: Object, *keys: str) -> None:
     """Remove the maps and lists that hold nothing."""
     for key in keys:

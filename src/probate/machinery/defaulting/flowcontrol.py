@@ -9,7 +9,6 @@ def default_flow_schema(schema: Object) -> None:
     """Fill a FlowSchema."""
     if (spec := made(schema, "spec")) is not None:
         fill_zero(spec, matchingPrecedence=1000)
-        made(spec, "priorityLevelConfiguration")
 
 
 def default_priority_level(level: Object) -> None:
@@ -21,6 +20,5 @@ def default_priority_level(level: Object) -> None:
         fill(exempt, nominalConcurrencyShares=0, lendablePercent=0)
     if (limited := child(spec, "limited")) is not None:
         fill(limited, nominalConcurrencyShares=30, lendablePercent=0)
-        made(limited, "limitResponse")
     if (queuing := below(spec, "limited", "limitResponse", "queuing")) is not None:
         fill_zero(queuing, queues=64, handSize=8, queueLengthLimit=50)

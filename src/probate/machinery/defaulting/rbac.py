@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probate.machinery.defaulting.fields import Object, drop_zero, fill_zero, items, made
+from probate.machinery.defaulting.fields import Object, fill_zero, items, made
 
 _GROUP = "rbac.authorization.k8s.io"
 
@@ -12,6 +12,5 @@ def default_binding(binding: Object) -> None:
     if (reference := made(binding, "roleRef")) is not None:
         fill_zero(reference, apiGroup=_GROUP)
     for subject in items(binding, "subjects"):
-        drop_zero(subject, "apiGroup", "namespace")
         if subject.get("kind") in ("User", "Group"):
             fill_zero(subject, apiGroup=_GROUP)

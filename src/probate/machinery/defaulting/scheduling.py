@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from probate.machinery.defaulting import quantities
-from probate.machinery.defaulting.fields import Object, below, child, drop_zero, fill, fill_zero, items, made
+from probate.machinery.defaulting.fields import Object, below, child, fill, fill_zero, items, made
 
 
 def default_priority_class(priority_class: Object) -> None:
     """Fill a PriorityClass."""
-    drop_zero(priority_class, "globalDefault", "description")
     fill(priority_class, preemptionPolicy="PreemptLowerPriority")
 
 
@@ -25,7 +24,6 @@ def default_resource_claim(claim: Object) -> None:
 def default_resource_claim_template(template: Object) -> None:
     """Fill a ResourceClaimTemplate."""
     if (spec := made(template, "spec")) is not None:
-        made(spec, "metadata")
         _default_device_claim(made(spec, "spec"))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probate.machinery.defaulting.fields import Object, below, child, drop_empty, drop_zero, fill, fill_zero, items, made
+from probate.machinery.defaulting.fields import Object, below, fill, fill_zero, items, made
 
 _THREE_HOURS = 10800
 _INTERNAL = ("ClusterIP", "NodePort", "LoadBalancer")
@@ -13,8 +13,6 @@ def default_service(service: Object) -> None:
     spec = made(service, "spec")
     if spec is None:
         return
-    drop_zero(spec, "clusterIP", "loadBalancerIP", "externalName", "healthCheckNodePort", "publishNotReadyAddresses")
-    drop_empty(spec, "selector")
     fill_zero(spec, sessionAffinity="None", type="ClusterIP")
     _default_affinity(spec)
     _default_ports(spec)
@@ -31,14 +29,11 @@ def default_endpoints(endpoints: Object) -> None:
     """Fill Endpoints."""
     for subset in items(endpoints, "subsets"):
         for port in items(subset, "ports"):
-            drop_zero(port, "name")
             fill_zero(port, protocol="TCP")
 
 
 def default_endpoint_slice(endpoint_slice: Object) -> None:
     """Fill an EndpointSlice."""
-    for endpoint in items(endpoint_slice, "endpoints"):
-        made(endpoint, "conditions")
     for port in items(endpoint_slice, "ports"):
         fill(port, name="", protocol="TCP")
 
@@ -54,7 +49,6 @@ def _default_affinity(spec: Object) -> None:
 
 def _default_ports(spec: Object) -> None:
     for port in items(spec, "ports"):
-        drop_zero(port, "name", "nodePort")
         fill_zero(port, protocol="TCP", targetPort=port.get("port"))
 
 
@@ -66,5 +60,3 @@ def _default_ingress(service: Object) -> None:
     for ingress in items(below(service, "status", "loadBalancer"), "ingress"):
         if ingress.get("ip"):
             fill(ingress, ipMode="VIP")
-    if (status := child(service, "status")) is not None:
-        made(status, "loadBalancer")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from probate.machinery.defaulting import quantities
-from probate.machinery.defaulting.fields import Object, child, drop_zero, fill, fill_null, fill_zero, items, made
+from probate.machinery.defaulting.fields import Object, child, fill, fill_zero, made
 from probate.machinery.defaulting.volumes import default_source
 
 
@@ -18,10 +18,7 @@ def default_persistent_volume(volume: Object) -> None:
 
 def default_volume_spec(spec: Object) -> None:
     """Fill the spec of a volume, of its own or inside an attachment."""
-    drop_zero(spec, "storageClassName")
     fill(spec, volumeMode="Filesystem")
-    if (csi := child(spec, "csi")) is not None:
-        drop_zero(csi, "readOnly", "fsType")
     quantities.settle_lists(spec, "capacity")
     default_source(spec)
 
@@ -38,14 +35,6 @@ def default_csi_driver(driver: Object) -> None:
         return
     fill(spec, attachRequired=True, podInfoOnMount=False, storageCapacity=False, fsGroupPolicy="ReadWriteOnceWithFSType")
     fill(spec, requiresRepublish=False, seLinuxMount=False, volumeLifecycleModes=["Persistent"])
-    for request in items(spec, "tokenRequests"):
-        fill(request, audience="")
-
-
-def default_csi_node(node: Object) -> None:
-    """Fill a CSINode."""
-    for driver in items(child(node, "spec"), "drivers"):
-        fill_null(driver, "topologyKeys")
 
 
 def default_csi_storage_capacity(capacity: Object) -> None:

@@ -3,14 +3,16 @@
     pod = {"spec": {"containers": [{"name": "c", "image": "i:1"}]}}
     apply("", "v1", "Pod", pod)      # pod["spec"]["restartPolicy"] == "Always", and so on
 
-It works in three steps: what says nothing goes, defaults come, and what Kubernetes always writes is written. The result is the
-object as Kubernetes would read it back, so applying twice is applying once. Kinds that are not built in are left alone.
+It works in three steps: what says nothing goes, defaults come, and what Kubernetes always writes is written (the first and the last
+are `emptiness`). The result is the object as Kubernetes would read it back, so applying twice is applying once. Kinds that are not
+built in are left alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from probate.machinery import builtin, emptiness
 from probate.machinery.defaulting import (
     admission,
     autoscaling,
@@ -20,28 +22,16 @@ from probate.machinery.defaulting import (
     extensions,
     flowcontrol,
     networking,
-    nothing,
     pods,
     rbac,
     scheduling,
     services,
     storage,
     workloads,
-    written,
 )
 from probate.machinery.defaulting.fields import Object
 
 Default = Callable[[Object], None]
-
-_GROUPS = frozenset(
-    (
-        *("", "apps", "autoscaling", "batch", "policy", "admissionregistration.k8s.io", "apiextensions.k8s.io"),
-        *("apiregistration.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io", "coordination.k8s.io"),
-        *("discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io"),
-        *("node.k8s.io", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io"),
-        "storagemigration.k8s.io",
-    )
-)
 
 _KINDS: dict[tuple[str, str], Default] = {
     ("", "Endpoints"): services.default_endpoints,
@@ -74,7 +64,6 @@ _KINDS: dict[tuple[str, str], Default] = {
     ("discovery.k8s.io", "EndpointSlice"): services.default_endpoint_slice,
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"): flowcontrol.default_flow_schema,
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): flowcontrol.default_priority_level,
-    ("networking.k8s.io", "Ingress"): networking.default_ingress,
     ("networking.k8s.io", "IngressClass"): networking.default_ingress_class,
     ("networking.k8s.io", "NetworkPolicy"): networking.default_network_policy,
     ("node.k8s.io", "RuntimeClass"): scheduling.default_runtime_class,
@@ -85,7 +74,6 @@ _KINDS: dict[tuple[str, str], Default] = {
     ("resource.k8s.io", "ResourceSlice"): scheduling.default_resource_slice,
     ("scheduling.k8s.io", "PriorityClass"): scheduling.default_priority_class,
     ("storage.k8s.io", "CSIDriver"): storage.default_csi_driver,
-    ("storage.k8s.io", "CSINode"): storage.default_csi_node,
     ("storage.k8s.io", "CSIStorageCapacity"): storage.default_csi_storage_capacity,
     ("storage.k8s.io", "StorageClass"): storage.default_storage_class,
     ("storage.k8s.io", "VolumeAttachment"): storage.default_volume_attachment,
@@ -98,13 +86,14 @@ _VERSIONS: dict[tuple[str, str, str], Default] = {
 
 def apply(group: str, version: str, kind: str, object_: Object) -> None:
     """Fill the object, in place, as Kubernetes does when it reads one. Never raises; what was given stays."""
-    if group not in _GROUPS:
+    schema = builtin.schema(group, version, kind)
+    if schema is None:
         return
-    nothing.drop(group, kind, object_)
+    emptiness.drop(object_, schema)
     default = _VERSIONS.get((group, version, kind)) or _KINDS.get((group, kind))
     if default is not None:
         default(object_)
-    written.fill_written(group, version, kind, object_)
+    emptiness.write(object_, schema)
 
 
 def kinds() -> list[tuple[str, str]]:

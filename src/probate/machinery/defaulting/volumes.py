@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from probate.machinery.defaulting import claims, containers, quantities
-from probate.machinery.defaulting.fields import Object, child, drop_zero, fill, fill_null, fill_zero, items, made, text
+from probate.machinery.defaulting.fields import Object, child, fill, fill_zero, items, made, text
 
 _MODE = 0o644
 _HOUR = 3600
 _WITH_MODE = ("secret", "configMap", "downwardAPI", "projected")
-_MAY_READ_ONLY = (  # where readOnly is a plain yes or no; azureDisk and an inline csi tell false from absent
-    *("awsElasticBlockStore", "azureFile", "cephfs", "cinder", "fc", "flexVolume", "gcePersistentDisk", "glusterfs", "iscsi"),
-    *("nfs", "persistentVolumeClaim", "photonPersistentDisk", "portworxVolume", "quobyte", "rbd", "scaleIO", "storageos"),
-)
 
 
 def default_volume(volume: Object) -> None:
@@ -25,7 +21,6 @@ def default_volume(volume: Object) -> None:
     if (image := child(volume, "image")) is not None:
         fill_zero(image, pullPolicy=containers.pull_policy(text(image, "reference")))
     if (empty := child(volume, "emptyDir")) is not None:
-        drop_zero(empty, "medium")
         quantities.settle(empty, "sizeLimit")
     _default_ephemeral(child(volume, "ephemeral"))
     _default_projected(child(volume, "projected"))
@@ -34,9 +29,6 @@ def default_volume(volume: Object) -> None:
 
 def default_source(volume: Object) -> None:
     """Fill the sources that a pod's volume and a persistent volume have in common."""
-    for name in _MAY_READ_ONLY:
-        if (source := child(volume, name)) is not None:
-            drop_zero(source, "readOnly")
     if (host_path := child(volume, "hostPath")) is not None:
         fill(host_path, type="")
     if (iscsi := child(volume, "iscsi")) is not None:
@@ -57,11 +49,9 @@ def _default_file_items(source: Object) -> None:
 def _default_projected(projected: Object | None) -> None:
     if projected is None:
         return
-    fill_null(projected, "sources")
     for source in items(projected, "sources"):
         if (token := child(source, "serviceAccountToken")) is not None:
             fill(token, expirationSeconds=_HOUR)
-            drop_zero(token, "audience")
         if (downward := child(source, "downwardAPI")) is not None:
             _default_file_items(downward)
 
@@ -69,5 +59,4 @@ def _default_projected(projected: Object | None) -> None:
 def _default_ephemeral(ephemeral: Object | None) -> None:
     template = None if ephemeral is None else child(ephemeral, "volumeClaimTemplate")
     if template is not None:
-        made(template, "metadata")
         claims.default_claim_spec(made(template, "spec"))

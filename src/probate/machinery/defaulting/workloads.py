@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from probate.machinery.defaulting.claims import default_claim_template
-from probate.machinery.defaulting.fields import Object, below, child, drop_zero, fill, fill_null, fill_zero, items, made, text
+from probate.machinery.defaulting.fields import Object, below, child, fill, fill_zero, items, made, text
 from probate.machinery.defaulting.pods import default_template
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
@@ -14,21 +14,17 @@ def default_deployment(deployment: Object) -> None:
     spec = made(deployment, "spec")
     if spec is None:
         return
-    drop_zero(spec, "minReadySeconds", "paused")
     fill(spec, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
     if (rolling := _default_strategy(spec, "strategy")) is not None:
         fill(rolling, maxUnavailable="25%", maxSurge="25%")
     default_template(spec)
-    _default_conditions(deployment, "lastTransitionTime", "lastUpdateTime")
 
 
 def default_replica_set(replica_set: Object) -> None:
     """Fill a ReplicaSet."""
     if (spec := made(replica_set, "spec")) is not None:
-        drop_zero(spec, "minReadySeconds")
         fill(spec, replicas=1)
         default_template(spec)
-    _default_conditions(replica_set, "lastTransitionTime")
 
 
 def default_daemon_set(daemon_set: Object) -> None:
@@ -36,7 +32,6 @@ def default_daemon_set(daemon_set: Object) -> None:
     spec = made(daemon_set, "spec")
     if spec is None:
         return
-    drop_zero(spec, "minReadySeconds")
     fill(spec, revisionHistoryLimit=10)
     if (rolling := _default_strategy(spec, "updateStrategy")) is not None:
         fill(rolling, maxUnavailable=1, maxSurge=0)
@@ -44,7 +39,6 @@ def default_daemon_set(daemon_set: Object) -> None:
     annotations = made(made(daemon_set, "metadata") or {}, "annotations")
     if annotations is not None:
         fill(annotations, **{TEMPLATE_GENERATION: "0"})
-    _default_conditions(daemon_set, "lastTransitionTime")
 
 
 def default_stateful_set(stateful_set: Object) -> None:
@@ -52,7 +46,6 @@ def default_stateful_set(stateful_set: Object) -> None:
     spec = made(stateful_set, "spec")
     if spec is None:
         return
-    drop_zero(spec, "minReadySeconds", "serviceName")
     fill_zero(spec, podManagementPolicy="OrderedReady")
     fill(spec, replicas=1, revisionHistoryLimit=10)
     _default_stateful_strategy(spec)
@@ -61,7 +54,6 @@ def default_stateful_set(stateful_set: Object) -> None:
     default_template(spec)
     for claim in items(spec, "volumeClaimTemplates"):
         default_claim_template(claim)
-    _default_conditions(stateful_set, "lastTransitionTime")
 
 
 def default_replication_controller(controller: Object) -> None:
@@ -69,7 +61,6 @@ def default_replication_controller(controller: Object) -> None:
     spec = made(controller, "spec")
     if spec is None:
         return
-    drop_zero(spec, "minReadySeconds")
     fill(spec, replicas=1)
     if child(spec, "template") is not None:
         default_template(spec)
@@ -78,7 +69,6 @@ def default_replication_controller(controller: Object) -> None:
     for owner, key in ((spec, "selector"), (metadata, "labels")):
         if labels and owner is not None and not owner.get(key):
             owner[key] = dict(labels)
-    _default_conditions(controller, "lastTransitionTime")
 
 
 def default_pod_template(pod_template: Object) -> None:
@@ -104,8 +94,3 @@ def _default_stateful_strategy(spec: Object) -> None:
         made(strategy, "rollingUpdate")
     if strategy["type"] == "RollingUpdate" and (rolling := child(strategy, "rollingUpdate")) is not None:
         fill(rolling, partition=0)
-
-
-def _default_conditions(object_: Object, *times: str) -> None:
-    for condition in items(child(object_, "status"), "conditions"):
-        fill_null(condition, *times)

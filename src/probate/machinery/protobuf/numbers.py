@@ -1,4 +1,4 @@
-"""Which number each field of a built-in type has in protobuf, since OpenAPI does not say.
+"""Which number each field of a built-in type has in protobuf, and what JSON does with it when it is empty: OpenAPI says neither.
 
 The numbers are facts of Kubernetes that never change once released: a new field gets a new number. `numbers.txt` has them, a line
 for each type under the heading of its package, with the fields in the order of their numbers:
@@ -8,8 +8,15 @@ for each type under the heading of its package, with the fields in the order of 
     Volume = name <VolumeSource                                   number 2 is a message whose fields are this type's own in JSON
     ServiceSpec = ports ... externalIPs 7:sessionAffinity? ...    a number is given where it is not the one after the last
 
-A `?` marks what JSON leaves out when it is empty. Go writes such a field into protobuf all the same, so that only the table
-can tell `generation: 0`, which nobody said, from `replicas: 0`, which somebody did.
+The sign after a name says what Go writes into JSON when the field holds nothing:
+
+    revision                 always written: zero, an empty text, null for a list or a time, an object with what it always has
+    paused?                  left out when empty: false, 0, "", [], {}
+    replicas*                a pointer: left out when absent; a zero was meant, and stays
+    selector^                a pointer that is always written: null when absent
+
+Go writes a field that JSON leaves out into protobuf all the same, so that only the table can tell `generation: 0`, which nobody
+said, from `replicas: 0`, which somebody did.
 """
 
 from __future__ import annotations
@@ -20,6 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _FILE = Path(__file__).with_name("numbers.txt")
+_SIGNS = "?*^"
 
 
 class Field(NamedTuple):
@@ -27,8 +35,16 @@ class Field(NamedTuple):
 
     name: str
     number: int
-    is_left_out_if_empty: bool = False
+    sign: str = ""
     inlined: str = ""
+
+    @property
+    def is_left_out_if_empty(self) -> bool:
+        return self.sign == "?"
+
+    @property
+    def is_pointer(self) -> bool:
+        return self.sign in {"*", "^"}
 
 
 @cache
@@ -65,4 +81,5 @@ def _parsed(definition: str, written: str) -> Iterator[Field]:
         if name.startswith("<"):
             yield Field("", number, inlined=f"{package}.{name[1:]}")
         else:
-            yield Field(name.removesuffix("?"), number, name.endswith("?"))
+            sign = name[-1] if name[-1] in _SIGNS else ""
+            yield Field(name.removesuffix(sign), number, sign)

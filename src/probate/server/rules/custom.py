@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from probate.machinery import builtin, metadata, names, selectable_fields, typed
+from probate.machinery import builtin, emptiness, metadata, names, selectable_fields, typed
 from probate.machinery.catalog import Resource
 from probate.machinery.crds import resources
 from probate.machinery.preparation import custom as preparation
@@ -33,6 +33,7 @@ class Custom:
         reader = typed.Reader(lambda _: None)
         object_: Object = orjson.loads(orjson.dumps(value))
         object_["metadata"] = reader.read(value.get("metadata") or {}, _object_meta(), "metadata")
+        emptiness.drop(object_["metadata"], _object_meta())
         return Typed(object_, [*reader.unknown, *prune.prune(object_, self._resource.load_schema())])
 
     def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:

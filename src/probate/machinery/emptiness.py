@@ -1,0 +1,128 @@
+"""What becomes of fields that hold nothing: Go's types cannot tell some of them from absent ones, and always write others.
+
+Kubernetes reads an object into structs and writes it anew, so what a client gets back is less what says nothing, and more what has
+no way to be absent. Which field is which is in the tags of those structs (`protobuf.numbers`), and nowhere else:
+
+    drop({"spec": {"replicas": 0, "paused": False, "selector": {}}}, deployment)       {"spec": {"replicas": 0, "selector": {}}}
+    write({}, config_map)                                                              {"metadata": {}}
+    write({}, role)                                                                    {"metadata": {}, "rules": None}
+
+Both change what they are given, and leave alone what the schema does not know or has another shape than it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from probate.machinery.protobuf import numbers
+from probate.machinery.schema import Schema
+
+Object = dict[str, Any]
+
+
+class _Field:
+    """A field of a struct. `inner` is the struct in it, in each item of its list, or in each value of its map."""
+
+    __slots__ = ("inner", "is_always_written", "is_dropped_if_empty", "is_map", "zero")
+
+    def __init__(self, schema: Schema, field: numbers.Field) -> None:
+        self.zero = None if field.is_pointer else _zero(schema)
+        self.is_always_written = field.sign in {"", "^"}
+        # An empty list that is always written is null after Kubernetes has stored it: its storage knows no empty lists.
+        self.is_dropped_if_empty = field.is_left_out_if_empty or (not field.is_pointer and self.zero is None)
+        self.is_map = schema.values is not None
+        self.inner = _struct(schema.items or schema.values or schema)
+
+
+class _Struct:
+    """A struct, as far as it matters when its fields are empty."""
+
+    __slots__ = ("always", "fields")
+
+    def __init__(self) -> None:
+        self.fields: dict[str, _Field] = {}
+        self.always: list[tuple[str, _Field]] = []
+
+
+_structs: dict[str, _Struct] = {}  # by definition; a struct may hold itself, so it is here before it is complete
+
+
+def _struct(schema: Schema) -> _Struct | None:
+    """The struct of this definition; None if the schema is of no struct whose tags are known."""
+    if schema.name in _structs:
+        return _structs[schema.name]
+    if not schema.properties or schema.name not in numbers.definitions():
+        return None
+    made = _structs[schema.name] = _Struct()
+    made.fields |= {field.name: _Field(schema.properties[field.name], field) for field in _flat(schema.name)}
+    made.always += [(name, field) for name, field in made.fields.items() if field.is_always_written]
+    return made
+
+
+@cache
+def _flat(definition: str) -> tuple[numbers.Field, ...]:
+    """The fields as JSON has them: those of inlined structs among the others."""
+
+    def fields() -> Iterator[numbers.Field]:
+        for field in (numbers.fields_of(definition) or {}).values():
+            yield from _flat(field.inlined) if field.inlined else (field,)
+
+    return tuple(fields())
+
+
+def _zero(schema: Schema) -> Any:
+    """What is written for nothing, where something has to be. (For a struct: an empty object, to be filled.)"""
+    if schema.format in {"date-time", "byte"} or schema.keeps_unknown or schema.is_map or schema.items is not None:
+        return None
+    if schema.format == "quantity":
+        return "0"
+    return 0 if schema.is_int_or_string else {"string": "", "integer": 0, "number": 0, "boolean": False, "object": {}}[schema.type]
+
+
+def drop(object_: Object, schema: Schema) -> None:
+    """Remove the fields that hold nothing, at any depth."""
+    if (struct := _struct(schema)) is not None:
+        _drop(object_, struct)
+
+
+def _drop(object_: Object, struct: _Struct) -> None:
+    gone = []
+    for name, value in object_.items():
+        field = struct.fields.get(name)
+        if field is None:
+            continue
+        if not value and (value is None or field.is_dropped_if_empty):
+            gone.append(name)
+        elif field.inner is not None:
+            for part in _parts(value, field):
+                _drop(part, field.inner)
+    for name in gone:
+        del object_[name]
+
+
+def write(object_: Object, schema: Schema) -> None:
+    """Add the fields that are always written, at any depth."""
+    if (struct := _struct(schema)) is not None:
+        _write(object_, struct)
+
+
+def _write(object_: Object, struct: _Struct) -> None:
+    for name, field in struct.always:
+        if name not in object_ or (object_[name] is None and field.zero is not None):
+            object_[name] = {} if type(field.zero) is dict else field.zero
+    for name, value in object_.items():
+        field_ = struct.fields.get(name)
+        if field_ is not None and field_.inner is not None and value is not None:
+            for part in _parts(value, field_):
+                _write(part, field_.inner)
+
+
+def _parts(value: Any, field: _Field) -> list[Object]:
+    """The structs in a field."""
+    if type(value) is list:
+        return [item for item in value if type(item) is dict]
+    if type(value) is not dict:
+        return []
+    return [item for item in value.values() if type(item) is dict] if field.is_map else [value]
