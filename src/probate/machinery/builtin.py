@@ -19,7 +19,7 @@ import orjson
 from probate import errors
 from probate.machinery import builtin_names as names
 from probate.machinery.catalog import Catalog, Resource, Subresource
-from probate.machinery.gvk import GroupResource
+from probate.machinery.gvk import GroupResource, GroupVersionKind
 from probate.machinery.openapi_schema import Schemas
 from probate.machinery.schema import Schema
 
@@ -94,6 +94,7 @@ def _resource(row: dict[str, Any]) -> Resource:
         short_names=names.SHORT_NAMES.get(name, ()),
         categories=tuple(category for category, members in names.CATEGORIES.items() if name in members),
         subresources=_subresources(name, row["subresources"]),
+        stored_as=names.STORED_AS.get(GroupVersionKind(row["group"], row["version"], row["kind"])),
         load_schema=partial(_load_schema, row["group"], row["version"], row["kind"]),
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from probate.machinery.catalog import Subresource
+from probate.machinery.gvk import GroupVersionKind
 
 # In the order in which discovery shows them; a group that is not here comes after, by its name.
 GROUPS = (
@@ -98,6 +99,13 @@ CATEGORIES = {
 OFF = {"csinodes.storage.k8s.io": ("status",)}
 
 VERBS = {"componentstatuses": ("get", "list")}  # the build finds a watch that is not served
+
+# Kinds that are stored in the shape of another version, which serves the same objects.
+_SCALER = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
+STORED_AS = {
+    _SCALER._replace(version="v1"): _SCALER,
+    GroupVersionKind("events.k8s.io", "v1", "Event"): GroupVersionKind("", "v1", "Event"),
+}
 
 _STREAM = ("create", "get")
 _PROXY = ("create", "delete", "get", "patch", "update")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from probate.machinery.gvk import GroupKind, GroupResource, GroupVersion
+from probate.machinery.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind
 from probate.machinery.schema import Schema
 
 
@@ -38,6 +38,7 @@ class Resource(msgspec.Struct, frozen=True):
     categories: tuple[str, ...] = ()
     subresources: tuple[Subresource, ...] = ()
     is_custom: bool = False
+    stored_as: GroupVersionKind | None = None  # if not as itself: `conversion` knows how
     load_schema: Callable[[], Schema] = Schema  # made when first asked for: there are hundreds
 
     @property
@@ -51,6 +52,10 @@ class Resource(msgspec.Struct, frozen=True):
     @property
     def group_kind(self) -> GroupKind:
         return GroupKind(self.group, self.kind)
+
+    @property
+    def group_version_kind(self) -> GroupVersionKind:
+        return GroupVersionKind(self.group, self.version, self.kind)
 
     def subresource(self, name: str) -> Subresource | None:
         return next((one for one in self.subresources if one.name == name), None)

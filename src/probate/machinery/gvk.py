@@ -25,6 +25,18 @@ class GroupVersion(NamedTuple):
         return GroupVersion(group, version) if slash else GroupVersion("", api_version)
 
 
+class GroupVersionKind(NamedTuple):
+    """What an object says that it is."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def group_version(self) -> GroupVersion:
+        return GroupVersion(self.group, self.version)
+
+
 class GroupResource(NamedTuple):
     """A resource whatever its version: what an object is stored under."""
 

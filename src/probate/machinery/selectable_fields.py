@@ -59,11 +59,11 @@ def custom_fields(json_paths: Iterable[str]) -> Mapping[str, SelectableField]:
 
 METADATA = _same("metadata.name", "metadata.namespace")
 
-# An event is the same object in both of its groups, whose fields have different names: each reads either form.
+# Selectors are asked of what is stored. An event is stored as the core one also if it is served, and asked for, by its other names.
 _OBJECT_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-_REGARDING = {name: field(f"involvedObject.{name}", f"regarding.{name}") for name in _OBJECT_FIELDS}
-_REPORTER = field("reportingComponent", "reportingController")
-_SOURCE = field("source.component", "deprecatedSource.component", "reportingComponent", "reportingController")
+_REGARDING = {name: field(f"involvedObject.{name}") for name in _OBJECT_FIELDS}
+_REPORTER = field("reportingComponent")
+_SOURCE = field("source.component", "reportingComponent")
 
 BUILT_IN: dict[GroupResource, dict[str, SelectableField]] = {
     GroupResource("", "events"): {f"involvedObject.{name}": one for name, one in _REGARDING.items()}

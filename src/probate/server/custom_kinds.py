@@ -17,6 +17,7 @@ from probate.machinery.crds import resources
 from probate.server import places, wire
 from probate.server.rules.builtin import BuiltIn
 from probate.server.rules.contract import Rules
+from probate.server.rules.converted import Converted
 from probate.server.rules.custom import Custom
 from probate.server.rules.definitions import Definitions
 from probate.store import contract, paging
@@ -98,7 +99,7 @@ class Kinds:
         if self.is_definition(resource):
             return self._own_rules
         if not resource.is_custom:
-            return BuiltIn(resource)
+            return BuiltIn(resource) if resource.stored_as is None else Converted(resource)
         name = f"{resource.plural}.{resource.group}"
         definition = next(one for one in self._definitions.values() if one["metadata"]["name"] == name)
         return Custom(resource, definition)

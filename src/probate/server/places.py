@@ -15,13 +15,12 @@ from probate.machinery.gvk import GroupResource
 NO_NAMESPACE = "-"
 NAMESPACES = GroupResource("", "namespaces")
 DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
-_STORED_AS = {GroupResource("events.k8s.io", "events"): GroupResource("", "events")}
 
 
 def everywhere(resource: Resource) -> str:
     """The range of all objects of a resource."""
-    found = resource.group_resource
-    return f"objects/{_STORED_AS.get(found, found)}/"
+    stored = resource.stored_as or resource
+    return f"objects/{GroupResource(stored.group, resource.plural)}/"
 
 
 def within(resource: Resource, namespace: str | None) -> str:

@@ -6,6 +6,9 @@ versions) and the resourceVersion (the store knows it). It always begins with it
     stored     {"metadata":{"name":"x","uid":"u"},"data":{"k":"v"}}                                         at revision 7
     answered   {"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7","name":"x","uid":"u"},"data":{"k":"v"}}
     in a list  {"metadata":{"resourceVersion":"7","name":"x","uid":"u"},"data":{"k":"v"}}    (custom kinds: like answered)
+
+A kind of which several versions differ in shape is stored in one of them. Whoever changes an object changes that one (`loaded`);
+the others are made when an answer is written.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import msgspec
 import orjson
 
 from probate.machinery.catalog import Resource
+from probate.machinery.conversion import table as conversion
 from probate.machinery.ownership import Meta
 from probate.store.contract import NOTHING, Record, Revision
 
@@ -65,14 +69,32 @@ def stored(object_: dict[str, Any]) -> bytes:
 
 
 def loaded(record: Record, resource: Resource) -> dict[str, Any]:
-    """The object as a value, in the resource's version."""
+    """The object as a value, in the version that is stored."""
     value: dict[str, Any] = orjson.loads(record.value)
     value["metadata"]["resourceVersion"] = str(record.revision)
-    return {"kind": resource.kind, "apiVersion": str(resource.group_version), **value}
+    about = resource.stored_as or resource
+    return {"kind": about.kind, "apiVersion": str(about.group_version), **value}
+
+
+def served(record: Record, resource: Resource) -> dict[str, Any]:
+    """The object as a value, in the resource's version."""
+    value = loaded(record, resource)
+    if resource.stored_as is None:
+        return value
+    about = {"kind": resource.kind, "apiVersion": str(resource.group_version)}
+    return {**conversion.served(resource.group_version_kind, value), **about}
+
+
+def _shown(value: bytes, resource: Resource) -> bytes:
+    """A stored value in the resource's version."""
+    if resource.stored_as is None:
+        return value
+    return stored(conversion.served(resource.group_version_kind, orjson.loads(value)))
 
 
 def answered(value: bytes, revision: Revision, resource: Resource) -> bytes:
     """The object as an answer or an event shows it. One that was never stored has no resourceVersion."""
+    value = _shown(value, resource)
     if revision == NOTHING:
         return b'{"kind":"%s","apiVersion":"%s",%s' % (resource.kind.encode(), str(resource.group_version).encode(), value[1:])
     return b'{"kind":"%s","apiVersion":"%s","metadata":{"resourceVersion":"%d",%s' % (
@@ -87,7 +109,7 @@ def listed(record: Record, resource: Resource) -> bytes:
     """The object as an item of a list."""
     if resource.is_custom:
         return answered(record.value, record.revision, resource)
-    return b'{"metadata":{"resourceVersion":"%d",%s' % (record.revision, record.value[_SKIP:])
+    return b'{"metadata":{"resourceVersion":"%d",%s' % (record.revision, _shown(record.value, resource)[_SKIP:])
 
 
 def listing(

@@ -320,7 +320,7 @@ def test_device_requests_are_for_one_device_unless_they_say_otherwise() -> None:
 
 def test_versions_of_an_autoscaler_have_defaults_of_their_own() -> None:
     first = read("autoscaling", "HorizontalPodAutoscaler", {"spec": {}})
-    assert first["spec"]["targetCPUUtilizationPercentage"] == 80
+    assert first["spec"]["minReplicas"] == 1
     assert first["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
     policy = {"type": "Pods", "value": 1, "periodSeconds": 30}
     second = read(

@@ -104,7 +104,7 @@ def test_a_selector_says_how_much_of_an_object_it_needs() -> None:
 
 
 EVENT = {"involvedObject": {"kind": "Pod", "uid": "u"}, "reason": "r", "type": "Normal", "source": {"component": "kubelet"}}
-NEW_EVENT = {"regarding": {"kind": "Pod"}, "reportingController": "c", "deprecatedSource": {"component": ""}}
+NEW_EVENT = {"involvedObject": {"kind": "Pod"}, "reportingComponent": "c", "source": {"component": ""}}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from probate.machinery import builtin
+from probate.machinery.conversion import table as conversion
 from probate.machinery.tables import table
 
 NOW = 1767312000.0  # 2026-01-02T00:00:00Z
@@ -21,9 +23,14 @@ def resource(key: str) -> tuple[str, str, str]:
     return group[0] if group else "", version, plural
 
 
+def as_stored(key: str, object_: dict[str, Any]) -> dict[str, Any]:
+    found = builtin.load().find(*resource(key))
+    return object_ if found is None or found.stored_as is None else conversion.stored(found.group_version_kind, object_)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["title"])
 def test_an_object_shows_as_kubectl_shows_it(case: dict[str, Any]) -> None:
-    cells = table.cells(*resource(case["resource"]), case["object"], now=NOW)
+    cells = table.cells(*resource(case["resource"]), as_stored(case["resource"], case["object"]), now=NOW)
     assert cells == case["cells"]
     assert [type(one) for one in cells] == [type(one) for one in case["cells"]]
     assert len(cells) == len(table.columns(*resource(case["resource"])))

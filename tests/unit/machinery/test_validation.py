@@ -308,12 +308,6 @@ def test_bad_fields_are_named_with_their_reasons(kind: str, changes: dict[str, A
     assert refused(kind, **changes) == expected
 
 
-def test_old_autoscalers_are_blamed_where_new_ones_have_the_target() -> None:
-    spec = {**SAMPLES["autoscaling", "v1", "HorizontalPodAutoscaler"]["spec"], "targetCPUUtilizationPercentage": 0}
-    problems = table.create("autoscaling", "v1", "HorizontalPodAutoscaler", {"spec": spec})
-    assert causes(problems) == [("spec.metrics[0].resource.target.averageUtilization", "Invalid")]
-
-
 def spoil(value: Any, random: Random) -> Any:
     """The value with parts of it lost or replaced by others of the same type."""
     if random.random() < 0.05:

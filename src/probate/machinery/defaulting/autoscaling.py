@@ -5,22 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from probate.machinery.defaulting import quantities
-from probate.machinery.defaulting.fields import Object, below, child, fill, items, made
+from probate.machinery.defaulting.fields import Object, child, fill, items, made
 
 _UTILIZATION = 80
 _PERIOD = 15
-_METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 _SOURCES = ("resource", "containerResource", "pods", "object", "external")
 
 
 def default_autoscaler_v1(autoscaler: Object) -> None:
-    """Fill a HorizontalPodAutoscaler of autoscaling/v1. Its other metrics, if any, are in an annotation."""
-    spec = made(autoscaler, "spec")
-    if spec is None:
-        return
-    fill(spec, minReplicas=1)
-    if not (below(autoscaler, "metadata", "annotations") or {}).get(_METRICS):
-        fill(spec, targetCPUUtilizationPercentage=_UTILIZATION)
+    """Fill a HorizontalPodAutoscaler of autoscaling/v1. What it is to keep to is filled in once it is known as a v2 one."""
+    if (spec := made(autoscaler, "spec")) is not None:
+        fill(spec, minReplicas=1)
 
 
 def default_autoscaler_v2(autoscaler: Object) -> None:

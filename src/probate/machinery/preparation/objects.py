@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from probate.machinery.conversion.autoscaling import without_annotations
 from probate.machinery.defaulting.fields import Object, below, child, fill, items, made, text
 from probate.machinery.defaulting.workloads import TEMPLATE_GENERATION
 
@@ -70,6 +71,17 @@ def update_volume_status(new: Object, old: Object, *, now: str) -> None:
         return
     if status.get("lastPhaseTransitionTime") in (None, before.get("lastPhaseTransitionTime")):
         status["lastPhaseTransitionTime"] = now
+
+
+def create_autoscaler(autoscaler: Object) -> None:
+    """A new HorizontalPodAutoscaler has in its fields what autoscaling/v1 keeps in annotations."""
+    if (metadata := child(autoscaler, "metadata")) is not None:
+        autoscaler["metadata"] = without_annotations(metadata)
+
+
+def update_autoscaler(new: Object, old: Object) -> None:
+    """A changed HorizontalPodAutoscaler as well."""
+    create_autoscaler(new)
 
 
 def create_daemon_set(daemon_set: Object) -> None:

@@ -40,6 +40,7 @@ _CREATE: dict[tuple[str, str], Callable[[Object], None]] = {
     ("", "Service"): services.create_service,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): objects.create_definition,
     ("apps", "DaemonSet"): objects.create_daemon_set,
+    ("autoscaling", "HorizontalPodAutoscaler"): objects.create_autoscaler,
 }
 _CREATE_AT: dict[tuple[str, str], Callable[..., None]] = {
     ("", "PersistentVolume"): objects.create_volume,
@@ -52,6 +53,7 @@ _UPDATE: dict[tuple[str, str], Callable[[Object, Object], None]] = {
     ("", "Pod"): pods.update_pod,
     ("", "Service"): services.update_service,
     ("apps", "DaemonSet"): objects.update_daemon_set,
+    ("autoscaling", "HorizontalPodAutoscaler"): objects.update_autoscaler,
     ("certificates.k8s.io", "CertificateSigningRequest"): objects.update_signing_request,
 }
 _OWNED_BY_USERS = ("labels", "annotations", "finalizers", "ownerReferences")

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers, in both versions: v1 has one target for CPU where v2 has a list of metrics."""
+"""HorizontalPodAutoscalers, in the version that is stored: also those of v1 are blamed where v2 has the field."""
 
 from __future__ import annotations
 
@@ -32,18 +32,8 @@ _MAX_WINDOW_SECONDS = 3600
 _MAX_PERIOD_SECONDS = 1800
 
 
-def check_autoscaler_v1(autoscaler: Value) -> Problems:
-    """An autoscaler as v1 has it. A bad target is reported where v2 would hold it."""
-    spec = child(autoscaler, "spec")
-    yield from _check_bounds(spec)
-    target = spec.get("targetCPUUtilizationPercentage")
-    if target is not None and target < 1:
-        at = _SPEC / "metrics" / 0 / "resource" / "target" / "averageUtilization"
-        yield invalid(at, target, "must be greater than 0")
-
-
 def check_autoscaler(autoscaler: Value) -> Problems:
-    """An autoscaler as v2 has it."""
+    """An autoscaler."""
     spec = child(autoscaler, "spec")
     yield from _check_bounds(spec)
     for metric, at in each(spec, _SPEC, "metrics"):

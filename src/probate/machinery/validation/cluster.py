@@ -1,4 +1,4 @@
-"""What a cluster is made of: Namespaces, Nodes, Leases, Events, certificates that are asked for."""
+"""What a cluster is made of: Namespaces, Nodes, Leases, certificates that are asked for."""
 
 from __future__ import annotations
 
@@ -85,14 +85,6 @@ def check_lease(lease: Value) -> Problems:
     if seconds is not None and seconds <= 0:
         yield invalid(_SPEC / "leaseDurationSeconds", seconds, "must be greater than 0")
     yield from check_nonnegative(spec, _SPEC, "leaseTransitions")
-
-
-def check_event(event: Value) -> Problems:
-    """A core Event: it is in the namespace of what it is about, or in `default`."""
-    namespace = text(child(event, "metadata"), "namespace")
-    about = text(child(event, "involvedObject"), "namespace")
-    if namespace not in {"", about} and (about or namespace not in {"default", "kube-system"}):
-        yield invalid(Path("involvedObject") / "namespace", about, "does not match event.namespace")
 
 
 def check_signing_request(request: Value) -> Problems:

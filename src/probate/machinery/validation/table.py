@@ -19,6 +19,7 @@ from probate.machinery.validation import (
     cluster,
     config,
     endpoints,
+    events,
     networking,
     quotas,
     rbac,
@@ -58,17 +59,13 @@ class _Checks(NamedTuple):
 
 
 def _find(group: str, version: str, kind: str) -> _Checks | None:
-    return _BY_VERSION.get((group, version, kind)) or _CHECKS.get((group, kind))
+    return _CHECKS.get((group, kind))
 
-
-_BY_VERSION = {
-    ("autoscaling", "v1", "HorizontalPodAutoscaler"): _Checks(autoscaling.check_autoscaler_v1),
-}
 
 _CHECKS = {
     ("", "ConfigMap"): _Checks(config.check_config_map, config.update_config_map),
     ("", "Endpoints"): _Checks(endpoints.check_endpoints),
-    ("", "Event"): _Checks(cluster.check_event),
+    ("", "Event"): _Checks(events.check_event),
     ("", "LimitRange"): _Checks(quotas.check_limit_range),
     ("", "Namespace"): _Checks(cluster.check_namespace),
     ("", "Node"): _Checks(cluster.check_node, cluster.update_node),
@@ -95,6 +92,7 @@ _CHECKS = {
     ("certificates.k8s.io", "CertificateSigningRequest"): _Checks(cluster.check_signing_request, cluster.update_signing_request),
     ("coordination.k8s.io", "Lease"): _Checks(cluster.check_lease),
     ("discovery.k8s.io", "EndpointSlice"): _Checks(endpoints.check_slice, endpoints.update_slice),
+    ("events.k8s.io", "Event"): _Checks(events.create_strict, events.update_strict, always=events.check_again),
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"): _Checks(serving.check_flow_schema),
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): _Checks(serving.check_priority_level),
     ("networking.k8s.io", "IPAddress"): _Checks(networking.check_ip_address),

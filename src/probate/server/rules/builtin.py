@@ -22,11 +22,12 @@ _PARTS = {"ephemeralcontainers": pods.check_ephemeral_containers, "resize": pods
 
 
 class BuiltIn:
-    """The rules of a built-in resource."""
+    """The rules of a built-in resource. Checks may depend on the version that is served; all else is as for the stored one."""
 
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
-        self._kind = (resource.group, resource.version, resource.kind)
+        self._served = resource.group_version_kind
+        self._kind = resource.stored_as or self._served
 
     def read(self, value: Object) -> Typed:
         reader = typed.Reader(_quantity)
@@ -40,7 +41,7 @@ class BuiltIn:
     def problems_of_new(self, object_: Object) -> list[Problem]:
         rule = names.rule_of(self._resource.group, self._resource.kind)
         found = metadata.validate_create(object_["metadata"], is_namespaced=self._resource.is_namespaced, name_rule=rule)
-        return found + validation.create(*self._kind, object_)
+        return found + validation.create(*self._served, object_)
 
     def prepare_changed(self, new: Object, old: Object, subresource: str, *, now: str) -> None:
         defaulting.apply(*self._kind, new)
@@ -53,7 +54,7 @@ class BuiltIn:
         found = metadata.validate_update(new["metadata"], old["metadata"])
         if subresource in _PARTS:
             return found + list(_PARTS[subresource](new, old))
-        return found if subresource else found + validation.update(*self._kind, new, old)
+        return found if subresource else found + validation.update(*self._served, new, old)
 
     def printer(self) -> Printer:
         return table.printer(self._resource.group, self._resource.version, self._resource.plural)

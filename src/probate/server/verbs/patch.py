@@ -65,7 +65,7 @@ async def _attempt(api: Api, at: Target, change: Change, options: WriteOptions) 
     if now is None:
         raise refusals.not_found(at.resource, at.name)
     old = wire.loaded(now, at.resource)
-    read = _typed(api, change(old), at, options.field_validation)
+    read = _typed(api, change(wire.served(now, at.resource)), at, options.field_validation)
     new = read.object
     reading.check_kind(new, at.resource)
     update.check_name(new, at)

@@ -1,23 +1,15 @@
-"""Horizontal pod autoscalers, in both versions, and what the scale subresource answers.
+"""Horizontal pod autoscalers, for both versions that serve them (what is printed is the stored one, of v2), and scales.
 
-autoscaling/v1 has a field for CPU only and keeps all other metrics as JSON in annotations, in an older spelling; v2 has one list
-for all. The Targets column is the same for both.
-
-    v2   {"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 80}}}     cpu: 20%/80%
-    v1   {"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 80}}           cpu: 20%/80%
+{"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 80}}}     cpu: 20%/80%
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from probate.machinery.tables import ages, fields, notation
 from probate.machinery.tables.columns import AGE, NAME, Object, Printer, integer, text
 
-_METRICS = "autoscaling.alpha.kubernetes.io/metrics"
-_CURRENT_METRICS = "autoscaling.alpha.kubernetes.io/current-metrics"
 _MOST_METRICS = 2
 _UNKNOWN = "<unknown>"
 _SOURCES = {
@@ -43,28 +35,9 @@ def _horizontal_pod_autoscaler(autoscaler: Object, now: float) -> list[Any]:
 
 
 def _targets(autoscaler: Object) -> str:
-    metrics = _all_metrics(autoscaler, _METRICS, ("spec", "metrics"), ("spec", "targetCPUUtilizationPercentage"))
-    status = ("status", "currentCPUUtilizationPercentage")
-    current = _all_metrics(autoscaler, _CURRENT_METRICS, ("status", "currentMetrics"), status)
+    metrics, current = fields.objects(autoscaler, "spec", "metrics"), fields.objects(autoscaler, "status", "currentMetrics")
     shown = [_metric(one, current[index] if index < len(current) else {}) for index, one in enumerate(metrics)]
     return notation.cut(shown, limit=_MOST_METRICS, separator=", ") or notation.NONE
-
-
-def _all_metrics(autoscaler: Object, annotation: str, listed: tuple[str, str], cpu: tuple[str, str]) -> list[Object]:
-    found = fields.objects(autoscaler, *listed) or _annotated(autoscaler, annotation)
-    utilization = fields.at(autoscaler, *cpu)
-    if utilization is None:
-        return found
-    spelt = {"targetAverageUtilization": utilization, "currentAverageUtilization": utilization}
-    return [*found, {"type": "Resource", "resource": {"name": "cpu", **spelt}}]
-
-
-def _annotated(autoscaler: Object, annotation: str) -> list[Object]:
-    try:
-        found = orjson.loads(fields.text(autoscaler, "metadata", "annotations", annotation, default="[]"))
-    except orjson.JSONDecodeError:
-        return []
-    return fields.objects({"metrics": found}, "metrics")
 
 
 def _metric(metric: Object, current: Object) -> str:
@@ -96,19 +69,11 @@ def _resource(asked: Object, told: Any) -> str:
 
 
 def _target(asked: Object, what: str) -> str | None:
-    older = "target" + what[0].upper() + what[1:]
-    for path in (("target", what), (older,), (what,)):
-        if found := fields.scalar(asked, *path, default=""):
-            return found
-    return None
+    return fields.scalar(asked, "target", what, default="") or None
 
 
 def _current(told: Any, what: str) -> str:
-    older = "current" + what[0].upper() + what[1:]
-    for path in (("current", what), (older,), (what,)):
-        if found := fields.scalar(told, *path, default=""):
-            return found
-    return _UNKNOWN
+    return fields.scalar(told, "current", what, default="") or _UNKNOWN
 
 
 def _scale(scale: Object, now: float) -> list[Any]:

@@ -1,59 +1,28 @@
-"""Events, in both groups that serve them.
-
-events.k8s.io renamed most fields of the core event and kept the old ones as deprecated: the same cells are read from either.
-"""
+"""Events, for both groups that serve them: what is printed is the stored event, which is the core one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from probate.machinery.tables import ages, fields
 from probate.machinery.tables.columns import NAME, Column, Object, Printer, text, wide
 
-_CORE = {
-    "object": "involvedObject",
-    "message": "message",
-    "source": "source",
-    "first": "firstTimestamp",
-    "last": "lastTimestamp",
-    "count": "count",
-    "controller": "reportingComponent",
-}
-_EVENTS = {
-    "object": "regarding",
-    "message": "note",
-    "source": "deprecatedSource",
-    "first": "deprecatedFirstTimestamp",
-    "last": "deprecatedLastTimestamp",
-    "count": "deprecatedCount",
-    "controller": "reportingController",
-}
-
-
-def _core_event(event: Object, now: float) -> list[Any]:
-    return _cells(event, _CORE, now)
-
 
 def _event(event: Object, now: float) -> list[Any]:
-    return _cells(event, _EVENTS, now)
-
-
-def _cells(event: Object, spelling: Mapping[str, str], now: float) -> list[Any]:
-    first = event.get(spelling["first"]) or event.get("eventTime")
+    first = event.get("firstTimestamp") or event.get("eventTime")
     series = event.get("series")
     if isinstance(series, dict):
         last, count = series.get("lastObservedTime"), fields.number(series, "count")
     else:
-        last, count = event.get(spelling["last"]) or first, fields.number(event, spelling["count"]) or 1
+        last, count = event.get("lastTimestamp") or first, fields.number(event, "count") or 1
     return [
         ages.since(last, now),
         fields.text(event, "type"),
         fields.text(event, "reason"),
-        _target(fields.mapping(event, spelling["object"])),
-        fields.text(event, spelling["object"], "fieldPath"),
-        _source(event, spelling),
-        fields.text(event, spelling["message"]).strip(),
+        _target(fields.mapping(event, "involvedObject")),
+        fields.text(event, "involvedObject", "fieldPath"),
+        _source(event),
+        fields.text(event, "message").strip(),
         ages.since(first, now),
         count,
         fields.name(event),
@@ -65,9 +34,9 @@ def _target(reference: Object) -> str:
     return f"{kind}/{name}" if name else kind
 
 
-def _source(event: Object, spelling: Mapping[str, str]) -> str:
-    component = fields.text(event, spelling["source"], "component") or fields.text(event, spelling["controller"])
-    host = fields.text(event, spelling["source"], "host") or fields.text(event, "reportingInstance")
+def _source(event: Object) -> str:
+    component = fields.text(event, "source", "component") or fields.text(event, "reportingComponent")
+    host = fields.text(event, "source", "host") or fields.text(event, "reportingInstance")
     return f"{component}, {host}" if host else component
 
 
@@ -84,4 +53,5 @@ _COLUMNS = (
     Column(name="Name", format="name", description=NAME.description, priority=1),
 )
 
-PRINTERS = {("", "events"): Printer(_COLUMNS, _core_event), ("events.k8s.io", "events"): Printer(_COLUMNS, _event)}
+_EVENTS = Printer(_COLUMNS, _event)
+PRINTERS = {("", "events"): _EVENTS, ("events.k8s.io", "events"): _EVENTS}

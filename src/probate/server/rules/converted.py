@@ -1,0 +1,17 @@
+"""Kinds that are stored in the shape of another version: they are read as what they are, and then follow the rules of the other."""
+
+from __future__ import annotations
+
+from probate.machinery.conversion import table as conversion
+from probate.machinery.defaulting import table as defaulting
+from probate.server.rules.builtin import BuiltIn
+from probate.server.rules.contract import Object, Typed
+
+
+class Converted(BuiltIn):
+    """The rules of a version that is not stored. Objects are of the stored shape as soon as they have been read."""
+
+    def read(self, value: Object) -> Typed:
+        object_, unknown = super().read(value)
+        defaulting.apply(*self._served, object_)
+        return Typed(conversion.stored(self._served, object_), unknown)
