@@ -82,22 +82,6 @@ def test_status_and_the_rest_are_written_apart(http: httpx.Client, namespace: st
     assert now["metadata"]["labels"] == {"a": "b"}
 
 
-def test_pages_of_a_list_are_one_snapshot_under_writing(http: httpx.Client, configmaps: str) -> None:
-    for number in range(30):
-        made(http, configmaps, f"n{number:02}")
-    seen: list[str] = []
-    params: dict[str, str] = {"limit": "7"}
-    while True:
-        page = http.get(configmaps, params=params).json()
-        seen += [item["metadata"]["name"] for item in page["items"]]
-        http.delete(f"{configmaps}/n29")
-        http.post(configmaps, json={"metadata": {"name": f"later-{len(seen)}"}})
-        if not page["metadata"].get("continue"):
-            break
-        params = {"limit": "7", "continue": page["metadata"]["continue"]}
-    assert seen == [f"n{number:02}" for number in range(30)]
-
-
 def test_selectors_choose(http: httpx.Client, configmaps: str) -> None:
     for name, label in (("a", "x"), ("b", "y"), ("c", "x")):
         made(http, configmaps, name, metadata={"labels": {"l": label}})
