@@ -1,4 +1,4 @@
-"""Two servers on one etcd: what one does, the other serves."""
+"""Two servers on one store, at once or one after the other: what one does, the other knows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -24,7 +26,7 @@ def serving(store: str, folder: Path) -> Iterator[httpx.Client]:
         assert greeting is not None
         with httpx.Client(base_url=greeting[0], timeout=30) as client:
             yield client
-        process.terminate()
+        process.kill()
 
 
 def test_objects_and_custom_kinds_of_one_server_are_served_by_the_other(etcd_member: etcd_members.Member, tmp_path: Path) -> None:
@@ -45,3 +47,38 @@ def test_objects_and_custom_kinds_of_one_server_are_served_by_the_other(etcd_mem
         deadline = time.monotonic() + 20
         while other.get("/apis/two.example.com/v1/things").status_code != 200:
             assert time.monotonic() < deadline, "the other server never served the new kind"
+
+
+SERVICES = "/api/v1/namespaces/default/services"
+
+
+def made(client: httpx.Client, name: str, **spec: object) -> dict[str, Any]:
+    answer = client.post(SERVICES, json={"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **spec}})
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json()["spec"])
+
+
+def test_services_of_two_servers_share_no_address_and_no_node_port(etcd_member: etcd_members.Member, tmp_path: Path) -> None:
+    store = f"etcd://{etcd_member.endpoint}/two-servers-services"
+    with serving(store, tmp_path) as one, serving(store, tmp_path) as other, ThreadPoolExecutor(4) as pool:
+        clients = [one, other] * 30
+        specs = list(pool.map(lambda at: made(clients[at], f"s{at}", type="NodePort"), range(len(clients))))
+        assert len({spec["clusterIP"] for spec in specs}) == len(specs)
+        assert len({spec["ports"][0]["nodePort"] for spec in specs}) == len(specs)
+        wanted = [client.post(SERVICES, json=asking_for("10.96.0.9", name)) for client, name in ((one, "a"), (other, "b"))]
+        assert sorted(answer.status_code for answer in wanted) == [201, 422]
+
+
+def asking_for(address: str, name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], "clusterIP": address}}
+
+
+def test_address_that_was_answered_is_taken_also_after_the_server_was_killed(tmp_path: Path) -> None:
+    store = f"sqlite:{tmp_path / 'services.db'}"
+    with serving(store, tmp_path) as before:
+        address = made(before, "a")["clusterIP"]
+        gone = made(before, "b")["clusterIP"]
+        assert before.delete(f"{SERVICES}/b").status_code == 200
+    with serving(store, tmp_path) as after:
+        assert after.post(SERVICES, json=asking_for(address, "c")).status_code == 422
+        assert after.post(SERVICES, json=asking_for(gone, "d")).status_code == 201

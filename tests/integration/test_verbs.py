@@ -227,6 +227,27 @@ def test_pod_is_bound_to_a_node_once(http: httpx.Client, pod: str) -> None:
     assert http.post(f"{pod}/binding", json=binding).status_code == 409
 
 
+def test_pod_is_bound_by_a_binding_that_names_it(http: httpx.Client, namespace: str, pod: str) -> None:
+    bindings = f"/api/v1/namespaces/{namespace}/bindings"
+    uid = http.get(pod).json()["metadata"]["uid"]
+    notes = {"annotations": {"note": "x"}, "labels": {"app": "other", "zone": "z"}}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p", **notes}, "target": {"kind": "Node", "name": "n1"}}
+    stale = {**binding, "metadata": {"name": "p", "uid": "another"}}
+    assert http.post(bindings, json=stale).status_code == 409
+    assert http.post(bindings, json={**binding, "metadata": {"name": "absent"}}).status_code == 404
+    assert http.post(bindings, json={**binding, "metadata": {}}).status_code == 400
+    assert http.post(bindings, json={**binding, "target": {}}).json()["details"]["causes"][0]["field"] == "target.name"
+    assert http.get(pod).json()["spec"].get("nodeName") is None
+    done = http.post(bindings, json={**binding, "metadata": {**binding["metadata"], "uid": uid}})  # type: ignore[dict-item]
+    assert (done.status_code, done.json()["status"]) == (201, "Success")
+    now = http.get(pod).json()
+    assert now["spec"]["nodeName"] == "n1"
+    assert now["metadata"]["annotations"] == {"note": "x"}
+    assert now["metadata"]["labels"] == {"app": "web", "zone": "z"}
+    assert http.post(bindings, json=binding).status_code == 409
+    assert http.get(bindings).status_code == 405
+
+
 def test_eviction_respects_disruption_budgets(http: httpx.Client, namespace: str, pod: str) -> None:
     budgets = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
     made(http, budgets, "b", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}})

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 Rule = Callable[[str], list[str]]
 
@@ -37,7 +39,7 @@ _SIGNER_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 class Chooser(Protocol):
     """A source of random choices, such as `random.Random`."""
 
-    def choice(self, seq: str, /) -> str: ...
+    def choice(self, seq: Sequence[T], /) -> T: ...
 
 
 def generate(base: str, random: Chooser) -> str:

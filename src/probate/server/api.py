@@ -9,6 +9,7 @@ from typing import NamedTuple
 from probate.clock import Clock
 from probate.machinery.catalog import Catalog
 from probate.machinery.names import Chooser
+from probate.machinery.pools import USUAL, Pools
 from probate.server.custom_kinds import Kinds
 from probate.store.contract import Store
 
@@ -33,13 +34,23 @@ class Stream(NamedTuple):
 class Api:
     """One API on one store."""
 
-    def __init__(self, store: Store, kinds: Kinds, clock: Clock, *, new_uid: Callable[[], str], random: Chooser) -> None:
+    def __init__(
+        self,
+        store: Store,
+        kinds: Kinds,
+        clock: Clock,
+        *,
+        new_uid: Callable[[], str],
+        random: Chooser,
+        pools: Pools = USUAL,
+    ) -> None:
         self.store = store
         self.kinds = kinds
         self.clock = clock
         self.new_uid = new_uid
         self._second, self._now = -1, ""
-        self.random = random  # for names that were asked for by generateName
+        self.random = random  # for names that were asked for by generateName, and for what services get
+        self.pools = pools
 
     @property
     def catalog(self) -> Catalog:

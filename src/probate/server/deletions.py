@@ -15,7 +15,7 @@ from probate.machinery.crds import conditions
 from probate.machinery.deletion import Habit, Wish
 from probate.machinery.gvk import GroupResource
 from probate.machinery.ownership import Meta
-from probate.server import index, places, wire
+from probate.server import claims, index, places, wire
 from probate.store import contract
 from probate.store.contract import EmptyRange, Guard, Record, Txn
 
@@ -46,7 +46,8 @@ def plan(resource: Resource, now: Record, meta: Meta, wish: Wish, moment: float,
 
 def removal(now: Record, meta: Meta, guards: tuple[Guard, ...] = ()) -> Plan:
     """The object leaves, with all its entries."""
-    txn = contract.delete(now.key, revision=now.revision, leave=index.entries(now.key, meta), guards=guards)
+    leave = [*index.entries(now.key, meta), *claims.entries(now.key, now.value)]
+    txn = contract.delete(now.key, revision=now.revision, leave=leave, guards=guards)
     return Plan(txn, now, removes=True)
 
 
@@ -56,7 +57,15 @@ def change(now: Record, old: Meta, new: Object, guards: tuple[Guard, ...] = ()) 
     if value == now.value:
         return Plan(None, now)
     enter, leave = index.changes(now.key, wire.meta(value), old)
-    txn = contract.update(now.key, value, revision=now.revision, enter=enter, leave=leave, guards=guards)
+    claimed = claims.changes(now.key, value, now.value)
+    txn = contract.update(
+        now.key,
+        value,
+        revision=now.revision,
+        enter=(*enter, *claimed.enter),
+        leave=(*leave, *claimed.leave),
+        guards=(*guards, *claimed.guards),
+    )
     return Plan(txn, Record(now.key, value, now.revision))
 
 
@@ -91,8 +100,9 @@ def without_content(resource: Resource, object_: Object) -> Object:
 
 
 def goes_at_once(resource: Resource, meta: Meta) -> bool:
-    """Whether a delete in the background just removes the object."""
-    return (not meta.finalizers or deletion.COLLECTORS.issuperset(meta.finalizers)) and _is_plain(resource)
+    """Whether a delete in the background just removes the object, so that its metadata are all one has to know of it."""
+    is_free = not meta.finalizers or deletion.COLLECTORS.issuperset(meta.finalizers)
+    return is_free and _is_plain(resource) and not claims.may_have(resource)
 
 
 def _is_plain(resource: Resource) -> bool:

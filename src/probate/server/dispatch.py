@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import orjson
 
 from probate import errors
+from probate.machinery.gvk import GroupResource
 from probate.server import health, negotiation, paths, query, refusals, version
 from probate.server import request as requests
 from probate.server.api import Answer, Api, Stream
@@ -30,6 +31,9 @@ VERBS: dict[str, Verb] = {
     "delete": delete.delete,
     "deletecollection": deletecollection.deletecollection,
 }
+
+COMMANDS: dict[GroupResource, Verb] = {GroupResource("", "bindings"): binding.create}
+"""Resources of which nothing is stored: what is sent there is done."""
 
 PARTS: dict[str, Verb] = {"scale": scale.answer, "binding": binding.answer, "eviction": eviction.answer}
 
@@ -56,6 +60,8 @@ async def _resource(api: Api, request: Request) -> Answer | Stream:
     if verb in {"get", "list", "watch"} and not at.subresource:  # these have answered, or the store's own deadline ends them
         return await VERBS[verb](api, request, at, form)
     async with asyncio.timeout(seconds):
+        if at.resource.group_resource in COMMANDS:
+            return await COMMANDS[at.resource.group_resource](api, request, at, form)
         if at.subresource in PARTS:
             return await PARTS[at.subresource](api, request, at, form)
         if at.subresource not in {"", "status"} | parts.PARTS:

@@ -9,7 +9,7 @@ from probate.errors import Details
 from probate.machinery import metadata
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Problem
-from probate.server import deletions, places, refusals, wire
+from probate.server import allocation, claims, deletions, places, refusals, wire
 from probate.server.api import Api
 from probate.server.request import Target
 from probate.server.subresources import parts
@@ -90,6 +90,7 @@ def prepare_changed(api: Api, at: Target, new: Object, old: Object) -> None:
 async def replace(api: Api, resource: Resource, now: Record, new: Object, *, is_dry_run: bool) -> Record | None:
     """Write the new version over the one that was read; None if somebody was faster. Nothing is written if nothing changed."""
     old = wire.meta(now.value)
+    await allocation.settle(api, resource, new, claims.entries(now.key, now.value))
     if deletions.is_released(resource, new):
         plan = deletions.removal(now, old, deletions.guards_of_removal(resource, new))
         outcome = now.revision if is_dry_run else await api.store.commit(sure(plan.txn))

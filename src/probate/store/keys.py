@@ -7,6 +7,7 @@ A key is a path of segments joined by `/`; the first one names its family:
     blocking/<owner uid>@<namespace or ->/<object's key>
     inside/<scope uid>/<object's key>
     closed/<scope uid>
+    ip/<address>, nodeport/<port>                           what a service has to itself
 
     "objects/pods/default/web-1"  lies under  "objects/", "objects/pods/" and "objects/pods/default/"
 

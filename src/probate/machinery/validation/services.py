@@ -33,6 +33,7 @@ _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _NOT_EXTERNAL = ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
 _LOAD_BALANCER_ONLY = ("loadBalancerSourceRanges", "loadBalancerClass", "allocateLoadBalancerNodePorts")
 _MAX_AFFINITY_SECONDS = 86_400
+_VERSION = 4  # of the addresses that the cluster gives
 
 
 def check_service(service: Value) -> Problems:
@@ -134,9 +135,16 @@ def _check_addresses(spec: Value) -> Problems:
         yield invalid(_SPEC / "clusterIPs", addresses, "first value must match `clusterIP`")
     for index, address in enumerate(addresses):
         if address and (address != "None" or index):
-            yield from check_ip(address, _SPEC / "clusterIPs" / index)
+            yield from _check_address(address, _SPEC / "clusterIPs" / index)
     for index, address in enumerate(texts(spec, "externalIPs")):
         yield from _check_external_ip(address, _SPEC / "externalIPs" / index)
+
+
+def _check_address(address: str, path: Path) -> Problems:
+    found = list(check_ip(address, path))
+    yield from found
+    if not found and ipaddress.ip_address(address).version != _VERSION:
+        yield invalid(path, address, "IPv6 is not configured on this cluster")
 
 
 def _check_external_ip(address: str, path: Path) -> Problems:
@@ -160,6 +168,13 @@ def _check_families(spec: Value) -> Problems:
         elif family in seen:
             yield duplicate(_SPEC / "ipFamilies" / index, family)
         seen.add(family)
+    if _is_headless(spec) and not spec.get("selector"):  # no address, no pods: it may have any family
+        return
+    if text(spec, "ipFamilyPolicy") == "RequireDualStack":
+        yield invalid(_SPEC / "ipFamilyPolicy", "RequireDualStack", "this cluster is not configured for dual-stack services")
+    for index, family in enumerate(texts(spec, "ipFamilies")):
+        if family == "IPv6" and ":" not in "".join(texts(spec, "clusterIPs")[index : index + 1]):
+            yield invalid(_SPEC / "ipFamilies" / index, family, "not configured on this cluster")
 
 
 def _check_policies(spec: Value) -> Problems:

@@ -1,4 +1,4 @@
-"""`binding`: a pod gets its node, once and for all."""
+"""`binding`: a pod gets its node, once and for all. Sent to the pod, or to `bindings`, where the body names the pod too."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import orjson
 
 from probate import errors
 from probate.machinery import builtin, names, problems, typed
-from probate.machinery.problems import Path
+from probate.machinery.problems import Path, Problem
 from probate.machinery.schema import Schema
 from probate.server import negotiation, places, query, reading, refusals, wire, writing
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
+
+Object = dict[str, Any]
 
 MAX_TRIES = 20
 DONE = orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
@@ -21,44 +23,80 @@ DONE = orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "stat
 
 async def answer(api: Api, request: Request, at: Target, _form: Form) -> Answer:
     """Bind the pod to the node that the body names."""
-    options = query.write_options(request.query, "CreateOptions")
+    return await _bind(api, request, at, await _read(request))
+
+
+async def create(api: Api, request: Request, at: Target, _form: Form) -> Answer:
+    """Bind the pod that the body names, as well as the node."""
+    binding = await _read(request)
+    pods, name = api.catalog.find("", "v1", "pods"), binding["metadata"].get("name")
+    if pods is None or not name:
+        raise errors.BadRequest("the Binding must name the pod in metadata.name")
+    if binding["metadata"].get("namespace") not in {None, "", at.namespace}:
+        raise errors.BadRequest(f"the Binding must be of a pod in the namespace on the request ({at.namespace})")
+    return await _bind(api, request, Target(pods, at.namespace, name, "binding"), binding)
+
+
+async def _read(request: Request) -> Object:
     value = reading.parse(await request.read_body(), negotiation.media_type(request.header("content-type"))).value
-    node = _node(value, at)
+    if not isinstance(value, dict) or value.get("kind") not in (None, "", "Binding"):
+        raise errors.BadRequest("the body must be a Binding")
+    binding: Object = typed.Reader(lambda _: None).read(value, builtin.schema("", "v1", "Binding") or Schema())
+    return {"metadata": {}, "target": {}, **binding}
+
+
+async def _bind(api: Api, request: Request, at: Target, binding: Object) -> Answer:
+    options = query.write_options(request.query, "CreateOptions")
+    if binding["metadata"].get("name") not in {None, "", at.name}:
+        raise errors.BadRequest(f"the body must be a Binding of {at.name}")
+    if wrong := _problem(binding["target"]):
+        raise refusals.invalid(at.resource, at.name, [wrong])
     for _ in range(MAX_TRIES):
-        if await _attempt(api, at, node, is_dry_run=options.is_dry_run):
+        if await _attempt(api, at, binding, is_dry_run=options.is_dry_run):
             return Answer(201, DONE)
     raise refusals.changed(at.resource, at.name)
 
 
-def _node(value: Any, at: Target) -> str:
-    if not isinstance(value, dict) or value.get("kind") not in (None, "", "Binding"):
-        raise errors.BadRequest("the body must be a Binding")
-    binding = typed.Reader(lambda _: None).read(value, builtin.schema("", "v1", "Binding") or Schema())
-    if binding.get("metadata", {}).get("name") not in {None, "", at.name}:
-        raise errors.BadRequest(f"the body must be a Binding of {at.name}")
-    target = binding.get("target", {})
+def _problem(target: Object) -> Problem | None:
     if target.get("kind") not in {None, "", "Node"}:
-        raise refusals.invalid(
-            at.resource, at.name, [problems.not_supported(Path("target.kind"), target["kind"], ["Node", "<empty>"])]
-        )
+        return problems.not_supported(Path("target.kind"), target["kind"], ["Node", "<empty>"])
     if not target.get("name"):
-        raise refusals.invalid(at.resource, at.name, [problems.required(Path("target.name"))])
-    if wrong := names.dns_subdomain(target["name"]):
-        raise refusals.invalid(at.resource, at.name, [problems.invalid(Path("target.name"), target["name"], wrong[0])])
-    return str(target["name"])
+        return problems.required(Path("target.name"))
+    wrong = names.dns_subdomain(target["name"])
+    return problems.invalid(Path("target.name"), target["name"], wrong[0]) if wrong else None
 
 
-async def _attempt(api: Api, at: Target, node: str, *, is_dry_run: bool) -> bool:
+async def _attempt(api: Api, at: Target, binding: Object, *, is_dry_run: bool) -> bool:
     now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
     if now is None:
         raise refusals.not_found(at.resource, at.name)
     pod = wire.loaded(now, at.resource)
-    if pod["metadata"].get("deletionTimestamp"):
-        raise refusals.conflict(at.resource, at.name, f"pod {at.name} is being deleted, cannot be assigned to a host")
-    if pod["spec"].get("nodeName"):
-        raise refusals.conflict(at.resource, at.name, f"pod {at.name} is already assigned to node {pod['spec']['nodeName']!r}")
-    pod["spec"]["nodeName"] = node
+    _check_is_free(pod, at, binding["metadata"])
+    _note(pod["metadata"], binding["metadata"])
+    pod["spec"]["nodeName"] = binding["target"]["name"]
     condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": api.now()}
     others = [one for one in (pod.get("status") or {}).get("conditions") or [] if one.get("type") != "PodScheduled"]
     pod["status"] = {**(pod.get("status") or {}), "conditions": [*others, condition]}
     return await writing.replace(api, at.resource, now, pod, is_dry_run=is_dry_run) is not None
+
+
+def _check_is_free(pod: Object, at: Target, expected: Object) -> None:
+    """`Conflict` if the pod is not the one that is meant, or has a node, or may have none."""
+    for field in ("uid", "resourceVersion"):
+        if expected.get(field) and expected[field] != pod["metadata"][field]:
+            why = f"the {field} in the Binding ({expected[field]}) does not match the pod's ({pod['metadata'][field]})"
+            raise refusals.conflict(at.resource, at.name, why)
+    if pod["metadata"].get("deletionTimestamp"):
+        raise refusals.conflict(at.resource, at.name, f"pod {at.name} is being deleted, cannot be assigned to a host")
+    if pod["spec"].get("nodeName"):
+        raise refusals.conflict(at.resource, at.name, f"pod {at.name} is already assigned to node {pod['spec']['nodeName']!r}")
+    if pod["spec"].get("schedulingGates"):
+        raise refusals.conflict(at.resource, at.name, f"pod {at.name} has non-empty .spec.schedulingGates")
+
+
+def _note(meta: Object, given: Object) -> None:
+    """The pod gets what the scheduler notes about it; labels of its own stay."""
+    if given.get("annotations"):
+        meta["annotations"] = {**meta.get("annotations", {}), **given["annotations"]}
+    if given.get("labels"):
+        meta["labels"] = {**given["labels"], **meta.get("labels", {})}

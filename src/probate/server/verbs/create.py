@@ -6,7 +6,7 @@ from typing import Any
 
 from probate import errors
 from probate.machinery import names
-from probate.server import index, negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server import allocation, claims, index, negotiation, places, query, reading, refusals, shaping, wire, writing
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
@@ -14,7 +14,7 @@ from probate.store.contract import NOTHING, Absent, Record, Refused, Revision
 from probate.store.contract import create as new
 
 MAX_TRIES = 8
-"""Of a generated name that is taken, and of a namespace that changes meanwhile."""
+"""Of a generated name or a chosen address that is taken, and of a namespace that changes meanwhile."""
 
 
 async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
@@ -50,10 +50,13 @@ async def _attempt(api: Api, at: Target, object_: dict[str, Any], *, is_dry_run:
     problems = api.kinds.rules(at.resource).problems_of_new(object_)
     if problems:
         raise refusals.invalid(at.resource, meta.get("name", ""), problems)
+    await allocation.settle(api, at.resource, object_)
     key, value = places.of(at.resource, at.namespace or "", meta["name"]), wire.stored(object_)
     if is_dry_run:
         return await _rehearse(api, at, Record(key, value, NOTHING))
-    outcome = await api.store.commit(new(key, value, enter=index.entries(key, wire.meta(value)), guards=guards))
+    claimed = claims.changes(key, value, None)
+    enter = (*index.entries(key, wire.meta(value)), *claimed.enter)
+    outcome = await api.store.commit(new(key, value, enter=enter, guards=(*guards, *claimed.guards)))
     if not isinstance(outcome, Refused):
         return Record(key, value, Revision(outcome))
     if Absent(key) in outcome.failed and not is_generated:

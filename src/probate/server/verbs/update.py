@@ -12,7 +12,7 @@ from probate.server.request import Request, Target
 from probate.store.contract import Record
 
 MAX_TRIES = 20
-"""Of an update that names no resourceVersion, and so is meant whatever the object is now."""
+"""Of an update that names no resourceVersion, and so is meant whatever the object is now; or that needs what others just took."""
 
 
 async def update(api: Api, request: Request, at: Target, form: Form) -> Answer:
@@ -28,8 +28,6 @@ async def update(api: Api, request: Request, at: Target, form: Form) -> Answer:
         written = await attempt(api, at, read.object, expected=expected, is_dry_run=options.is_dry_run)
         if written is not None:
             return shaping.one(api, written, at.resource, form, warnings=read.warnings)
-        if expected:
-            break
     raise refusals.changed(at.resource, at.name)
 
 
