@@ -12,7 +12,6 @@ from probate.machinery.problems import Problem
 from probate.server import allocation, claims, deletions, places, refusals, wire
 from probate.server.api import Api
 from probate.server.request import Target
-from probate.server.subresources import parts
 from probate.store.contract import Guard, Record, Refused, Revision, Txn, Unchanged
 
 Object = dict[str, Any]
@@ -78,10 +77,7 @@ def prepare_changed(api: Api, at: Target, new: Object, old: Object) -> None:
     meta.setdefault("uid", old["metadata"]["uid"])
     meta.pop("selfLink", None)
     rules = api.kinds.rules(at.resource)
-    if at.subresource in parts.PARTS:
-        new |= parts.limited(at.subresource, new, old)
-    else:
-        rules.prepare_changed(new, old, at.subresource, now=api.now())
+    rules.prepare_changed(new, old, at.subresource, now=api.now())
     problems = rules.problems_of_changed(new, old, at.subresource)
     if problems:
         raise refusals.invalid(at.resource, at.name, problems)

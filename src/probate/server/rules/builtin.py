@@ -16,6 +16,7 @@ from probate.machinery.validation import quantities
 from probate.machinery.validation import table as validation
 from probate.machinery.validation.pods import update as pods
 from probate.server.rules.contract import Object, Typed
+from probate.server.subresources import parts
 
 _PARTS = {"ephemeralcontainers": pods.check_ephemeral_containers, "resize": pods.check_resize}
 """Parts of a pod with checks of their own. A status is a controller's to write, and is not checked."""
@@ -45,7 +46,9 @@ class BuiltIn:
 
     def prepare_changed(self, new: Object, old: Object, subresource: str, *, now: str) -> None:
         defaulting.apply(*self._kind, new)
-        if subresource == "status":
+        if subresource in parts.PARTS:
+            new |= parts.limited(subresource, new, old)
+        elif subresource == "status":
             preparation.update_status(*self._kind, new, old, now=now)
         else:
             preparation.update(*self._kind, new, old)
