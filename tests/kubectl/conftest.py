@@ -6,10 +6,12 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from kubectl_program import Kubectl
 
 VERSIONS = ("1.20", "1.24", "1.30", "1.34", "1.37")
 _numbers = itertools.count(1)
@@ -36,23 +38,22 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(params=VERSIONS)
-def kubectl(request: pytest.FixtureRequest, kubectls: Path, kubeconfig: Path, tmp_path: Path) -> Callable[..., str]:
-    """Runs kubectl and gives what it printed; fails the test if it fails."""
-    program = kubectls / request.param / "kubectl"
-    environment = {**os.environ, "HOME": str(tmp_path), "KUBECONFIG": str(kubeconfig)}
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
-    def run(*arguments: str, fails: bool = False, **more: str) -> str:
-        done = subprocess.run(
-            [program, *arguments], env=environment | more, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
-        )
-        assert (done.returncode != 0) == fails, f"kubectl {' '.join(arguments)}: {done.stdout}{done.stderr}"
-        return str(done.stdout + done.stderr)
 
-    return run
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("homes")
 
 
 @pytest.fixture
-def namespace(kubectl: Callable[..., str], request: pytest.FixtureRequest) -> str:
-    name = f"session-{request.node.callspec.params['kubectl'].replace('.', '-')}-{next(_numbers)}"
+def kubectl(version: str, kubectls: Path, kubeconfig: Path, homes: Path, tmp_path: Path) -> Kubectl:
+    return Kubectl(kubectls / version / "kubectl", kubeconfig, homes / version, tmp_path)
+
+
+@pytest.fixture
+def namespace(kubectl: Kubectl, version: str) -> str:
+    name = f"session-{version.replace('.', '-')}-{next(_numbers)}"
     assert kubectl("create", "namespace", name) == f"namespace/{name} created\n"
     return name
