@@ -126,6 +126,16 @@ def test_address_of_a_service_that_was_collected_is_free_again(http: httpx.Clien
     made(http, services, "other", clusterIP=address)
 
 
+def test_addresses_of_a_deleted_namespace_are_free_again(http: httpx.Client, namespace: str, services: str) -> None:
+    address = own_address()
+    made(http, services, clusterIP=address)
+    assert http.delete(f"/api/v1/namespaces/{namespace}").status_code == 200
+    deadline = time.monotonic() + 20
+    while http.get(f"/api/v1/namespaces/{namespace}").status_code != 404:
+        assert time.monotonic() < deadline, "the namespace never went"
+    assert posted(http, "/api/v1/namespaces/default/services", namespace, clusterIP=address).status_code == 201
+
+
 def test_address_is_given_up_with_the_type_that_needs_it(http: httpx.Client, services: str) -> None:
     address = own_address()
     made(http, services, "one", clusterIP=address)
