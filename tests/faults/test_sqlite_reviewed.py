@@ -17,7 +17,7 @@ import pytest
 from probate import errors
 from probate.store.contract import Record, Revision, create, delete, update
 from probate.store.hub import Buffer
-from probate.store.sqlite import groups
+from probate.store.sqlite import checkpoints, groups
 from probate.store.sqlite.store import SqliteStore, open_file, open_memory
 
 
@@ -104,6 +104,21 @@ async def test_sweep_that_finds_the_file_held_does_not_stop_the_store(tmp_path: 
         while not caplog.records:  # noqa: ASYNC110 the log is what there is to wait for
             await asyncio.sleep(0)
     assert isinstance(await store.commit(create("objects/a/1", b"x")), int)
+    await store.close()
+
+
+async def test_moment_kept_for_reads_does_not_let_the_log_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "DUE", 50)
+    path = tmp_path / "probate.db"
+    store = await open_file(path)
+    sizes = []
+    for number in range(400):
+        await store.commit(create(f"objects/a/{number}", b"x" * 20_000))
+        for _ in range(20):  # also while a checkpoint is under way
+            assert await store.read("objects/a/0") is not None
+            await asyncio.sleep(0)
+        sizes.append(path.with_name("probate.db-wal").stat().st_size)
+    assert max(sizes) < 400 * 20_000 / 4
     await store.close()
 
 
