@@ -9,6 +9,8 @@ A kind served in several groups is stored once: `events.events.k8s.io` are `even
 
 from __future__ import annotations
 
+import functools
+
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource
 
@@ -20,7 +22,12 @@ _STORED_AS = {GroupResource("events.k8s.io", "events"): GroupResource("", "event
 
 def everywhere(resource: Resource) -> str:
     """The range of all objects of a resource."""
-    found = resource.group_resource
+    return _range(resource.group, resource.plural)
+
+
+@functools.lru_cache(maxsize=1024)
+def _range(group: str, plural: str) -> str:
+    found = GroupResource(group, plural)
     return f"objects/{_STORED_AS.get(found, found)}/"
 
 

@@ -10,12 +10,14 @@ versions) and the resourceVersion (the store knows it). It always begins with it
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import msgspec
 import orjson
 
 from probate.machinery.catalog import Resource
+from probate.machinery.gvk import GroupVersion
 from probate.machinery.ownership import Meta
 from probate.store.contract import NOTHING, Record, Revision
 
@@ -74,10 +76,9 @@ def loaded(record: Record, resource: Resource) -> dict[str, Any]:
 def answered(value: bytes, revision: Revision, resource: Resource) -> bytes:
     """The object as an answer or an event shows it. One that was never stored has no resourceVersion."""
     if revision == NOTHING:
-        return b'{"kind":"%s","apiVersion":"%s",%s' % (resource.kind.encode(), str(resource.group_version).encode(), value[1:])
-    return b'{"kind":"%s","apiVersion":"%s","metadata":{"resourceVersion":"%d",%s' % (
-        resource.kind.encode(),
-        str(resource.group_version).encode(),
+        return b"%b%b" % (_opening(resource.group, resource.version, resource.kind), value[1:])
+    return b'%b"metadata":{"resourceVersion":"%d",%b' % (
+        _opening(resource.group, resource.version, resource.kind),
         revision,
         value[_SKIP:],
     )
@@ -99,12 +100,17 @@ def listing(
         about["continue"] = continue_
     if remaining is not None:
         about["remainingItemCount"] = remaining
-    return b'{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[%s]}' % (
-        resource.kind.encode(),
-        str(resource.group_version).encode(),
+    return b'%b"metadata":%b,"items":[%b]}' % (
+        _opening(resource.group, resource.version, f"{resource.kind}List"),
         orjson.dumps(about),
         b",".join(items),
     )
+
+
+@functools.lru_cache(maxsize=1024)
+def _opening(group: str, version: str, kind: str) -> bytes:
+    """How everything of a kind begins."""
+    return b'{"kind":"%b","apiVersion":"%b",' % (kind.encode(), str(GroupVersion(group, version)).encode())
 
 
 def event(kind: bytes, object_: bytes) -> bytes:
