@@ -11,6 +11,7 @@ from probate.clock import Clock
 from probate.machinery.catalog import Catalog
 from probate.machinery.names import Chooser
 from probate.server.custom_kinds import Kinds
+from probate.server.listings import Listings
 from probate.store.contract import Store
 
 PATIENCE = 60.0
@@ -42,6 +43,7 @@ class Api:
         self.kinds = kinds
         self.clock = clock
         self.patience = Deadline(PATIENCE)
+        self.listings = Listings()
         self.new_uid = new_uid
         self._second, self._now = -1, ""
         self.random = random  # for names that were asked for by generateName

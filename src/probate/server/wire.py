@@ -84,27 +84,22 @@ def answered(value: bytes, revision: Revision, resource: Resource) -> bytes:
     )
 
 
-def listed(record: Record, resource: Resource) -> bytes:
-    """The object as an item of a list."""
+def items(records: list[Record], resource: Resource) -> bytes:
+    """The objects as the items of a list."""
     if resource.is_custom:
-        return answered(record.value, record.revision, resource)
-    return b'{"metadata":{"resourceVersion":"%d",%s' % (record.revision, record.value[_SKIP:])
+        return b",".join([answered(record.value, record.revision, resource) for record in records])
+    return b",".join([b'{"metadata":{"resourceVersion":"%d",%b' % (record.revision, record.value[_SKIP:]) for record in records])
 
 
-def listing(
-    resource: Resource, items: list[bytes], *, revision: Revision, continue_: str = "", remaining: int | None = None
-) -> bytes:
+def listing(resource: Resource, items: bytes, *, revision: Revision, continue_: str = "", remaining: int | None = None) -> bytes:
     """A whole list."""
     about: dict[str, Any] = {"resourceVersion": str(revision)}
     if continue_:
         about["continue"] = continue_
     if remaining is not None:
         about["remainingItemCount"] = remaining
-    return b'%b"metadata":%b,"items":[%b]}' % (
-        _opening(resource.group, resource.version, f"{resource.kind}List"),
-        orjson.dumps(about),
-        b",".join(items),
-    )
+    opening = _opening(resource.group, resource.version, f"{resource.kind}List")
+    return b'%b"metadata":%b,"items":[%b]}' % (opening, orjson.dumps(about), items)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -72,6 +72,13 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     previous: Record | None
 
 
+class Calm(msgspec.Struct, frozen=True, gc=False):
+    """Nothing in a range has changed after revision `since`, up to `now`, at which the store is: so both show the same."""
+
+    since: Revision
+    now: Revision
+
+
 class Unchanged(msgspec.Struct, frozen=True, gc=False):
     """Guard: `key` is there, and its revision is still this one."""
 
@@ -182,6 +189,13 @@ class Store(Protocol):
 
     async def revision(self) -> Revision:
         """The revision of the newest transaction: at least that of every transaction acknowledged before this call."""
+        ...
+
+    def calm(self, prefix: str) -> Calm | None:
+        """Since when the objects under `prefix` are as they are now, with the promises of `revision`. Costs next to nothing.
+
+        They may be so for longer than is known. None if the engine would have to ask somebody.
+        """
         ...
 
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:

@@ -19,7 +19,8 @@ from pathlib import Path
 from probate import errors
 from probate.aio import tasks
 from probate.store import checks, keys
-from probate.store.contract import Event, Limits, Outcome, Page, Record, Revision, Txn, Watch
+from probate.store.calm import Calmness
+from probate.store.contract import Calm, Event, Limits, Outcome, Page, Record, Revision, Txn, Watch
 from probate.store.hub import Buffer, Chapter, Hub, HubWatch
 from probate.store.sqlite import database, failures, groups, past, reads, sweep, writes
 from probate.store.sqlite.moments import Moments
@@ -53,6 +54,7 @@ class SqliteStore:
     def __init__(self, opened: database.Database, buffer: Buffer) -> None:
         self.database = opened
         self._moments = Moments(opened.reader, holds=opened.reader is not opened.writer)
+        self._calmness = Calmness()
         self._compacted = sweep.compacted(opened.writer)
         self._groups = groups.Groups(
             opened.writer, opened.offload, self._announce, self._is_watched, turn=opened.turn, after_step=self._moments.let_go
@@ -81,6 +83,11 @@ class SqliteStore:
         self._check_is_open()
         return self._moments.revision()
 
+    def calm(self, prefix: str) -> Calm | None:
+        self._check_is_open()
+        checks.check_watch(prefix)
+        return self._calmness.of(prefix, noted=self._groups.revision, now=self._moments.revision())
+
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
         keys.check_key(key)
         self._check_is_open()
@@ -98,8 +105,9 @@ class SqliteStore:
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
         checks.check_scan(prefix, after, limit, LIMITS)
         self._check_is_open()
-        if at is None:
-            return self._moments.read(reads.page, prefix, after, limit, self._moments.revision())
+        now = self._moments.revision()
+        if at is None or (at == now and keys.is_object(prefix)):
+            return self._moments.read(reads.page, prefix, after, limit, now)
         checks.check_at(prefix, at)
         self._check_is_known(at)
         return self._moments.read(past.page, prefix, after, limit, at)
@@ -165,6 +173,7 @@ class SqliteStore:
 
     def _announce(self, changes: list[writes.Change]) -> None:
         self._moments.let_go()
+        self._calmness.note((change.key for change in changes), self._groups.revision)
         is_watched = self._hub.watches
         events = [self._event(change) for change in changes if is_watched(change.key)]
         self._hub.publish(events, revision=self._groups.revision)
