@@ -24,8 +24,8 @@ class Calmness:
         """These keys have changed, at this revision at the latest."""
         if not self._changed:
             return
-        for key in changed:
-            for prefix in keys.prefixes_of(key):
+        for folder in {key[: key.rindex("/") + 1] for key in changed}:
+            for prefix in keys.prefixes_of(folder):
                 if prefix in self._changed:
                     self._changed[prefix] = revision
 

@@ -33,7 +33,7 @@ Engines are built by `assembly` and used by the server alone. All methods belong
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NewType, Protocol, TypeAlias
 
@@ -70,6 +70,20 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     key: str
     value: bytes | None
     previous: Record | None
+
+
+class Batch(list[Event]):
+    """Events that are handed out together, in the order of their revisions.
+
+    One batch is handed to all who watch the same range, so never change it or its events. `made` is theirs: what one of them makes
+    of the whole batch, the others find there.
+    """
+
+    __slots__ = ("made",)
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        super().__init__(events)
+        self.made: dict[Hashable, bytes] = {}
 
 
 class Calm(msgspec.Struct, frozen=True, gc=False):
@@ -172,8 +186,12 @@ class Watch(Protocol):
         """Every change of the range up to here has been handed out. Grows also while nothing in the range changes."""
         ...
 
-    def __aiter__(self) -> AsyncIterator[list[Event]]:
-        """Batches of one or more events. Events are shared between watchers: never change one."""
+    def __aiter__(self) -> AsyncIterator[Batch]:
+        """Batches of one or more events; an empty one only if there was a `nudge`."""
+        ...
+
+    def nudge(self) -> None:
+        """Let the one who iterates go on now, with an empty batch if there is nothing new."""
         ...
 
 
