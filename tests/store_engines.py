@@ -108,6 +108,11 @@ class ModelStore:
     async def revision(self) -> Revision:
         return self._open().revision
 
+    def calm(self, prefix: str) -> contract.Calm | None:
+        checks.check_watch(prefix)
+        changes = [change.revision for change in self._open().changes if change.key.startswith(prefix)]
+        return contract.Calm(max(changes, default=contract.NOTHING), self._model.revision)
+
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
         keys.check_key(key)
         checks.check_at(key, at)

@@ -20,7 +20,7 @@ import store_model
 import store_plans as plans
 import store_steps as steps
 from probate import errors
-from probate.store.contract import Event, Outcome, Refused, Revision, Store, Txn, Watch
+from probate.store.contract import Batch, Event, Outcome, Refused, Revision, Store, Txn, Watch
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class OpenWatch:
         self.watch = watch
         self.prefix = prefix
         self.position = after
-        self.waiting: asyncio.Future[list[Event]] | None = None
+        self.waiting: asyncio.Future[Batch] | None = None
 
     async def wait(self) -> None:
         """Wait for the next batch in the background, as a server does: this is what makes a watch live."""

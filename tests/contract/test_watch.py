@@ -217,3 +217,20 @@ async def test_watch_after_nothing_hands_out_all_there_ever_was_or_is_gone(store
     except errors.Gone:
         with pytest.raises(errors.Gone):
             await store.read(KEY, at=NOTHING)
+
+
+async def test_nudge_gives_an_empty_batch_and_takes_nothing_away(store: Store) -> None:
+    after = await store.revision()
+    async with store.watch("objects/", after=after) as watch:
+        taking = asyncio.ensure_future(anext(aiter(watch)))
+        await asyncio.sleep(0)
+        watch.nudge()
+        assert await asyncio.wait_for(taking, steps.PATIENCE) == []
+        created = await steps.create(store, "objects/k/x")
+        assert [event.revision for event in await steps.take(watch, 1)] == [created]
+
+
+async def test_nudge_before_anybody_waits_is_not_lost(store: Store) -> None:
+    async with store.watch("objects/", after=await store.revision()) as watch:
+        watch.nudge()
+        assert await asyncio.wait_for(anext(aiter(watch)), steps.PATIENCE) == []

@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ import apsw
 import pytest
 
 from probate import errors
-from probate.store.contract import Record, Revision, create, delete, update
+from probate.aio.offload import Thread
+from probate.store.contract import Calm, Record, Revision, create, delete, update
 from probate.store.hub import Buffer
-from probate.store.sqlite import groups
+from probate.store.sqlite import checkpoints, groups
 from probate.store.sqlite.store import SqliteStore, open_file, open_memory
 
 
@@ -104,6 +105,42 @@ async def test_sweep_that_finds_the_file_held_does_not_stop_the_store(tmp_path: 
         while not caplog.records:  # noqa: ASYNC110 the log is what there is to wait for
             await asyncio.sleep(0)
     assert isinstance(await store.commit(create("objects/a/1", b"x")), int)
+    await store.close()
+
+
+async def test_moment_kept_for_reads_does_not_let_the_log_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "DUE", 50)
+    path = tmp_path / "probate.db"
+    store = await open_file(path)
+    sizes = []
+    for number in range(400):
+        await store.commit(create(f"objects/a/{number}", b"x" * 20_000))
+        for _ in range(20):  # also while a checkpoint is under way
+            assert await store.read("objects/a/0") is not None
+            await asyncio.sleep(0)
+        sizes.append(path.with_name("probate.db-wal").stat().st_size)
+    assert max(sizes) < 400 * 20_000 / 4
+    await store.close()
+
+
+async def test_range_is_not_called_calm_by_a_reader_who_is_ahead_of_the_announcement(tmp_path: Path) -> None:
+    store = await open_file(tmp_path / "probate.db")
+    assert store.calm("objects/a/") == Calm(Revision(1), Revision(1))
+    await store.commit(create("objects/b/1", b"x"))
+    seen: list[Calm | None] = []
+
+    class Late(Thread):
+        async def run(self, call: Callable[[], Any]) -> Any:
+            result = await super().run(call)
+            seen.append(store.calm("objects/a/"))  # the commit is on disk, and nobody has been told
+            return result
+
+    late = Late("late")
+    store._groups._offload = late
+    revision = await store.commit(create("objects/a/1", b"x"))
+    assert isinstance(revision, int)
+    assert seen == [Calm(revision, revision)]
+    late.close()
     await store.close()
 
 

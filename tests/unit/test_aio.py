@@ -1,4 +1,4 @@
-"""Tasks that must not end, and blocking calls off the loop."""
+"""Tasks that must not end, deadlines of many tasks, and blocking calls off the loop."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from probate.aio import offload, tasks
+from probate.aio.deadlines import Deadline
 
 
 async def fail() -> None:
@@ -74,6 +75,38 @@ async def test_stop_waits_until_the_task_has_cleaned_up() -> None:
     await asyncio.sleep(0)
     await tasks.stop(task)
     assert cleaned
+
+
+async def go_on_until(deadline: Deadline) -> None:
+    with deadline.running():
+        await go_on()
+
+
+async def test_every_task_that_is_over_its_time_is_told_so() -> None:
+    deadline = Deadline(0.01)
+    first = asyncio.create_task(go_on_until(deadline))
+    await asyncio.sleep(0)
+    with deadline.running():
+        pass
+    second = asyncio.create_task(go_on_until(deadline))
+    assert [type(one) for one in await asyncio.gather(first, second, return_exceptions=True)] == [TimeoutError, TimeoutError]
+    third = asyncio.create_task(go_on_until(deadline))
+    assert [type(one) for one in await asyncio.gather(third, return_exceptions=True)] == [TimeoutError]
+
+
+async def test_task_that_is_done_in_time_is_left_alone() -> None:
+    deadline = Deadline(0.0)
+    with deadline.running():
+        pass
+    await asyncio.sleep(0.001)
+
+
+async def test_task_that_is_cancelled_has_not_run_out_of_time() -> None:
+    task = asyncio.create_task(go_on_until(Deadline(60.0)))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
 
 
 def make(kind: str) -> offload.Offload:

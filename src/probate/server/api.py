@@ -6,12 +6,17 @@ from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from probate.aio.deadlines import Deadline
 from probate.clock import Clock
 from probate.machinery.catalog import Catalog
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
 from probate.server.custom_kinds import Kinds
+from probate.server.listings import Listings
 from probate.store.contract import Store
+
+PATIENCE = 60.0
+"""Seconds that a request may take, unless its client asks for less."""
 
 
 class Answer(NamedTuple):
@@ -47,6 +52,8 @@ class Api:
         self.store = store
         self.kinds = kinds
         self.clock = clock
+        self.patience = Deadline(PATIENCE)
+        self.listings = Listings()
         self.new_uid = new_uid
         self._second, self._now = -1, ""
         self.random = random  # for names that were asked for by generateName, and for what services get

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 import orjson
 
 from probate import errors
+from probate.aio.deadlines import Deadline
 from probate.errors import Details
 from probate.machinery import status
 from probate.server import dispatch, negotiation
@@ -37,6 +38,7 @@ class App:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._under_way = 0
+        self._bodies = Deadline(BODY_SECONDS)
         self._stopping = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,7 +63,7 @@ class App:
         """A request that waits for its own body keeps nobody else out, and does not wait for ever."""
         self._under_way -= 1
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            with self._bodies.running():
                 return await body
         except TimeoutError:
             raise errors.BadRequest(f"the body did not come within {BODY_SECONDS:.0f} seconds: nothing was done") from None
@@ -87,26 +89,28 @@ class App:
 
 
 def _request(scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]]) -> Request:
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    headers: dict[bytes, bytes] = dict(scope["headers"])
     asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True) if scope["query_string"] else {}
     return Request(scope["method"], scope["path"], asked, headers, lambda: waiting_for(_body(headers, receive)))
 
 
-async def _body(headers: dict[str, str], receive: Receive) -> bytes:
+async def _body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
     """The whole body; `TooLarge` as soon as it is known to be over the limit."""
-    length = headers.get("content-length", "")
+    length = headers.get(b"content-length", b"")
     if length.isdigit() and int(length) > MAX_BODY_BYTES:
         raise _too_large()
-    body = bytearray()
+    parts: list[bytes] = []
+    size = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise errors.BadRequest("the client went away before its request was complete: nothing was done")
-        body += message.get("body", b"")
-        if len(body) > MAX_BODY_BYTES:
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > MAX_BODY_BYTES:
             raise _too_large()
         if not message.get("more_body"):
-            return bytes(body)
+            return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _too_large() -> errors.TooLarge:
@@ -121,8 +125,10 @@ def _refusal(error: errors.ApiError) -> Answer:
 
 async def _send_whole(answer: Answer, send: Send, *, is_head: bool) -> None:
     headers = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body))]
-    headers += [(name.encode(), value.encode()) for name, value in answer.headers]
-    headers += [(b"warning", _warning(text)) for text in answer.warnings[:MAX_WARNINGS]]
+    if answer.headers:
+        headers += [(name.encode(), value.encode()) for name, value in answer.headers]
+    if answer.warnings:
+        headers += [(b"warning", _warning(text)) for text in answer.warnings[:MAX_WARNINGS]]
     await send({"type": "http.response.start", "status": answer.code, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
 

@@ -12,7 +12,7 @@ from probate import errors
 from probate.machinery.gvk import GroupResource
 from probate.server import health, negotiation, paths, query, refusals, version
 from probate.server import request as requests
-from probate.server.api import Answer, Api, Stream
+from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
 from probate.server.subresources import binding, eviction, parts, scale
@@ -37,6 +37,7 @@ COMMANDS: dict[GroupResource, Verb] = {GroupResource("", "bindings"): binding.cr
 
 PARTS: dict[str, Verb] = {"scale": scale.answer, "binding": binding.answer, "eviction": eviction.answer}
 
+READS = {"get", "list", "watch"}
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 
 TEXT = "text/plain; charset=utf-8"
@@ -44,43 +45,55 @@ TEXT = "text/plain; charset=utf-8"
 
 async def answer(api: Api, request: Request) -> Answer | Stream:
     """The answer; an `ApiError` if it is no."""
+    if requests.is_resource(request.path):
+        return await _resource(api, request)
     documents = paths.document(api, request)
     if documents is not None:
         return documents
-    if request.path.startswith(("/api/", "/apis/")):
-        return await _resource(api, request)
     return await _process(api, request)
 
 
 async def _resource(api: Api, request: Request) -> Answer | Stream:
     at = requests.target(request.path, api.catalog)
     verb = requests.verb(request, at)
-    form = negotiation.accepted(request.header("accept"), is_pretty=bool(query.truth(request.query, "pretty")))
-    seconds = _seconds(request)
-    if verb in {"get", "list", "watch"} and not at.subresource:  # these have answered, or the store's own deadline ends them
+    form = negotiation.accepted(request.header("accept"))
+    seconds = None
+    if request.query:
+        seconds = _seconds(request)
+        if query.truth(request.query, "pretty"):
+            form = form._replace(is_pretty=True)
+    if verb in READS and not at.subresource:  # these have answered, or the store's own deadline ends them
         return await VERBS[verb](api, request, at, form)
-    async with asyncio.timeout(seconds):
-        if at.resource.group_resource in COMMANDS:
-            return await COMMANDS[at.resource.group_resource](api, request, at, form)
-        if at.subresource in PARTS:
-            return await PARTS[at.subresource](api, request, at, form)
-        if at.subresource not in {"", "status"} | parts.PARTS:
-            raise refusals.no_such_resource()
-        answer = await VERBS[verb](api, request, at, form)
+    if seconds is None:
+        with api.patience.running():
+            answer = await _writer(verb, at)(api, request, at, form)
+    else:
+        async with asyncio.timeout(seconds):
+            answer = await _writer(verb, at)(api, request, at, form)
     if verb in WRITES and api.kinds.is_definition(at.resource):
         await api.kinds.refresh(now=api.now())
     return answer
 
 
-def _seconds(request: Request) -> float:
-    """How long the client is ready to wait. (A watch has answered once it has begun.)"""
+def _writer(verb: str, at: Target) -> Verb:
+    if (at.resource.group, at.resource.plural) in COMMANDS:
+        return COMMANDS[at.resource.group_resource]
+    if at.subresource in PARTS:
+        return PARTS[at.subresource]
+    if at.subresource and at.subresource != "status" and at.subresource not in parts.PARTS:
+        raise refusals.no_such_resource()
+    return VERBS[verb]
+
+
+def _seconds(request: Request) -> float | None:
+    """How long the client is ready to wait, if it says so. (A watch has answered once it has begun.)"""
     text = query.first(request.query, "timeout")
     if not text:
-        return 60.0
+        return None
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", text)
     if match is None:
         raise errors.BadRequest(f"the timeout {text!r} is no length of time: give one such as 30s or 1m")
-    return min(float(match[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[match[2] or "s"] or 60.0, 60.0)
+    return min(float(match[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[match[2] or "s"] or PATIENCE, PATIENCE)
 
 
 async def _process(api: Api, request: Request) -> Answer:

@@ -22,6 +22,7 @@ class Filter(NamedTuple):
 
     is_everything: bool
     matches: Callable[[bytes], bool]
+    text: tuple[str, ...] = ()  # how it was written: two of the same text are the same
 
 
 EVERYTHING = Filter(is_everything=True, matches=lambda _: True)
@@ -32,7 +33,7 @@ def of(at: Target, options: ListOptions, known: Mapping[str, SelectableField]) -
     labels = label_selectors.parse(options.label_selector)
     fields = field_selectors.parse(options.field_selector, known)
     if at.name:  # the old way to watch one object names it in the path
-        return Filter(is_everything=False, matches=lambda value: wire.meta(value).name == at.name)
+        return Filter(is_everything=False, matches=lambda value: wire.meta(value).name == at.name, text=(at.name,))
     if labels.is_everything and fields.is_everything:
         return EVERYTHING
 
@@ -41,4 +42,4 @@ def of(at: Target, options: ListOptions, known: Mapping[str, SelectableField]) -
             return False
         return fields.is_everything or fields.matches(orjson.loads(value))
 
-    return Filter(is_everything=False, matches=matches)
+    return Filter(is_everything=False, matches=matches, text=(options.label_selector, options.field_selector))

@@ -64,6 +64,7 @@ class Listener(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             timeout_graceful_shutdown=10,
         )
         super().__init__(config)

@@ -24,7 +24,7 @@ class Local:
         async def read_body() -> bytes:
             return body
 
-        request = Request(method, path, _asked(query), {"content-type": media}, read_body)
+        request = Request(method, path, _asked(query), {b"content-type": media.encode()}, read_body)
         try:
             answer = await dispatch.answer(self._api, request)
         except errors.ApiError as error:

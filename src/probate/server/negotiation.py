@@ -30,14 +30,14 @@ class Form(NamedTuple):
 PLAIN = Form()
 
 
-def accepted(header: str, *, is_pretty: bool = False) -> Form:
+def accepted(header: str) -> Form:
     """The first of the client's wishes that can be met."""
     if not header or header == JSON:
-        return Form(is_pretty=is_pretty)
+        return PLAIN
     for wish in header.split(","):
         form = _form(wish)
         if form is not None:
-            return form._replace(is_pretty=is_pretty)
+            return form
     raise errors.NotAcceptable(
         f"only the following media types are accepted: {JSON}, {YAML}, {JSON};as=Table;g=meta.k8s.io;v=v1, "
         f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"

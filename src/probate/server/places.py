@@ -9,6 +9,8 @@ A kind served in several groups is stored once: `events.events.k8s.io` are `even
 
 from __future__ import annotations
 
+import functools
+
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource
 
@@ -19,8 +21,12 @@ DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
 def everywhere(resource: Resource) -> str:
     """The range of all objects of a resource."""
-    stored = resource.stored_as or resource
-    return f"objects/{GroupResource(stored.group, resource.plural)}/"
+    return _range((resource.stored_as or resource).group, resource.plural)
+
+
+@functools.lru_cache(maxsize=1024)
+def _range(group: str, plural: str) -> str:
+    return f"objects/{GroupResource(group, plural)}/"
 
 
 def within(resource: Resource, namespace: str | None) -> str:

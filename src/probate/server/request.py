@@ -33,45 +33,53 @@ class Request(NamedTuple):
     method: str
     path: str
     query: Query
-    headers: Mapping[str, str]
+    headers: Mapping[bytes, bytes]  # by their names in lower case
     read_body: Callable[[], Awaitable[bytes]]
 
     def header(self, name: str) -> str:
-        return self.headers.get(name, "")
+        return self.headers.get(name.encode(), b"").decode("latin-1")
+
+
+def is_resource(path: str) -> bool:
+    """Whether the path is that of a resource or below it, and not of a document about resources."""
+    if path.startswith("/api/"):
+        return path.count("/", 5, -1) > 0
+    return path.startswith("/apis/") and path.count("/", 6, -1) > 1
 
 
 def target(path: str, catalog: Catalog) -> Target:
-    """What a path below /api/ or /apis/ names; `NotFound` if nothing is served there."""
-    parts = path.strip("/").split("/")
-    prefix, group = (parts[0], "") if parts[0] == "api" else (parts[0], parts[1] if len(parts) > 1 else "")
-    rest = parts[1:] if prefix == "api" else parts[2:]
-    if len(rest) < 2 or not all(rest):
+    """What the path of a resource names; `NotFound` if nothing is served there."""
+    prefix, *parts = path.strip("/").split("/")
+    group, version, *below = parts if prefix == "apis" else ("", *parts)
+    if not all(parts):
         raise refusals.no_such_resource()
-    version, *below = rest
-    if version not in catalog.versions(group):
-        raise refusals.no_such_path(path)
     is_watch = below[0] == "watch" and len(below) > 1
-    return _find(catalog, group, version, below[1:] if is_watch else below)._replace(is_watch=is_watch)
+    found = _find(catalog, group, version, below[1:] if is_watch else below, is_watch=is_watch)
+    if found is None:
+        raise refusals.no_such_resource() if version in catalog.versions(group) else refusals.no_such_path(path)
+    return found
 
 
-def _find(catalog: Catalog, group: str, version: str, below: list[str]) -> Target:
-    if below[0] == "namespaces" and len(below) >= 3:
+def _find(catalog: Catalog, group: str, version: str, below: list[str], *, is_watch: bool) -> Target | None:
+    if len(below) >= 3 and below[0] == "namespaces":
         resource = catalog.find(group, version, below[2])
         if resource is not None and resource.is_namespaced:
-            return _at(resource, below[1], below[3:])
+            return _at(resource, below[1], below[3:], is_watch=is_watch)
     resource = catalog.find(group, version, below[0])
-    if resource is None:
-        raise refusals.no_such_resource()
-    if resource.is_namespaced and len(below) > 1:
-        raise refusals.no_such_resource()
-    return _at(resource, None if resource.is_namespaced else "", below[1:])
+    if resource is None or (resource.is_namespaced and len(below) > 1):
+        return None
+    return _at(resource, None if resource.is_namespaced else "", below[1:], is_watch=is_watch)
 
 
-def _at(resource: Resource, namespace: str | None, below: list[str]) -> Target:
-    name, subresource = [*below, "", ""][:2]
-    if len(below) > 2 or (subresource and resource.subresource(subresource) is None):
-        raise refusals.no_such_resource()
-    return Target(resource, namespace, name, subresource)
+def _at(resource: Resource, namespace: str | None, below: list[str], *, is_watch: bool) -> Target | None:
+    match below:
+        case []:
+            return Target(resource, namespace, is_watch=is_watch)
+        case [name]:
+            return Target(resource, namespace, name, is_watch=is_watch)
+        case [name, subresource] if resource.subresource(subresource) is not None:
+            return Target(resource, namespace, name, subresource, is_watch)
+    return None
 
 
 _VERBS = {

@@ -1,4 +1,8 @@
-"""The lines of a watch, in the form that was asked for."""
+"""The lines of a watch, in the form that was asked for.
+
+Many watch the same and are told the same, so what one of them is told of a batch is kept with the batch for the others. (Not so
+tables: their first line is another one, and they tell ages.)
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,9 @@ import orjson
 from probate.machinery.catalog import Resource
 from probate.server import shaping, wire
 from probate.server.api import Api
+from probate.server.filtering import Filter
 from probate.server.negotiation import Form
-from probate.store.contract import Record, Revision
+from probate.store.contract import Batch, Event, Record, Revision
 
 _INITIAL_EVENTS_END = {"annotations": {"k8s.io/initial-events-end": "true"}}
 
@@ -23,6 +28,26 @@ class Lines:
         self._form = form
         self._api = api
         self._has_columns = False  # a table names its columns once
+
+    def batch(self, events: Batch, wanted: Filter) -> bytes:
+        """What a watcher who wants this is told of a batch of changes; empty if nothing."""
+        if self._form.shape == "Table":
+            return b"".join([self._change(event, wanted) for event in events])
+        key = (self._resource.group, self._resource.version, self._resource.kind, self._form, wanted.text)
+        made = events.made.get(key)
+        if made is None:
+            made = events.made[key] = b"".join([self._change(event, wanted) for event in events])
+        return made
+
+    def _change(self, event: Event, wanted: Filter) -> bytes:
+        """One change, as it is for a watcher; empty if neither what was nor what is matches."""
+        is_in = event.value is not None and wanted.matches(event.value)
+        was_in = event.previous is not None and wanted.matches(event.previous.value)
+        if is_in and event.value is not None:
+            return self.line(b"MODIFIED" if was_in else b"ADDED", event.value, event.revision)
+        if was_in and event.previous is not None:
+            return self.line(b"DELETED", event.previous.value, event.revision)
+        return b""
 
     def line(self, kind: bytes, value: bytes, revision: Revision) -> bytes:
         """One event."""

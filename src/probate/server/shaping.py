@@ -41,7 +41,7 @@ def many(
         return finish(body, form)
     if form.shape:
         return finish(_partial_list(records, resource, form, revision, continue_, remaining), form)
-    items = [wire.listed(record, resource) for record in records]
+    items = wire.items(records, resource)
     return raw(wire.listing(resource, items, revision=revision, continue_=continue_, remaining=remaining), form)
 
 

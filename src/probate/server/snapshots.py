@@ -25,6 +25,9 @@ class Start(NamedTuple):
     after: str
 
 
+NOW = Start(None, "")
+
+
 class _Token(msgspec.Struct):
     rv: int
     start: str
@@ -48,7 +51,7 @@ async def start(store: Store, options: ListOptions, prefix: str) -> Start:
     if options.continue_:
         return _resume(options, prefix)
     if options.resource_version in {"", "0"}:
-        return Start(None, "")
+        return NOW
     wanted = revision(options.resource_version)
     is_exact = options.resource_version_match == "Exact" or (options.limit > 0 and not options.resource_version_match)
     current = await store.revision()

@@ -13,6 +13,7 @@ the others are made when an answer is written.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ import orjson
 
 from probate.machinery.catalog import Resource
 from probate.machinery.conversion import table as conversion
+from probate.machinery.gvk import GroupVersion
 from probate.machinery.ownership import Meta
 from probate.store.contract import NOTHING, Record, Revision
 
@@ -96,37 +98,42 @@ def answered(value: bytes, revision: Revision, resource: Resource) -> bytes:
     """The object as an answer or an event shows it. One that was never stored has no resourceVersion."""
     value = _shown(value, resource)
     if revision == NOTHING:
-        return b'{"kind":"%s","apiVersion":"%s",%s' % (resource.kind.encode(), str(resource.group_version).encode(), value[1:])
-    return b'{"kind":"%s","apiVersion":"%s","metadata":{"resourceVersion":"%d",%s' % (
-        resource.kind.encode(),
-        str(resource.group_version).encode(),
+        return b"%b%b" % (_opening(resource.group, resource.version, resource.kind), value[1:])
+    return b'%b"metadata":{"resourceVersion":"%d",%b' % (
+        _opening(resource.group, resource.version, resource.kind),
         revision,
         value[_SKIP:],
     )
 
 
-def listed(record: Record, resource: Resource) -> bytes:
-    """The object as an item of a list."""
+def items(records: list[Record], resource: Resource) -> bytes:
+    """The objects as the items of a list."""
     if resource.is_custom:
-        return answered(record.value, record.revision, resource)
-    return b'{"metadata":{"resourceVersion":"%d",%s' % (record.revision, _shown(record.value, resource)[_SKIP:])
+        return b",".join([answered(record.value, record.revision, resource) for record in records])
+    values = [record.value if resource.stored_as is None else _shown(record.value, resource) for record in records]
+    return b",".join(
+        [
+            b'{"metadata":{"resourceVersion":"%d",%b' % (one.revision, value[_SKIP:])
+            for one, value in zip(records, values, strict=True)
+        ]
+    )
 
 
-def listing(
-    resource: Resource, items: list[bytes], *, revision: Revision, continue_: str = "", remaining: int | None = None
-) -> bytes:
+def listing(resource: Resource, items: bytes, *, revision: Revision, continue_: str = "", remaining: int | None = None) -> bytes:
     """A whole list."""
     about: dict[str, Any] = {"resourceVersion": str(revision)}
     if continue_:
         about["continue"] = continue_
     if remaining is not None:
         about["remainingItemCount"] = remaining
-    return b'{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[%s]}' % (
-        resource.kind.encode(),
-        str(resource.group_version).encode(),
-        orjson.dumps(about),
-        b",".join(items),
-    )
+    opening = _opening(resource.group, resource.version, f"{resource.kind}List")
+    return b'%b"metadata":%b,"items":[%b]}' % (opening, orjson.dumps(about), items)
+
+
+@functools.lru_cache(maxsize=1024)
+def _opening(group: str, version: str, kind: str) -> bytes:
+    """How everything of a kind begins."""
+    return b'{"kind":"%b","apiVersion":"%b",' % (kind.encode(), str(GroupVersion(group, version)).encode())
 
 
 def event(kind: bytes, object_: bytes) -> bytes:

@@ -33,7 +33,7 @@ Engines are built by `assembly` and used by the server alone. All methods belong
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NewType, Protocol, TypeAlias
 
@@ -70,6 +70,27 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     key: str
     value: bytes | None
     previous: Record | None
+
+
+class Batch(list[Event]):
+    """Events that are handed out together, in the order of their revisions.
+
+    One batch is handed to all who watch the same range, so never change it or its events. `made` is theirs: what one of them makes
+    of the whole batch, the others find there.
+    """
+
+    __slots__ = ("made",)
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        super().__init__(events)
+        self.made: dict[Hashable, bytes] = {}
+
+
+class Calm(msgspec.Struct, frozen=True, gc=False):
+    """Nothing in a range has changed after revision `since`, up to `now`, at which the store is: so both show the same."""
+
+    since: Revision
+    now: Revision
 
 
 class Unchanged(msgspec.Struct, frozen=True, gc=False):
@@ -165,8 +186,12 @@ class Watch(Protocol):
         """Every change of the range up to here has been handed out. Grows also while nothing in the range changes."""
         ...
 
-    def __aiter__(self) -> AsyncIterator[list[Event]]:
-        """Batches of one or more events. Events are shared between watchers: never change one."""
+    def __aiter__(self) -> AsyncIterator[Batch]:
+        """Batches of one or more events; an empty one only if there was a `nudge`."""
+        ...
+
+    def nudge(self) -> None:
+        """Let the one who iterates go on now, with an empty batch if there is nothing new."""
         ...
 
 
@@ -182,6 +207,13 @@ class Store(Protocol):
 
     async def revision(self) -> Revision:
         """The revision of the newest transaction: at least that of every transaction acknowledged before this call."""
+        ...
+
+    def calm(self, prefix: str) -> Calm | None:
+        """Since when the objects under `prefix` are as they are now, with the promises of `revision`. Costs next to nothing.
+
+        They may be so for longer than is known. None if the engine would have to ask somebody.
+        """
         ...
 
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:

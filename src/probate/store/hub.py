@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from itertools import chain
 from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
 
 from probate import errors
 from probate.store import keys
-from probate.store.contract import Event, Revision
+from probate.store.contract import Batch, Event, Revision
 
 
 class Buffer(NamedTuple):
@@ -67,10 +68,13 @@ class Hub:
         before, self.revision = self.revision, revision
         if not self._subscriptions:
             return
-        shares: dict[str, list[Event]] = {}
+        shares: dict[str, Batch] = {}
         for event in events:
             for prefix in self._route(event.key):
-                shares.setdefault(prefix, []).append(event)
+                share = shares.get(prefix)
+                if share is None:
+                    share = shares[prefix] = Batch()
+                share.append(event)
         for prefix, share in shares.items():
             size = size_of(share)
             for subscription in tuple(self._subscriptions[prefix]):
@@ -119,31 +123,41 @@ class Subscription:
         self.prefix = prefix
         self._hub = hub
         self._taken = after
-        self._events: list[Event] = []
+        self._batches: list[Batch] = []
+        self._count = 0
         self._size = 0
+        self._is_nudged = False
         self._error: errors.ProbateError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
     @property
     def revision(self) -> Revision:
         """Everything up to here has been taken."""
-        if self._events or self._error is not None:
+        if self._batches or self._error is not None:
             return self._taken
         return max(self._taken, self._hub.revision)
 
-    def push(self, events: list[Event], size: int, before: Revision) -> None:
+    def push(self, events: Batch, size: int, before: Revision) -> None:
         """Add events, or cut the watcher off if that is more than it may hold. Up to `before` there were no others."""
-        if not self._events:
-            self._taken = max(self._taken, before)
+        if not self._batches and before > self._taken:
+            self._taken = before
         if events[0].revision <= self._taken:  # it read these from history, which can be ahead of what is published
-            events = [event for event in events if event.revision > self._taken]
+            events = Batch(event for event in events if event.revision > self._taken)
             size = size_of(events)
-        self._events += events
+            if not events:
+                return
+        self._batches.append(events)
+        self._count += len(events)
         self._size += size
-        if len(self._events) > self._hub.buffer.events or self._size > self._hub.buffer.size:
+        if self._count > self._hub.buffer.events or self._size > self._hub.buffer.size:
             self._cut_off()
-        elif self._events:
+        else:
             self._wake()
+
+    def nudge(self) -> None:
+        """Let `take` return, with nothing if there is nothing."""
+        self._is_nudged = True
+        self._wake()
 
     def end(self, error: errors.ProbateError) -> None:
         """Nothing more will come, for this reason."""
@@ -152,24 +166,27 @@ class Subscription:
         self._error = error
         self._wake()
 
-    async def take(self) -> list[Event]:
-        """All events not taken yet: waits until there is one. Raises the reason of the end when nothing is left."""
-        while not self._events:
+    async def take(self) -> Batch:
+        """All events not taken yet: waits until there is one, or a nudge. Raises the reason of the end when nothing is left."""
+        while not self._batches:
             if self._error is not None:
                 raise self._error
+            if self._is_nudged:
+                self._is_nudged = False
+                return Batch()
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
-        events, self._events, self._size = self._events, [], 0
-        self._taken = events[-1].revision
-        return events
+        batches, self._batches, self._count, self._size = self._batches, [], 0, 0
+        self._taken = batches[-1][-1].revision
+        return batches[0] if len(batches) == 1 else Batch(chain.from_iterable(batches))
 
     def _cut_off(self) -> None:
         self._error = errors.TooSlow(
-            f"the watch of {self.prefix} fell {len(self._events):,} changes behind and was cut off. "
+            f"the watch of {self.prefix} fell {self._count:,} changes behind and was cut off. "
             f"Watch again after revision {self._taken}",
             revision=self._taken,
         )
-        self._events, self._size = [], 0
+        self._batches, self._count, self._size = [], 0, 0
         self.end(self._error)
 
     def _wake(self) -> None:
@@ -187,6 +204,7 @@ class HubWatch:
         self._caught_up_to = after
         self._chapters: AsyncGenerator[Chapter, None] | None = None
         self._subscription: Subscription | None = None
+        self._is_nudged = False
 
     @property
     def revision(self) -> Revision:
@@ -195,14 +213,23 @@ class HubWatch:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> list[Event]:
+    async def __anext__(self) -> Batch:
         while self._subscription is None:
+            if self._is_nudged:
+                self._is_nudged = False
+                return Batch()
             if self._caught_up_to >= self._hub.revision:
                 # No await between this test and joining: what is published from here on is collected.
                 self._subscription = self._hub.subscribe(self._prefix, after=self._caught_up_to)
             elif events := await self._next_chapter():
-                return events
+                return Batch(events)
         return await self._subscription.take()
+
+    def nudge(self) -> None:
+        if self._subscription is None:
+            self._is_nudged = True
+        else:
+            self._subscription.nudge()
 
     async def __aenter__(self) -> Self:
         return self

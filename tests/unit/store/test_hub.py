@@ -232,3 +232,23 @@ async def test_quiet_history_moves_the_watch_on_without_empty_batches() -> None:
         assert watch.revision == 1
         assert [found.revision for found in await anext(watch.__aiter__())] == [7]
         assert watch.revision == 9
+
+
+async def test_watchers_of_one_range_share_a_batch_and_what_is_made_of_it() -> None:
+    target = make()
+    first, second, wide = (target.subscribe(prefix, after=Revision(1)) for prefix in ("objects/k/", "objects/k/", "objects/"))
+    publish(target, event(2))
+    batch = await first.take()
+    batch.made["lines"] = b"made once"
+    assert (await second.take()).made == {"lines": b"made once"}
+    assert (await wide.take()).made == {}
+
+
+async def test_watcher_who_is_behind_gets_all_in_one_batch_and_others_keep_theirs() -> None:
+    target = make()
+    behind, before = (target.subscribe("objects/k/", after=Revision(1)) for _ in range(2))
+    publish(target, event(2))
+    quick = await before.take()
+    publish(target, event(3))
+    assert [found.revision for found in await behind.take()] == [2, 3]
+    assert [found.revision for found in quick] == [2]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import NamedTuple
 
-from probate.server import filtering, places, query, shaping, snapshots
+from probate.machinery.catalog import Resource
+from probate.server import filtering, negotiation, places, query, shaping, snapshots, wire
 from probate.server.api import Answer, Api
 from probate.server.filtering import Filter
+from probate.server.listings import Listing, Place
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
 from probate.store.contract import Record, Revision, Store
@@ -29,20 +32,37 @@ async def list_(api: Api, request: Request, at: Target, form: Form) -> Answer:
     wanted = filtering.of(at, options, api.kinds.rules(at.resource).fields())
     prefix = places.within(at.resource, at.namespace)
     start = await snapshots.start(api.store, options, prefix)
+    if form == negotiation.PLAIN and wanted.is_everything and start == snapshots.NOW:
+        return await _whole(api, at.resource, prefix, options.limit)
     found = await collect(api.store, prefix, wanted, start, options.limit)
-    continue_ = snapshots.token(found.revision, found.last, prefix) if found.last else ""
-    remaining = (
-        await api.store.count(prefix, after=found.last) if found.last and wanted.is_everything and start.at is None else None
-    )
+    has_remaining = found.last and wanted.is_everything and start.at is None
+    remaining = await api.store.count(prefix, after=found.last) if has_remaining else None
     return shaping.many(
         api,
         found.records,
         at.resource,
         form,
         revision=found.revision,
-        continue_=continue_,
+        continue_=snapshots.token(found.revision, found.last, prefix) if found.last else "",
         remaining=remaining or None,
     )
+
+
+async def _whole(api: Api, resource: Resource, prefix: str, limit: int) -> Answer:
+    """What is there now, as it is: the list that most clients want."""
+    place = Place(resource.group, resource.version, resource.kind, prefix, limit)
+    calm = api.store.calm(prefix)
+    known = api.listings.find(place, calm)
+    if known is None or calm is None:
+        found = await collect(api.store, prefix, filtering.EVERYTHING, snapshots.NOW, limit)
+        remaining = await api.store.count(prefix, after=found.last) if found.last else None
+        known = Listing(wire.items(found.records, resource), found.revision, found.last, remaining or None)
+        api.listings.keep(place, known)
+        revision = found.revision
+    else:
+        revision = calm.now
+    continue_ = snapshots.token(revision, known.last, prefix) if known.last else ""
+    return Answer(200, wire.listing(resource, known.items, revision=revision, continue_=continue_, remaining=known.remaining))
 
 
 async def collect(store: Store, prefix: str, wanted: Filter, start: snapshots.Start, limit: int) -> Found:
@@ -53,12 +73,13 @@ async def collect(store: Store, prefix: str, wanted: Filter, start: snapshots.St
         room = limit - len(records) if limit else CHUNK
         page = await store.scan(prefix, after=after, limit=min(CHUNK, room) if wanted.is_everything else CHUNK, at=at)
         at = page.revision
-        for record in page.records:
-            after = record.key
-            if wanted.matches(record.value):
-                records.append(record)
-                if limit and len(records) == limit:
-                    is_last = not page.more and record is page.records[-1]
-                    return Found(records, at, "" if is_last else after)
+        found = page.records if wanted.is_everything else [one for one in page.records if wanted.matches(one.value)]
+        if limit and len(found) > room:
+            return Found(records + found[:room], at, found[room - 1].key)
+        records += found
         if not page.more:
             return Found(records, at, "")
+        after = page.records[-1].key
+        if limit and len(records) == limit:
+            return Found(records, at, after)
+        await asyncio.sleep(0)

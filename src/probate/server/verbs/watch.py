@@ -9,12 +9,15 @@ A watch that cannot begin or go on says why in an ERROR event; the HTTP answer w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Self
 
 import orjson
 
 from probate import errors
+from probate.aio import tasks
+from probate.clock import Clock
 from probate.machinery import status
 from probate.server import filtering, places, query, snapshots, wire
 from probate.server.api import Api, Stream
@@ -24,10 +27,12 @@ from probate.server.query import ListOptions
 from probate.server.request import Request, Target
 from probate.server.rows import Lines
 from probate.server.verbs import list as listing
-from probate.store.contract import Event, Revision, Watch
+from probate.store.contract import Revision, Watch
 
 BOOKMARK_SECONDS = 60.0
 LONGEST_SECONDS = 3600.0
+AT_ONCE = 100
+"""Objects that are sent together when a watch begins with what is there."""
 
 
 async def watch(api: Api, request: Request, at: Target, form: Form) -> Stream:
@@ -55,17 +60,24 @@ async def _events(api: Api, at: Target, form: Form, options: ListOptions, wanted
     prefix = places.within(at.resource, at.namespace)
     after, is_from_now = await _beginning(api, options)
     if is_from_now:
-        found = await listing.collect(api.store, prefix, wanted, snapshots.Start(None, ""), 0)
+        found = await listing.collect(api.store, prefix, wanted, snapshots.NOW, 0)
         after = found.revision
-        for record in found.records:
-            yield lines.line(b"ADDED", record.value, record.revision)
+        for first in range(0, len(found.records), AT_ONCE):
+            records = found.records[first : first + AT_ONCE]
+            yield b"".join([lines.line(b"ADDED", record.value, record.revision) for record in records])
         if options.sends_initial_events and options.wants_bookmarks:
             yield lines.bookmark(after, is_end_of_initial_events=True)
-    async with api.store.watch(prefix, after=after) as changes, aclosing(_paced(api, changes, options)) as batches:
-        async for events in batches:
-            chunk = b"".join(_lines(lines, events, wanted)) if events else lines.bookmark(changes.revision)
-            if chunk and (events or options.wants_bookmarks):
+    seconds = min(options.timeout_seconds or LONGEST_SECONDS, LONGEST_SECONDS)
+    async with api.store.watch(prefix, after=after) as changes, _Pace(api.clock, changes, seconds) as pace:
+        async for events in changes:
+            if events and (chunk := lines.batch(events, wanted)):
                 yield chunk
+            if pace.is_due:
+                pace.is_due = False
+                if options.wants_bookmarks:
+                    yield lines.bookmark(changes.revision)
+                if pace.is_over:
+                    return
 
 
 async def _beginning(api: Api, options: ListOptions) -> tuple[Revision, bool]:
@@ -81,37 +93,26 @@ async def _beginning(api: Api, options: ListOptions) -> tuple[Revision, bool]:
     return snapshots.revision(options.resource_version), False
 
 
-async def _paced(api: Api, changes: Watch, options: ListOptions) -> AsyncGenerator[list[Event], None]:
-    """Batches of events; an empty one whenever a bookmark is due. Ends when the time is up."""
-    stream: AsyncIterator[list[Event]] = aiter(changes)
-    end = asyncio.ensure_future(api.clock.sleep(min(options.timeout_seconds or LONGEST_SECONDS, LONGEST_SECONDS)))
-    due = asyncio.ensure_future(api.clock.sleep(BOOKMARK_SECONDS))
-    coming = asyncio.ensure_future(anext(stream))
-    try:
-        while not end.done():
-            await asyncio.wait({end, due, coming}, return_when=asyncio.FIRST_COMPLETED)
-            if coming.done():
-                yield coming.result()
-                coming = asyncio.ensure_future(anext(stream))
-            if due.done() or end.done():
-                yield []
-                due = asyncio.ensure_future(api.clock.sleep(BOOKMARK_SECONDS))
-    finally:
-        for waiting in (end, due, coming):
-            waiting.cancel()
-        await asyncio.gather(end, due, coming, return_exceptions=True)
+class _Pace:
+    """Nudges a watch whenever a bookmark is due, the last time when it is over."""
 
+    def __init__(self, clock: Clock, changes: Watch, seconds: float) -> None:
+        self.is_due = False
+        self.is_over = False
+        self._clock = clock
+        self._changes = changes
+        self._end = clock.monotonic() + seconds
 
-def _lines(lines: Lines, events: list[Event], wanted: Filter) -> list[bytes]:
-    return [line for event in events if (line := _line(lines, event, wanted))]
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run())
+        return self
 
+    async def __aexit__(self, *_: object) -> None:
+        await tasks.stop(self._task)
 
-def _line(lines: Lines, event: Event, wanted: Filter) -> bytes:
-    """What this watcher is told of a change; nothing if neither what was nor what is matches."""
-    is_in = event.value is not None and wanted.matches(event.value)
-    was_in = event.previous is not None and wanted.matches(event.previous.value)
-    if is_in and event.value is not None:
-        return lines.line(b"MODIFIED" if was_in else b"ADDED", event.value, event.revision)
-    if was_in and event.previous is not None:
-        return lines.line(b"DELETED", event.previous.value, event.revision)
-    return b""
+    async def _run(self) -> None:
+        while not self.is_over:
+            await self._clock.sleep(min(BOOKMARK_SECONDS, self._end - self._clock.monotonic()))
+            self.is_over = self._clock.monotonic() >= self._end
+            self.is_due = True
+            self._changes.nudge()

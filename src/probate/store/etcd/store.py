@@ -17,7 +17,7 @@ from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock
 from probate.store import checks, keys
-from probate.store.contract import Limits, Outcome, Page, Record, Revision, Txn, Watch
+from probate.store.contract import Calm, Limits, Outcome, Page, Record, Revision, Txn, Watch
 from probate.store.etcd import failures, requests
 from probate.store.etcd.address import Address
 from probate.store.etcd.endpoints import Endpoints
@@ -82,6 +82,11 @@ class EtcdStore:
     async def revision(self) -> Revision:
         self._check_is_open()
         return await self._reads.revision()
+
+    def calm(self, prefix: str) -> Calm | None:
+        self._check_is_open()
+        checks.check_watch(prefix)
+        return None  # others write too
 
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
         self._check_is_open()

@@ -68,6 +68,7 @@ async def _connected(path: Path) -> _Connections:
 def in_memory() -> Database:
     """A database in memory. With one connection, a group must be evaluated and committed before anybody reads."""
     db = apsw.Connection(":memory:")
+    schema.keep_plans(db)
     schema.prepare(db)
     return Database(db, db, Inline(), groups.GROUP, None, lambda: None)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import apsw
 
@@ -31,15 +29,6 @@ def translate(error: apsw.Error) -> errors.ApiError:
 def closed() -> errors.StoreUnavailable:
     """The answer of a store that was closed."""
     return errors.StoreUnavailable("the store is closed")
-
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """Raise SQLite's errors as the store's own."""
-    try:
-        yield
-    except apsw.Error as error:
-        raise translate(error) from error
 
 
 def _is_out_of_room(error: apsw.Error) -> bool:

@@ -60,7 +60,10 @@ class Job:
 
 
 class Groups:
-    """The one writer of a store. `announce` learns of each group's changes once they are durable, before those who wait."""
+    """The one writer of a store. `announce` learns of each group's changes once they are durable, before those who wait.
+
+    `after_step` is called on the loop when a step between groups has been done.
+    """
 
     def __init__(
         self,
@@ -70,6 +73,7 @@ class Groups:
         is_watched: Callable[[str], bool],
         *,
         turn: int = TURN,
+        after_step: Callable[[], None] = lambda: None,
     ) -> None:
         self.revision = reads.revision(db)
         self.written = 0  # groups made durable so far
@@ -78,6 +82,7 @@ class Groups:
         self._offload = offload
         self._announce = announce
         self._is_watched = is_watched
+        self._after_step = after_step
         self._stopped: errors.ApiError | None = None
         self._turn = turn
         self._singles: deque[Job] = deque()
@@ -161,6 +166,8 @@ class Groups:
         else:
             if not done.done():
                 done.set_result(result)
+        finally:
+            self._after_step()
 
     async def _write_group(self) -> None:
         try:

@@ -15,7 +15,7 @@ import apsw
 
 from probate.store import keys
 from probate.store.contract import Event, Page, Record, Revision
-from probate.store.sqlite import reads
+from probate.store.sqlite.reads import Executor
 
 _ENDS = (
     "SELECT key, rev FROM live WHERE key >= :start AND key < :end "
@@ -29,16 +29,16 @@ _CHANGES = (
 )
 
 
-def page(db: apsw.Connection, prefix: str, after: str, limit: int, at: Revision) -> Page:
+def page(db: apsw.Cursor, prefix: str, after: str, limit: int, at: Revision) -> Page:
     """The first records of a range of objects as it was at `at`."""
-    with reads.snapshot(db), closing(_records(db, keys.start_of(prefix, after), keys.end_of(prefix), at)) as then:
+    with closing(_records(db.connection, keys.start_of(prefix, after), keys.end_of(prefix), at)) as then:
         found = list(islice(then, limit + 1))
     return Page(found[:limit], at, more=len(found) > limit)
 
 
-def record(db: apsw.Connection, key: str, at: Revision) -> Record | None:
+def record(db: apsw.Cursor, key: str, at: Revision) -> Record | None:
     """One object as it was at `at`."""
-    with reads.snapshot(db), closing(_records(db, key, key + "\x00", at)) as then:
+    with closing(_records(db.connection, key, key + "\x00", at)) as then:
         return next(then, None)
 
 
@@ -51,13 +51,13 @@ def _records(db: apsw.Connection, start: str, end: str, at: Revision) -> Generat
             yield Record(key, value(db, version), version)
 
 
-def value(db: apsw.Connection, version: Revision) -> bytes:
+def value(db: Executor, version: Revision) -> bytes:
     """The value that was written at this revision."""
     found: bytes = db.execute(_VALUE, (version,)).get
     return found
 
 
-def changes(db: apsw.Connection, prefix: str, *, after: Revision, to: Revision, size: int) -> tuple[list[Event], Revision]:
+def changes(db: apsw.Cursor, prefix: str, *, after: Revision, to: Revision, size: int) -> tuple[list[Event], Revision]:
     """The changes of a range in (after, to], and up to which revision they are complete: fewer if they exceed `size` bytes."""
     events: list[Event] = []
     for revision, key, new, replaced, old in db.execute(_CHANGES, (after, to, prefix, keys.end_of(prefix))):

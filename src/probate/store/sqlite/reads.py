@@ -1,9 +1,8 @@
-"""Reads the present: straight from the tables, each call in one snapshot."""
+"""Reads the present: straight from the tables. Who calls sees to it that all of a call is read at one moment (`moments`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import apsw
@@ -29,6 +28,7 @@ _FILLED = (
 _ENTRIES = "SELECT key, x'', rev FROM entry WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
 _COUNT_OBJECTS = "SELECT count(*) FROM live WHERE key >= ? AND key < ?"
 _COUNT_ENTRIES = "SELECT count(*) FROM entry WHERE key >= ? AND key < ?"
+_NOTED = "SELECT max(rev) FROM times WHERE time <= ?"
 _REVISION = "SELECT coalesce(max(rev), 1) FROM log"  # the newest row of the log is never swept
 
 
@@ -39,18 +39,8 @@ Executor: TypeAlias = apsw.Connection | apsw.Cursor
 """A cursor spares making one for each statement; a connection can run a statement within another."""
 
 
-@contextmanager
-def snapshot(db: Executor) -> Iterator[None]:
-    """All reads within see the same moment. Nothing that holds one may await."""
-    db.execute("BEGIN")
-    try:
-        yield
-    finally:
-        db.execute("COMMIT")
-
-
 def revision(db: Executor) -> Revision:
-    """The newest committed revision."""
+    """The revision of the newest transaction."""
     newest: Revision = db.execute(_REVISION).get
     return newest
 
@@ -64,29 +54,25 @@ def record(db: Executor, key: str) -> Record | None:
 
 
 def records(db: Executor, wanted: Sequence[str]) -> list[Record | None]:
-    """Several keys, as they are at one moment."""
+    """Several keys as they are now."""
     if len(wanted) < FEW or not all(map(keys.is_object, wanted)):
-        with snapshot(db):
-            return [record(db, key) for key in wanted]
+        return [record(db, key) for key in wanted]
     found = {row[0]: Record(*row) for row in db.execute(_MANY_OBJECTS, (orjson.dumps(wanted).decode(),))}
     return [found.get(key) for key in wanted]
 
 
-def page(db: Executor, prefix: str, after: str, limit: int) -> Page:
-    """The first records of a range as it is now."""
+def page(db: Executor, prefix: str, after: str, limit: int, now: Revision) -> Page:
+    """The first records of a range as it is now, which is revision `now`."""
     statement = _OBJECTS if keys.is_object(prefix) else _ENTRIES
-    with snapshot(db):
-        rows: list[Any] = db.execute(statement, (keys.start_of(prefix, after), keys.end_of(prefix), limit + 1)).fetchall()
-        return Page([Record(*row) for row in rows[:limit]], revision(db), len(rows) > limit)
+    rows: list[Any] = db.execute(statement, (keys.start_of(prefix, after), keys.end_of(prefix), limit + 1)).fetchall()
+    return Page([Record(*row) for row in rows[:limit]], now, len(rows) > limit)
 
 
-def pages(db: Executor, prefixes: Sequence[str], limit: int) -> list[Page]:
+def pages(db: Executor, prefixes: Sequence[str], limit: int, now: Revision) -> list[Page]:
     """The first records of several ranges as they are now."""
-    with snapshot(db):
-        newest = revision(db)
-        filled = set(prefixes) if len(prefixes) < FEW or any(map(keys.is_object, prefixes)) else _filled(db, prefixes)
-        nothing = Page([], newest, more=False)
-        return [_page(db, prefix, limit, newest) if prefix in filled else nothing for prefix in prefixes]
+    filled = set(prefixes) if len(prefixes) < FEW or any(map(keys.is_object, prefixes)) else _filled(db, prefixes)
+    nothing = Page([], now, more=False)
+    return [page(db, prefix, "", limit, now) if prefix in filled else nothing for prefix in prefixes]
 
 
 def _filled(db: Executor, prefixes: Sequence[str]) -> set[str]:
@@ -94,14 +80,14 @@ def _filled(db: Executor, prefixes: Sequence[str]) -> set[str]:
     return {row[0] for row in db.execute(_FILLED, (orjson.dumps([(prefix, keys.end_of(prefix)) for prefix in prefixes]).decode(),))}
 
 
-def _page(db: Executor, prefix: str, limit: int, newest: Revision) -> Page:
-    statement = _OBJECTS if keys.is_object(prefix) else _ENTRIES
-    rows: list[Any] = db.execute(statement, (prefix, keys.end_of(prefix), limit + 1)).fetchall()
-    return Page([Record(*row) for row in rows[:limit]], newest, len(rows) > limit)
-
-
 def count(db: Executor, prefix: str, after: str) -> int:
     """How many keys of a range there are now."""
     statement = _COUNT_OBJECTS if keys.is_object(prefix) else _COUNT_ENTRIES
     found: int = db.execute(statement, (keys.start_of(prefix, after), keys.end_of(prefix))).get
+    return found
+
+
+def noted(db: Executor, time: float) -> Revision | None:
+    """The newest revision that was noted to have been reached by this time."""
+    found: Revision | None = db.execute(_NOTED, (time,)).get
     return found

@@ -60,6 +60,7 @@ def open_file(path: Path) -> apsw.Connection:
         db.execute("PRAGMA synchronous = FULL")  # every commit is on disk before it is acknowledged
         db.execute("PRAGMA fullfsync = 1")  # on macOS a plain fsync does not reach the disk
         db.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
+        keep_plans(db)
         db.execute("PRAGMA wal_autocheckpoint = 0")  # `checkpoints` does it, beside the commits
         prepare(db)
         db.set_busy_timeout(0)  # from here on `groups` says who waits, and where
@@ -76,6 +77,7 @@ def open_reader(path: Path) -> apsw.Connection:
     db.set_busy_timeout(5_000)
     db.execute("PRAGMA query_only = 1")
     db.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+    keep_plans(db)
     return db
 
 
@@ -86,6 +88,11 @@ def open_beside(path: Path) -> apsw.Connection:
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA checkpoint_fullfsync = 1")
     return db
+
+
+def keep_plans(db: apsw.Connection) -> None:
+    """Plan each statement once. SQLite would do it again for each new value, which takes longer than what is planned."""
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
 
 
 def prepare(db: apsw.Connection) -> None:

@@ -4,27 +4,26 @@
     one thread  waits for the disk: commits and the steps of a sweep, on the writing connection
     another     moves committed pages into the file (checkpoints), on a connection of its own
 
-Reads use a connection of their own, so they never wait for a write. `memory:` is the same code on a database in memory: one
-connection and no thread, hence each group is evaluated and committed in one turn of the loop.
+Reads use a connection of their own (moments), so they never wait for a write. `memory:` is the same code on a database in memory:
+one connection and no thread, hence each group is evaluated and committed in one turn of the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from probate import errors
 from probate.aio import tasks
 from probate.store import checks, keys
-from probate.store.contract import Event, Limits, Outcome, Page, Record, Revision, Txn, Watch
+from probate.store.calm import Calmness
+from probate.store.contract import Calm, Event, Limits, Outcome, Page, Record, Revision, Txn, Watch
 from probate.store.hub import Buffer, Chapter, Hub, HubWatch
 from probate.store.sqlite import database, failures, groups, past, reads, sweep, writes
-
-T = TypeVar("T")
+from probate.store.sqlite.moments import Moments
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +31,6 @@ LIMITS = Limits(key_bytes=keys.MAX_BYTES, value_bytes=3 * 1024 * 1024, entries=2
 CHAPTER_REVISIONS = 2_000
 CHAPTER_BYTES = 8 * 1024 * 1024
 _NOTE = "INSERT INTO times VALUES (?, ?) ON CONFLICT (time) DO UPDATE SET rev = excluded.rev"
-_NOTED = "SELECT max(rev) FROM times WHERE time <= ?"
 
 
 async def open_file(path: Path, *, buffer: Buffer | None = None) -> SqliteStore:
@@ -55,10 +53,12 @@ class SqliteStore:
 
     def __init__(self, opened: database.Database, buffer: Buffer) -> None:
         self.database = opened
-        self._reader = opened.reader
-        self._cursor = opened.reader.cursor()
+        self._moments = Moments(opened.reader, holds=opened.reader is not opened.writer)
+        self._calmness = Calmness()
         self._compacted = sweep.compacted(opened.writer)
-        self._groups = groups.Groups(opened.writer, opened.offload, self._announce, self._is_watched, turn=opened.turn)
+        self._groups = groups.Groups(
+            opened.writer, opened.offload, self._announce, self._is_watched, turn=opened.turn, after_step=self._moments.let_go
+        )
         self._hub = Hub(self._groups.revision, buffer)
         self._failure: errors.ApiError | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -80,35 +80,47 @@ class SqliteStore:
         return self._groups.written
 
     async def revision(self) -> Revision:
-        return self._read(lambda: reads.revision(self._cursor))
+        self._check_is_open()
+        return self._moments.revision()
+
+    def calm(self, prefix: str) -> Calm | None:
+        self._check_is_open()
+        checks.check_watch(prefix)
+        return self._calmness.of(prefix, noted=self._groups.revision, now=self._moments.revision())
 
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
         keys.check_key(key)
-        checks.check_at(key, at)
+        self._check_is_open()
         if at is None:
-            return self._read(lambda: reads.record(self._cursor, key))
+            return self._moments.read(reads.record, key)
+        checks.check_at(key, at)
         self._check_is_known(at)
-        return self._read(lambda: past.record(self._reader, key, at))
+        return self._moments.read(past.record, key, at)
 
     async def read_many(self, wanted: Sequence[str]) -> list[Record | None]:
         checks.check_read_many(wanted, LIMITS)
-        return self._read(lambda: reads.records(self._cursor, wanted))
+        self._check_is_open()
+        return self._moments.read(reads.records, wanted)
 
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
         checks.check_scan(prefix, after, limit, LIMITS)
+        self._check_is_open()
+        now = self._moments.revision()
+        if at is None or (at == now and keys.is_object(prefix)):
+            return self._moments.read(reads.page, prefix, after, limit, now)
         checks.check_at(prefix, at)
-        if at is None:
-            return self._read(lambda: reads.page(self._cursor, prefix, after, limit))
         self._check_is_known(at)
-        return self._read(lambda: past.page(self._reader, prefix, after, limit, at))
+        return self._moments.read(past.page, prefix, after, limit, at)
 
     async def scan_many(self, prefixes: Sequence[str], *, limit: int) -> list[Page]:
         checks.check_scan_many(prefixes, limit, LIMITS)
-        return self._read(lambda: reads.pages(self._cursor, prefixes, limit))
+        self._check_is_open()
+        return self._moments.read(reads.pages, prefixes, limit, self._moments.revision())
 
     async def count(self, prefix: str, *, after: str = "") -> int:
         checks.check_scan(prefix, after, 1, LIMITS)
-        return self._read(lambda: reads.count(self._cursor, prefix, after))
+        self._check_is_open()
+        return self._moments.read(reads.count, prefix, after)
 
     async def commit(self, txn: Txn) -> Outcome:
         self._check_is_open()
@@ -140,8 +152,8 @@ class SqliteStore:
         await self._groups.between(lambda: writer.execute(_NOTE, (now, reads.revision(writer))).get)
 
     async def revision_at(self, time: float) -> Revision | None:
-        found: Revision | None = self._read(lambda: self._reader.execute(_NOTED, (time,)).get)
-        return found
+        self._check_is_open()
+        return self._moments.read(reads.noted, time)
 
     async def check(self) -> None:
         await self.revision()
@@ -159,12 +171,9 @@ class SqliteStore:
         self._hub.close(failures.closed())
         self.database.close()
 
-    def _read(self, call: Callable[[], T]) -> T:
-        self._check_is_open()
-        with failures.translated():
-            return call()
-
     def _announce(self, changes: list[writes.Change]) -> None:
+        self._moments.let_go()
+        self._calmness.note((change.key for change in changes), self._groups.revision)
         is_watched = self._hub.watches
         events = [self._event(change) for change in changes if is_watched(change.key)]
         self._hub.publish(events, revision=self._groups.revision)
@@ -178,7 +187,7 @@ class SqliteStore:
         previous = None
         if change.replaced is not None:
             # It was not read with the change if the first watcher came after that.
-            value = change.previous if change.previous is not None else past.value(self._reader, change.replaced)
+            value = change.previous if change.previous is not None else self._moments.read(past.value, change.replaced)
             previous = Record(change.key, value, change.replaced)
         return Event(change.revision, change.key, change.value, previous)
 
@@ -192,9 +201,10 @@ class SqliteStore:
     async def _history(self, prefix: str, after: Revision) -> AsyncGenerator[Chapter, None]:
         goal = self._hub.revision
         while after < goal:
+            self._check_is_open()
             self._check_is_known(after)
             to = Revision(min(after + CHAPTER_REVISIONS, goal))
-            chapter = self._read(lambda: past.changes(self._reader, prefix, after=after, to=to, size=CHAPTER_BYTES))  # noqa: B023
+            chapter = self._moments.read(past.changes, prefix, after=after, to=to, size=CHAPTER_BYTES)
             yield chapter
             after = chapter[1]
             await asyncio.sleep(0)
@@ -219,7 +229,7 @@ class SqliteStore:
             raise type(self._failure)(*self._failure.args)
 
     def _check_is_reached(self, revision: Revision) -> None:
-        if revision > self._groups.revision and revision > self._read(lambda: reads.revision(self._cursor)):
+        if revision > self._groups.revision and revision > self._moments.revision():
             raise errors.FutureRevision(f"revision {revision} is ahead of this store, which is at {self._groups.revision}")
 
     def _check_is_known(self, revision: Revision) -> None:

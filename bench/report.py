@@ -1,0 +1,17 @@
+"""How the benchmarks of the API say what they found. A bar that is missed is said to be, and stays."""
+
+from __future__ import annotations
+
+
+def say(what: str, found: str, reached: str) -> None:
+    print(f"{what:24} {found}   {reached}", flush=True)
+
+
+def verdict(ratio: float, bar: float) -> str:
+    """For what should be at least the bar."""
+    return f"bar {bar:.2f} {'reached' if ratio >= bar else 'MISSED'}"
+
+
+def below(value: float, bar: float, unit: str) -> str:
+    """For what should be less than the bar."""
+    return f"bar < {bar:g} {unit} {'reached' if value < bar else 'MISSED'}"

@@ -1,0 +1,96 @@
+"""Starts and stops the servers that are measured: Probate, a bare uvicorn, and one that only writes to sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from client import Address
+
+HERE = Path(__file__).parent
+
+
+class Server(NamedTuple):
+    process: subprocess.Popen[str]
+    at: Address
+    seconds: float  # from the start of the process until it said that it is ready
+
+    def cpu(self) -> float:
+        """Seconds of processor time that it has had; nothing where the system does not tell."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def megabytes(self) -> float:
+        """What it has in memory now."""
+        if not Path("/proc/self/status").exists():
+            kilobytes = subprocess.check_output(["ps", "-o", "rss=", "-p", str(self.process.pid)], text=True)  # noqa: S603, S607
+            return int(kilobytes) / 1024
+        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
+        assert found is not None
+        return int(found[1]) / 1024
+
+
+@contextlib.contextmanager
+def probate(folder: Path) -> Iterator[Server]:
+    """Probate on the store in this folder, ready."""
+    port = _free_port()
+    command = ["probate", "serve", "--listen", f"127.0.0.1:{port}", "--kubeconfig", ""]
+    with _started([sys.executable, "-m", *command], folder) as process:
+        yield _ready(process, Address("127.0.0.1", port), "/readyz")
+
+
+@contextlib.contextmanager
+def bare(folder: Path, body: bytes) -> Iterator[Server]:
+    """A bare uvicorn that answers with this body, with all that makes it fast."""
+    (folder / "body").write_bytes(body)
+    port = _free_port()
+    fast = ["--loop", "uvloop", "--http", "httptools", "--log-level", "error", "--no-access-log", "--no-proxy-headers"]
+    command = ["uvicorn", "bare:app", "--port", str(port), *fast, "--lifespan", "off"]
+    with _started([sys.executable, "-m", *command], HERE, BARE_BODY=str(folder / "body")) as process:
+        yield _ready(process, Address("127.0.0.1", port), "/")
+
+
+@contextlib.contextmanager
+def sockets(folder: Path, chunks: list[bytes]) -> Iterator[Server]:
+    """A server that writes these chunks to all who are connected, when it is told to."""
+    (folder / "chunks").write_text("\n".join(chunk.hex() for chunk in chunks))
+    port = _free_port()
+    with _started([sys.executable, str(HERE / "sockets.py"), str(port), str(folder / "chunks")], HERE) as process:
+        yield _ready(process, Address("127.0.0.1", port), "/")
+
+
+@contextlib.contextmanager
+def _started(command: list[str], folder: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, text=True, cwd=folder, env=os.environ | environment) as process:  # noqa: S603
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def _ready(process: subprocess.Popen[str], at: Address, path: str) -> Server:
+    began = time.perf_counter()
+    while time.perf_counter() - began < 60 and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(at, timeout=5) as connection:
+            connection.sendall(b"GET %b HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n" % path.encode())
+            if connection.recv(100).startswith(b"HTTP/1.1 200"):
+                return Server(process, at, time.perf_counter() - began)
+        time.sleep(0.001)
+    raise SystemExit(f"nothing answers at {at.host}:{at.port}")
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        port: int = one.getsockname()[1]
+        return port

@@ -1,0 +1,76 @@
+"""Since when a range is as it is: never said of one that has changed. An engine may know nothing of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import store_steps as steps
+from probate import errors
+from probate.store import contract
+from probate.store.contract import Calm, Record, Revision, Store
+
+RANGE = "objects/pods/a/"
+
+
+def calm(store: Store, prefix: str = RANGE) -> Calm:
+    found = store.calm(prefix)
+    if found is None:
+        pytest.skip("this engine has to ask")
+    return found
+
+
+async def test_range_stays_calm_while_others_change(store: Store) -> None:
+    await steps.create(store, f"{RANGE}x")
+    before = calm(store)
+    changed = await steps.create(store, "objects/pods/ab/x")
+    assert calm(store) == Calm(before.since, changed)
+    assert calm(store, "objects/pods/ab/").since >= changed
+    assert calm(store, "objects/pods/").since >= changed
+
+
+async def test_every_change_ends_the_calm(store: Store) -> None:
+    calm(store)
+    created = await steps.create(store, f"{RANGE}x")
+    assert calm(store).since >= created
+    updated = await steps.update(store, f"{RANGE}x", b"2", created)
+    assert calm(store).since >= updated
+    deleted = await steps.delete(store, f"{RANGE}x", updated)
+    assert calm(store) == Calm(deleted, deleted)
+
+
+async def test_refused_transaction_changes_nothing(store: Store) -> None:
+    await steps.create(store, f"{RANGE}x")
+    before = calm(store)
+    await steps.refused(store, contract.create(f"{RANGE}x", b"2"))
+    assert calm(store) == before
+
+
+async def test_calm_is_never_said_of_a_range_that_changes_meanwhile(store: Store) -> None:
+    calm(store)
+    seen: dict[Revision, list[Record]] = {}
+    writing = asyncio.gather(*(steps.create(store, f"{RANGE}{number}") for number in range(200)))
+    while True:
+        is_over = writing.done()
+        page = await store.scan(RANGE, limit=1000)
+        seen[page.revision] = page.records
+        found = calm(store)
+        for revision, records in seen.items():
+            if found.since <= revision <= found.now:
+                assert records == await steps.records(store, RANGE, at=found.now)
+        if is_over:
+            break
+        await asyncio.sleep(0)
+    assert len(await writing) == 200
+
+
+async def test_only_objects_are_calm(store: Store) -> None:
+    with pytest.raises(errors.BadRequest):
+        store.calm("owned/u1@a/")
+
+
+async def test_closed_store_says_nothing(store: Store) -> None:
+    await store.close()
+    with pytest.raises(errors.StoreUnavailable):
+        store.calm(RANGE)
