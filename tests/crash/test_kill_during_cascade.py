@@ -1,0 +1,169 @@
+"""`kill -9` of servers in the middle of a cascade of 20,000 objects: the last one finishes it, and nothing goes that should live.
+
+root ─┬─ branch 0 ── its leaves         deleted, in the background or in the foreground: all of it goes
+      ├─ …                              but the leaves that `keeper` owns too: these stay, and are the keeper's alone
+      └─ branch 1999
+parent ── its children                  deleted too, as an orphaning owner: its children stay, and are nobody's
+keeper ── its own                       not touched
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from in_process import House, running
+from probate.server import index, wire
+from probate.store import paging
+from probate.store.sqlite.store import open_file
+
+BRANCHES = 2_000
+LEAVES = 9
+CASCADE = BRANCHES * (LEAVES + 1)
+SHARED_EVERY = 10
+"""Of so many branches one has a leaf that the keeper owns too."""
+CHILDREN = 300
+CASCADES = 10
+KILLS = 3
+"""Of servers during one cascade."""
+
+FOLDER = "/api/v1/namespaces/default/configmaps"
+
+
+def owned_by(*owners: Any) -> list[Any]:
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": owner["metadata"]["name"],
+            "uid": owner["metadata"]["uid"],
+            "blockOwnerDeletion": True,
+        }
+        for owner in owners
+    ]
+
+
+async def make(house: House, name: str, *owners: Any) -> Any:
+    return await house.create("configmaps", "default", {"metadata": {"name": name, "ownerReferences": owned_by(*owners)}})
+
+
+async def make_branch(house: House, number: int, root: Any, keeper: Any) -> None:
+    branch = await make(house, f"branch-{number}", root)
+    for leaf in range(LEAVES):
+        await make(house, f"leaf-{number}-{leaf}", branch)
+    if number % SHARED_EVERY == 0:
+        await make(house, f"shared-{number}", branch, keeper)
+
+
+async def prepare(path: Path) -> None:
+    """A store with the whole family in it, where the collector has nothing to do."""
+    async with running(await open_file(path)) as house:
+        root, parent, keeper = [await make(house, name) for name in ("root", "parent", "keeper")]
+        for start in range(0, BRANCHES, 100):
+            await asyncio.gather(*(make_branch(house, number, root, keeper) for number in range(start, start + 100)))
+        await asyncio.gather(*(make(house, f"child-{number}", parent) for number in range(CHILDREN)))
+        await asyncio.gather(*(make(house, f"kept-{number}", keeper) for number in range(CHILDREN)))
+        await house.rest()
+
+
+def expected() -> dict[str, set[str]]:
+    """By name, whoever is to be there in the end, and the names of its owners."""
+    kept = {f"kept-{number}": {"keeper"} for number in range(CHILDREN)}
+    shared = {f"shared-{number}": {"keeper"} for number in range(0, BRANCHES, SHARED_EVERY)}
+    orphans: dict[str, set[str]] = {f"child-{number}": set() for number in range(CHILDREN)}
+    return {"keeper": set(), **kept, **shared, **orphans}
+
+
+@contextmanager
+def server(path: Path) -> Iterator[tuple[subprocess.Popen[str], http.client.HTTPConnection]]:
+    """A real server on this store, and a connection to it."""
+    command = [sys.executable, "-m", "probate", "serve", "--store", f"sqlite:{path}", "--listen", "127.0.0.1:0", "--kubeconfig", ""]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=path.parent) as process:
+        try:
+            assert process.stdout is not None
+            greeting = re.search(r"http://([^:/]+):(\d+)", process.stdout.readline())
+            assert greeting is not None
+            with closing(http.client.HTTPConnection(greeting[1], int(greeting[2]), timeout=60)) as connection:
+                yield process, connection
+        finally:
+            process.kill()
+
+
+def ask(connection: http.client.HTTPConnection, method: str, path: str, body: Any = None) -> Any:
+    connection.request(method, path, orjson.dumps(body))
+    answer = connection.getresponse()
+    assert answer.status == 200
+    return orjson.loads(answer.read())
+
+
+def begin(connection: http.client.HTTPConnection, policy: str) -> str:
+    """Delete root and parent. Returns the revision before that."""
+    before = ask(connection, "GET", f"{FOLDER}?limit=1")["metadata"]["resourceVersion"]
+    for name, how in (("root", policy), ("parent", "Orphan")):
+        ask(connection, "DELETE", f"{FOLDER}/{name}", {"propagationPolicy": how})
+    return str(before)
+
+
+def kill(process: subprocess.Popen[str], connection: http.client.HTTPConnection, since: str, after: int) -> bool:
+    """Kill the server once so many objects have gone since that revision. Returns whether there were still more to go."""
+    connection.request("GET", f"{FOLDER}?watch=1&resourceVersion={since}")
+    events = connection.getresponse()
+    gone = 0
+    while gone < after:
+        gone += events.readline().startswith(b'{"type":"DELETED"')
+    process.send_signal(signal.SIGKILL)
+    with suppress(http.client.IncompleteRead):
+        while line := events.readline():
+            gone += line.startswith(b'{"type":"DELETED"')
+    return gone < CASCADE
+
+
+async def finish(path: Path) -> dict[str, set[str]]:
+    """Start again, wait until there is nothing left to do, and say who is there and who owns them. No entry may be wrong."""
+    async with running(await open_file(path)) as house:
+        await house.rest()
+        objects = [record async for page in paging.pages(house.store, "objects/") for record in page.records]
+        entries = {
+            record.key
+            for family in ("owned", "blocking", "inside")
+            async for page in paging.pages(house.store, f"{family}/")
+            for record in page.records
+        }
+        known = [(one.key, wire.meta(one.value)) for one in objects if not one.key.startswith("objects/positions.probate.dev/")]
+        assert entries == {entry for key, meta in known for entry in index.entries(key, meta)}
+        there = [(key.rpartition("/")[2], meta) for key, meta in known if key.startswith("objects/configmaps/default/")]
+        return {name: {owner.name for owner in meta.owner_references} for name, meta in there}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("prepared") / "probate.db"
+    asyncio.run(prepare(path))
+    return path
+
+
+async def test_thirty_kills_in_the_middle_of_cascades_neither_lose_nor_leave_anything(prepared: Path, tmp_path: Path) -> None:
+    dice = random.Random()  # noqa: S311
+    in_the_middle = 0
+    for turn in range(CASCADES):
+        path, since = tmp_path / f"{turn}.db", ""
+        shutil.copy(prepared, path)
+        for after in sorted(dice.randrange(CASCADE) for _ in range(KILLS)):
+            with server(path) as (process, connection):
+                since = since or begin(connection, ("Background", "Foreground")[turn % 2])
+                in_the_middle += kill(process, connection, since, after)
+        assert await finish(path) == expected()
+    assert in_the_middle > CASCADES * KILLS / 2
