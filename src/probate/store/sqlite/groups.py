@@ -261,12 +261,11 @@ class _Group:
     def evaluate_next(self, job: Job) -> None:
         self.jobs[job] = None
         start = len(job.outcomes)
-        run = job.txns[start : start + RUN]
+        run, next_ = job.txns[start : start + RUN], Revision(self.revision + 1)
+        together = None
         if len(run) > 1 and writes.are_separate_deletes(run):
-            results = writes.apply_deletes(self._cursor, run, Revision(self.revision + 1))
-        else:
-            results = [writes.apply(self._cursor, run[0], Revision(self.revision + 1), self._is_watched)]
-        for result in results:
+            together = writes.apply_deletes(self._cursor, run, next_)
+        for result in together or [writes.apply(self._cursor, run[0], next_, self._is_watched)]:
             self._take(job, result)
 
     def _take(self, job: Job, result: writes.Change | Refused) -> None:

@@ -20,9 +20,11 @@ _LIVE = "SELECT rev FROM live WHERE key = ?"
 _ENTRY = "SELECT rev FROM entry WHERE key = ?"
 _ANY_LIVE = "SELECT 1 FROM live WHERE key >= ? AND key < ? LIMIT 1"
 _ANY_ENTRY = "SELECT 1 FROM entry WHERE key >= ? AND key < ? LIMIT 1"
+SMALL = 16 * 1024
+"""Bytes of an object of which a few dozen can be held at once without a thought."""
 _MANY = (
-    "SELECT live.key, live.rev, log.value FROM json_each(?) AS wanted JOIN live ON live.key = wanted.value "
-    "JOIN log ON log.rev = live.rev"
+    f"SELECT live.key, live.rev, CASE WHEN length(log.value) <= {SMALL} THEN log.value END "
+    "FROM json_each(?) AS wanted JOIN live ON live.key = wanted.value JOIN log ON log.rev = live.rev"
 )
 _VALUE = "SELECT value FROM log WHERE rev = ?"
 _LOG = "INSERT INTO log VALUES (?, ?, ?, ?)"
@@ -81,10 +83,15 @@ def are_separate_deletes(txns: Sequence[Txn]) -> bool:
     )
 
 
-def apply_deletes(db: apsw.Cursor, txns: Sequence[Txn], revision: Revision) -> list[Change | Refused]:
-    """What `apply` makes of each, a statement for all of them at a time. Only for `are_separate_deletes`."""
+def apply_deletes(db: apsw.Cursor, txns: Sequence[Txn], revision: Revision) -> list[Change | Refused] | None:
+    """What `apply` makes of each, a statement for all of them at a time. Only for `are_separate_deletes`.
+
+    None, and nothing done, if one of the objects is large: those are better done one by one.
+    """
     guarded = dict.fromkeys(guard.key for txn in txns for guard in txn.guards if isinstance(guard, Unchanged))
     found = {key: (rev, value) for key, rev, value in db.execute(_MANY, (_json([txn.key for txn in txns]),))}
+    if any(value is None for _, value in found.values()):
+        return None
     held = {guard: _revision_of(db, guard) for guard in guarded}
     results = [_judge_delete(txn, found.get(txn.key), held) for txn in txns]
     changes: list[Change] = []
