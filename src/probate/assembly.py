@@ -100,8 +100,9 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             if settings.kubeconfig:
                 kubeconfig.write(Path(settings.kubeconfig), url)
             greeting = functools.partial(_greet, settings, url, clock, began)
+            app = App(api, patience=settings.patience)
             async with at_work(api, clock):
-                await listener.Listener(App(api), on_start=greeting).serve([listening])
+                await listener.Listener(app, on_start=greeting, patience=settings.patience).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
 
 

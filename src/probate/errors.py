@@ -9,11 +9,14 @@
     │   │   └── NoSuchPath         404  nothing at all is served there
     │   ├── MethodNotAllowed       405  the resource does not have this verb
     │   ├── NotAcceptable          406  none of the forms asked for can be given
+    │   ├── RequestTimeout         408  the client did not send its request in time
     │   ├── Conflict               409  the object is not as the request expects it
     │   ├── AlreadyExists          409  there is an object of this name
+    │   ├── UrlTooLong             414  the URL is over its limit
     │   ├── UnsupportedMediaType   415  the body's form is not understood
     │   ├── Invalid                422  fields are wrong: each is named with its reason
     │   ├── TooManyRequests        429  come back a little later
+    │   ├── HeadersTooLarge        431  the headers are over their limit
     │   ├── Gone                   410  that revision has been compacted; list again
     │   ├── TooLarge               413  a value or a transaction is over a stated limit
     │   ├── StoreUnavailable       503  the store does not answer; nothing was changed by this call
@@ -115,6 +118,13 @@ class NotAcceptable(ApiError):
     reason = "NotAcceptable"
 
 
+class RequestTimeout(ApiError):
+    """The client did not send its request in time. Nothing was done."""
+
+    code = 408
+    reason = "Timeout"
+
+
 class Conflict(ApiError):
     """The object is not as the request expects it. Read it again and try again."""
 
@@ -127,6 +137,13 @@ class AlreadyExists(ApiError):
 
     code = 409
     reason = "AlreadyExists"
+
+
+class UrlTooLong(ApiError):
+    """The URL is over its limit."""
+
+    code = 414
+    reason = "RequestURITooLong"
 
 
 class UnsupportedMediaType(ApiError):
@@ -148,6 +165,13 @@ class TooManyRequests(ApiError):
 
     code = 429
     reason = "TooManyRequests"
+
+
+class HeadersTooLarge(ApiError):
+    """The headers are over their limit."""
+
+    code = 431
+    reason = "RequestHeaderFieldsTooLarge"
 
 
 class Gone(ApiError):

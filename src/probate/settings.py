@@ -7,6 +7,7 @@ from dataclasses import dataclass
 DEFAULT_STORE = "sqlite:probate.db"
 DEFAULT_LISTEN = "127.0.0.1:8080"
 DEFAULT_HISTORY = 24 * 3600.0
+DEFAULT_PATIENCE = 30.0
 DEFAULT_KUBECONFIG = "probate.kubeconfig"
 
 
@@ -18,5 +19,9 @@ class Settings:
     listen: str = DEFAULT_LISTEN
     history: float = DEFAULT_HISTORY
     """Seconds for which the past is kept."""
+    patience: float = DEFAULT_PATIENCE
+    """Seconds that a client has to send what it began, or to read what it asked for."""
     kubeconfig: str = DEFAULT_KUBECONFIG
     """Where to write how clients find the server; nowhere if empty."""
+    insecure: bool = False
+    """Plain HTTP, to be reached from this machine only. (There is no other way yet.)"""

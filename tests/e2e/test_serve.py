@@ -84,6 +84,12 @@ def test_a_signal_ends_it_cleanly_and_frees_the_store(tmp_path: Path, number: si
     assert not (tmp_path / "probate.db-wal").exists(), "the store was not closed"
 
 
+def test_insecure_is_plain_http_on_loopback(tmp_path: Path) -> None:
+    with serving("--store", "memory:", "--insecure", cwd=tmp_path) as server:
+        assert server.url.startswith("http://127.0.0.1:")
+        assert server.get("/readyz") == (200, b"ok")
+
+
 def test_a_second_server_on_the_same_store_names_the_first(tmp_path: Path) -> None:
     with serving(cwd=tmp_path) as server:
         second = run("serve", "--listen", "127.0.0.1:0", cwd=tmp_path)
@@ -100,6 +106,7 @@ def test_a_second_server_on_the_same_store_names_the_first(tmp_path: Path) -> No
         (["--store", "sqlite:/nowhere/x.db"], "there is no folder /nowhere"),
         (["--store", "memory:", "--listen", "nonsense"], "'nonsense' is no address to listen on"),
         (["--store", "memory:", "--listen", "0.0.0.0:0"], "plain HTTP is served on loopback only"),
+        (["--store", "memory:", "--listen", "0.0.0.0:0", "--insecure"], "plain HTTP is served on loopback only"),
         (["--store", "memory:", "--listen", "127.0.0.1:99999"], "is no address to listen on"),
     ],
 )

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import itertools
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
+
+from integration_server import serving
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
-    command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0", "--kubeconfig", ""]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent) as process:
-        assert process.stdout is not None
-        greeting = re.search(r"http://\S+", process.stdout.readline())
-        assert greeting is not None
-        yield greeting[0]
-        process.terminate()
-        assert process.wait(timeout=20) == 0
+    with serving() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

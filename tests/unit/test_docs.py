@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from probate.cli.serve import serve_command
+from probate.server import app, connections
 from probate.settings import Settings
 from probate.store.etcd.requests import LIMITS as ETCD
 from probate.store.hub import Buffer
@@ -34,8 +35,11 @@ def test_every_setting_and_option_is_documented_with_its_default() -> None:
     options = {option.name: option for option in serve_command.params if isinstance(option, click.Option)}
     assert set(options) == {field.name for field in fields(Settings)}
     for name, option in options.items():
-        cells = row(f"`--{name} ")
+        cells = row(f"`--{name}`" if option.is_flag else f"`--{name} ")
         default = option.show_default if isinstance(option.show_default, str) else option.default
+        if option.is_flag:
+            assert cells[1:3] == [f"`{name}`", "off"]
+            continue
         assert cells[1:3] == [f"`{name}`", f"`{default}`"]
 
 
@@ -46,6 +50,16 @@ def test_every_limit_of_the_engines_is_documented() -> None:
     assert [size(cell) for cell in row("guards")[1:]] == [SQLITE.guards, ETCD.guards]
     assert [size(cell) for cell in row("records of one page")[1:]] == [SQLITE.page, ETCD.page]
     assert f"{Buffer().events:,} changes or {Buffer().size // 1024**2} MiB" in row("what a watcher")[1]
+
+
+def test_every_limit_of_the_door_is_documented() -> None:
+    assert [size(cell) for cell in row("a request's body")[1:]] == [app.MAX_BODY_BYTES] * 2
+    assert [size(cell) for cell in row("a request line")[1:]] == [connections.MAX_HEAD_BYTES] * 2
+    assert f"counts {connections.HEADER_COST} bytes more" in row("a request line")[0]
+    assert [size(cell) for cell in row("a URL")[1:]] == [connections.MAX_URL_BYTES] * 2
+    assert row("how long a connection")[1:] == [f"{connections.IDLE_SECONDS} s"] * 2
+    assert [size(cell) for cell in row("requests to the API under way")[1:]] == [app.MAX_UNDER_WAY] * 2
+    assert [size(cell) for cell in row("warnings of one answer")[1:]] == [app.MAX_WARNINGS] * 2
 
 
 def test_every_make_target_named_in_the_readme_exists() -> None:

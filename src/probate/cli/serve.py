@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -46,14 +47,27 @@ class Duration(click.ParamType[float]):
     help="How long the past of objects is kept.",
 )
 @click.option(
+    "--patience",
+    type=Duration(),
+    default="30s",
+    show_default=True,
+    metavar="TIME",
+    help="How long a client may take to send its headers, or its body, or to read some of its answer.",
+)
+@click.option(
     "--kubeconfig",
     default=DEFAULT_KUBECONFIG,
     show_default=True,
     metavar="FILE",
     help='Where to write how clients find the server. Nowhere if it is "".',
 )
+@click.option(
+    "--insecure",
+    is_flag=True,
+    help="Serve plain HTTP, on loopback addresses only. TLS is still to come, so for now this is how it is served in any case.",
+)
 @click.pass_obj
-def serve_command(serve: Callable[[Settings], None], store: str, listen: str, history: float, kubeconfig: str) -> None:
+def serve_command(serve: Callable[[Settings], None], /, **given: Any) -> None:
     """Serve the API until SIGTERM or Ctrl-C.
 
     \b
@@ -61,4 +75,4 @@ def serve_command(serve: Callable[[Settings], None], store: str, listen: str, hi
     probate serve --store memory:                 nothing is kept
     probate serve --store etcd://10.0.0.1:2379    on etcd, for more than one machine
     """
-    serve(Settings(store=store, listen=listen, history=history, kubeconfig=kubeconfig))
+    serve(Settings(**given))

@@ -18,13 +18,13 @@ from probate.machinery import status
 from probate.server import dispatch, negotiation
 from probate.server.api import Answer, Api, Stream
 from probate.server.request import Request
+from probate.settings import DEFAULT_PATIENCE
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
-BODY_SECONDS = 30.0
 MAX_WARNINGS = 20
 MAX_UNDER_WAY = 400
 """Requests that are being answered at once. A watch counts only until it has begun."""
@@ -35,10 +35,11 @@ log = logging.getLogger(__name__)
 class App:
     """One ASGI application on one API."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, *, patience: float = DEFAULT_PATIENCE) -> None:
         self._api = api
+        self._patience = patience
         self._under_way = 0
-        self._bodies = Deadline(BODY_SECONDS)
+        self._bodies = Deadline(patience)
         self._stopping = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,7 +67,7 @@ class App:
             with self._bodies.running():
                 return await body
         except TimeoutError:
-            raise errors.BadRequest(f"the body did not come within {BODY_SECONDS:.0f} seconds: nothing was done") from None
+            raise errors.RequestTimeout(f"the body did not come within {self._patience:g} seconds: nothing was done") from None
         finally:
             self._under_way += 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import functools
 import ipaddress
 import os
 import re
@@ -11,11 +12,13 @@ import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 
 from probate import errors
 from probate.server.app import App
+from probate.server.connections import IDLE_SECONDS, Connection
 
 
 def bind(listen: str) -> socket.socket:
@@ -25,16 +28,24 @@ def bind(listen: str) -> socket.socket:
     if not host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65535:
         raise errors.CannotOpen(f"{listen!r} is no address to listen on. Give HOST:PORT, such as 127.0.0.1:8080")
     if not is_loopback(host):
-        raise errors.CannotOpen(
-            f"plain HTTP is served on loopback only, and {host} is not loopback. Listen on 127.0.0.1, [::1] or localhost"
-        )
+        raise _not_loopback(host)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, int(port)), family=family, backlog=1024)
+        listening = socket.create_server((host, int(port)), family=family, backlog=1024)
     except OSError as error:
         hint = " Is another server running?" if error.errno == errno.EADDRINUSE else ""
         why = os.strerror(error.errno or 0)
         raise errors.CannotOpen(f"cannot listen on {listen}: {why}.{hint} Give another address with --listen") from error
+    if not is_loopback(listening.getsockname()[0]):  # a machine may call anything its localhost
+        listening.close()
+        raise _not_loopback(host)
+    return listening
+
+
+def _not_loopback(host: str) -> errors.CannotOpen:
+    return errors.CannotOpen(
+        f"plain HTTP is served on loopback only, and {host} is not loopback. Listen on 127.0.0.1, [::1] or localhost"
+    )
 
 
 def is_loopback(host: str) -> bool:
@@ -56,15 +67,18 @@ def url(listening: socket.socket) -> str:
 class Listener(uvicorn.Server):
     """Serves an app on a socket until SIGTERM or SIGINT; `on_start` is called once requests are answered."""
 
-    def __init__(self, app: App, on_start: Callable[[], None]) -> None:
+    def __init__(self, app: App, on_start: Callable[[], None], *, patience: float) -> None:
+        connection: Any = functools.partial(Connection, patience)  # uvicorn calls it as it would call a class
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=connection,
+            ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,
+            proxy_headers=False,  # who the client is, no header of its own may say
+            timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=10,
         )
         super().__init__(config)

@@ -1,0 +1,189 @@
+"""Clients that send too much, too slowly, or something else than HTTP: each is told so if that can be done, and let go."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from integration_server import serving
+from probate.server import connections
+
+GET = b"GET /version HTTP/1.1\r\nHost: x\r\n"
+
+
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[str]:
+    with serving("--patience", "0.3s") as url:
+        yield url
+
+
+class Line:
+    """A connection to the server, byte by byte."""
+
+    def __init__(self, url: str) -> None:
+        at = urlsplit(url)
+        self._socket = socket.create_connection((at.hostname, at.port), timeout=20)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def send(self, *parts: bytes) -> None:
+        self._socket.sendall(b"".join(parts))
+
+    def until_closed(self) -> bytes:
+        """All that the server says until it ends the connection."""
+        said = b""
+        while part := self._socket.recv(100_000):
+            said += part
+        return said
+
+    def answer(self) -> tuple[int, Any]:
+        """The next answer, while the connection goes on."""
+        said = b""
+        while b"\r\n\r\n" not in said:
+            said += self._socket.recv(1)
+        length = int(said.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        body = b""
+        while len(body) < length:
+            body += self._socket.recv(length - len(body))
+        return int(said.split()[1]), json.loads(body)
+
+
+def last_status(said: bytes) -> tuple[int, str]:
+    """The code and reason of the last answer, which must be a `Status` and say that the connection ends."""
+    head, _, body = said.rpartition(b"\r\n\r\n")
+    assert b"connection: close" in head
+    status = json.loads(body)
+    assert (status["kind"], status["code"]) == ("Status", int(head.rpartition(b"HTTP/1.1 ")[2].split()[0]))
+    return status["code"], status["reason"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        ([GET, b"A: ", b"a" * connections.MAX_HEAD_BYTES, b"\r\n\r\n"], (431, "RequestHeaderFieldsTooLarge")),
+        ([GET, b"A: a\r\n" * 6_000, b"\r\n"], (431, "RequestHeaderFieldsTooLarge")),
+        ([GET, b"A: ", b"a" * 4 * connections.MAX_HEAD_BYTES], (431, "RequestHeaderFieldsTooLarge")),
+        ([GET, b"A" * 4 * connections.MAX_HEAD_BYTES], (431, "RequestHeaderFieldsTooLarge")),
+        ([b"GET /", b"a" * 70_000, b" HTTP/1.1\r\n\r\n"], (414, "RequestURITooLong")),
+        ([b"GET /", b"a" * 4 * connections.MAX_HEAD_BYTES], (414, "RequestURITooLong")),
+        ([b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"], (400, "BadRequest")),
+        ([b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], (400, "BadRequest")),
+        ([b"GET /\xff HTTP/1.1\r\n\r\n"], (400, "BadRequest")),
+        ([b"CONNECT x:1 HTTP/1.1\r\n\r\n"], (400, "BadRequest")),
+        ([b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n"], (400, "BadRequest")),
+        ([b"POST /version HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"], (400, "BadRequest")),
+        (
+            [b"POST /api/v1/namespaces HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"0" * 2 * connections.MAX_HEAD_BYTES],
+            (400, "BadRequest"),
+        ),
+        (
+            [
+                b"POST /api/v1/namespaces HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: ",
+                b"a" * 3 * connections.MAX_HEAD_BYTES,
+            ],
+            (400, "BadRequest"),
+        ),
+    ],
+    ids=[
+        "one",
+        "many",
+        "endless",
+        "name",
+        "url",
+        "endless-url",
+        "tls",
+        "http2",
+        "ascii",
+        "connect",
+        "length",
+        "chunk",
+        "zeros",
+        "trailer",
+    ],
+)
+def test_what_is_too_long_or_no_http_is_told_so_in_a_status(server: str, request_: list[bytes], expected: tuple[int, str]) -> None:
+    with Line(server) as line:
+        line.send(*request_)
+        assert last_status(line.until_closed()) == expected
+
+
+def test_headers_within_the_limit_are_read(http: httpx.Client) -> None:
+    large = {f"a{number}": "a" * 9_000 for number in range(100)}
+    assert http.get("/version", headers=large).status_code == 200
+    assert http.get("/version", params={"a": "a" * 60_000}).status_code == 200
+
+
+@pytest.mark.parametrize("part", [b"GET /ver", GET, GET + b"A: a"])
+def test_client_that_does_not_finish_its_headers_is_told_and_cut_off(impatient: str, part: bytes) -> None:
+    with Line(impatient) as line:
+        line.send(part)
+        assert last_status(line.until_closed()) == (408, "Timeout")
+
+
+def test_client_that_says_nothing_is_cut_off(impatient: str) -> None:
+    with Line(impatient) as line:
+        assert line.until_closed() == b""
+
+
+def test_second_request_of_a_connection_has_to_be_finished_in_time_too(impatient: str) -> None:
+    with Line(impatient) as line:
+        line.send(GET, b"\r\n")
+        assert line.answer()[0] == 200
+        line.send(GET)
+        assert last_status(line.until_closed()) == (408, "Timeout")
+
+
+def test_client_that_does_not_finish_its_body_is_told_and_cut_off(impatient: str) -> None:
+    with Line(impatient) as line:
+        line.send(b"POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        code, status = line.answer()
+        assert (code, status["kind"], status["reason"]) == (408, "Status", "Timeout")
+        assert line.until_closed() == b""
+
+
+def test_client_that_is_answered_and_does_not_finish_its_body_is_cut_off(impatient: str) -> None:
+    with Line(impatient) as line:
+        line.send(b"GET /version HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        assert line.answer()[0] == 200
+        line.send(b"{")
+        assert line.until_closed() == b""
+
+
+def test_connection_goes_on_when_the_body_of_an_answered_request_has_come(server: str) -> None:
+    with Line(server) as line:
+        line.send(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
+        assert line.answer()[0] == 405
+        line.send(b"0123456789", GET, b"\r\n")
+        assert line.answer()[0] == 200
+
+
+def test_body_that_is_over_the_limit_is_refused_before_it_has_come(server: str) -> None:
+    with Line(server) as line:
+        line.send(b"POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n", b"a" * 1_000_000)
+        assert line.answer()[0] == 413
+
+
+def test_garbage_after_a_request_ends_the_connection_after_the_answer(server: str) -> None:
+    with Line(server) as line:
+        line.send(GET, b"\r\n", b"garbage\r\n\r\n")
+        said = line.until_closed()
+        assert said.startswith(b"HTTP/1.1 200")
+        assert said.count(b"HTTP/1.1") == 1
+
+
+def test_wish_for_another_protocol_is_ignored(server: str) -> None:
+    with Line(server) as line:
+        line.send(GET, b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        said = line.until_closed()
+        assert said.startswith(b"HTTP/1.1 200")
+        assert b"connection: close" in said

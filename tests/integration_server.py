@@ -1,0 +1,23 @@
+"""A real server in a process of its own, for tests that ask it over HTTP."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[str]:
+    """The URL of a server with an empty store in memory; it must end cleanly."""
+    command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0", "--kubeconfig", ""]
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent) as process:
+        assert process.stdout is not None
+        greeting = re.search(r"http://\S+", process.stdout.readline())
+        assert greeting is not None
+        yield greeting[0]
+        process.terminate()
+        assert process.wait(timeout=20) == 0
