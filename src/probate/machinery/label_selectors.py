@@ -12,6 +12,7 @@ could stand there; in an object it is a list of problems, since those are an ans
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from probate.machinery import label_text, names, problems
@@ -77,10 +78,11 @@ def compile_object(selector: Any, path: Path) -> tuple[LabelSelector, list[Probl
         return NOTHING, []
     expressions = [(one, path / "matchExpressions" / number) for number, one in enumerate(selector.get("matchExpressions") or ())]
     labels = selector.get("matchLabels") or {}
-    found = [*_label_problems(labels, path / "matchLabels")]
-    for expression, where in expressions:
-        found += _expression_problems(expression, where)
-    if found:
+    told = chain(
+        _label_problems(labels, path / "matchLabels"),
+        *(_expression_problems(expression, where) for expression, where in expressions),
+    )
+    if found := problems.first(told):
         return NOTHING, found
     asked = [Requirement(key, "=", (value,)) for key, value in labels.items()]
     return LabelSelector([*asked, *(_from_expression(one) for one, _ in expressions)]), []

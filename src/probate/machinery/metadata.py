@@ -12,7 +12,7 @@ from typing import Any
 
 from probate.machinery import names
 from probate.machinery.deletion import COLLECTORS, FOREGROUND, FOREGROUNDS, ORPHAN
-from probate.machinery.problems import Path, Problem, forbidden, invalid, required, too_long
+from probate.machinery.problems import Path, Problem, first, forbidden, invalid, required, too_long
 
 Meta = dict[str, Any]
 
@@ -45,13 +45,13 @@ def validate_create(meta: Meta, *, is_namespaced: bool, name_rule: names.Rule, i
     """What is wrong with the metadata of an object that is to be created, its name already generated."""
     path = Path("metadata")
     found = [*_check_names(meta, name_rule, path), *_check_namespace(meta, path, is_namespaced=is_namespaced)]
-    return [*found, *_check_contents(meta, path, is_custom=is_custom)]
+    return [*found, *first(_check_contents(meta, path, is_custom=is_custom))]
 
 
 def validate_update(new: Meta, old: Meta, *, is_custom: bool = False) -> list[Problem]:
     """What is wrong with the metadata of an object that is to replace `old`."""
     path = Path("metadata")
-    found = [*_check_additions(new, old, path / "finalizers"), *_check_contents(new, path, is_custom=is_custom)]
+    found = [*_check_additions(new, old, path / "finalizers"), *first(_check_contents(new, path, is_custom=is_custom))]
     if not new.get("resourceVersion"):
         found.append(invalid(path / "resourceVersion", "", "must be specified for an update"))
     if (new.get("generation") or 0) < (old.get("generation") or 0):

@@ -1,6 +1,7 @@
 """What is wrong with a field, in Kubernetes' words: the causes of an `Invalid` answer.
 
-A check returns problems; nobody raises before all are found. `Path` spells where: `spec.containers[1].name`, `data[a b]`.
+A check yields problems; nobody raises before all are found, or more than anybody reads: `first` stops a check there, so that a
+body full of mistakes costs no more than a good one. `Path` spells where: `spec.containers[1].name`, `data[a b]`.
 
     problems = [required(path / "name"), not_supported(path / "restartPolicy", "Sometimes", ["Always", "Never", "OnFailure"])]
     if problems: raise errors.Invalid(kind, name, problems)
@@ -9,8 +10,17 @@ A check returns problems; nobody raises before all are found. `Path` spells wher
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
+
+MAX_PROBLEMS = 250
+MAX_NAME = 200
+"""Characters of one name that a path shows. A path is made for every part of an object, so it must not be long."""
+MAX_SUPPORTED = 100
+"""Values that a message names where another was given."""
+MAX_SHOWN = 200
+"""Characters of a value that a message shows."""
 
 REQUIRED = "FieldValueRequired"
 INVALID = "FieldValueInvalid"
@@ -31,13 +41,29 @@ class Path(NamedTuple):
     def __truediv__(self, part: str | int) -> Path:
         if isinstance(part, int):
             return Path(f"{self.text}[{part}]")
-        return Path(f"{self.text}.{part}" if self.text else part)
+        return Path(field(self.text, part))
 
     def __matmul__(self, key: str) -> Path:
-        return Path(f"{self.text}[{key}]")
+        return Path(f"{self.text}[{key if len(key) <= MAX_NAME else cut(key)}]")
 
     def __str__(self) -> str:
         return self.text
+
+
+def field(path: str, name: str) -> str:
+    """The place of a field below a place."""
+    shown = name if len(name) <= MAX_NAME else cut(name)
+    return f"{path}.{shown}" if path else shown
+
+
+def cut(name: str) -> str:
+    """As much of a long name as tells it from others."""
+    return f"{name[: MAX_NAME - 3]}..."
+
+
+def first(found: Iterable[Problem]) -> list[Problem]:
+    """As many problems as are told."""
+    return list(islice(found, MAX_PROBLEMS))
 
 
 class Problem(NamedTuple):
@@ -60,7 +86,7 @@ def invalid(path: Path, value: Any, detail: str) -> Problem:
 
 def not_supported(path: Path, value: Any, supported: Iterable[str]) -> Problem:
     """The field's value is none of those there are."""
-    listed = ", ".join(f'"{one}"' for one in sorted(supported))
+    listed = ", ".join(f'"{one}"' for one in sorted(supported)[:MAX_SUPPORTED])
     return Problem(NOT_SUPPORTED, str(path), f"Unsupported value: {shown(value)}: supported values: {listed}")
 
 
@@ -95,6 +121,28 @@ def type_invalid(path: Path, value: Any, detail: str) -> Problem:
 
 
 def shown(value: Any) -> str:
-    """The value as a message shows it, cut where it would fill the screen."""
-    text = f'"{value}"' if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text if len(text) <= 200 else text[:197] + "..."
+    """The value as a message shows it, cut where it would fill the screen: the rest is not even looked at."""
+    text = f'"{value[:MAX_SHOWN]}"' if isinstance(value, str) else ""
+    for piece in () if isinstance(value, str) else _json(value):
+        text += piece
+        if len(text) > MAX_SHOWN:
+            break
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
+
+
+def _json(value: Any) -> Iterator[str]:
+    """The value's JSON piece by piece, with no piece much longer than what is shown."""
+    if isinstance(value, dict):
+        yield "{"
+        for number, (name, inner) in enumerate(value.items()):
+            yield f"{',' if number else ''}{json.dumps(name[:MAX_SHOWN], ensure_ascii=False)}:"
+            yield from _json(inner)
+        yield "}"
+    elif isinstance(value, list | tuple):
+        yield "["
+        for number, inner in enumerate(value):
+            yield "," if number else ""
+            yield from _json(inner)
+        yield "]"
+    else:
+        yield json.dumps(value[:MAX_SHOWN] if isinstance(value, str) else value, ensure_ascii=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 from probate.errors import ApiError, Details
 from probate.machinery.catalog import Resource
-from probate.machinery.problems import Problem
+from probate.machinery.problems import MAX_PROBLEMS, Problem
 
 
 def failure(error: ApiError) -> dict[str, Any]:
@@ -26,6 +26,8 @@ def describe(kind: str, group: str, name: str, problems: list[Problem]) -> str:
     """The one sentence that a person reads: what is invalid, and each reason."""
     qualified = f"{kind}.{group}" if group else kind
     listed = [f"{problem.field}: {problem.message}" for problem in problems]
+    if len(problems) >= MAX_PROBLEMS:
+        listed.append(f"and perhaps more: only the first {MAX_PROBLEMS} are told")
     reasons = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     return f'{qualified} "{name}" is invalid: {reasons}'
 

@@ -13,13 +13,28 @@ import binascii
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from probate import errors
+from probate.machinery.problems import field, shown
 from probate.machinery.schema import Schema
 
+MAX_UNKNOWN = 100
+"""Unknown fields of one object that are told, as in Kubernetes."""
 _INTEGERS = {"int32": 2**31, "int64": 2**63}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+
+
+Trail: TypeAlias = "str | tuple[Trail, str | int]"
+"""The way to a part: where it begins, then names and indexes. Every part has one, and hardly any is ever spelled out."""
+
+
+def spelled(trail: Trail) -> str:
+    """The way as messages show it."""
+    if isinstance(trail, str):
+        return trail
+    before, part = trail
+    return f"{spelled(before)}[{part}]" if isinstance(part, int) else field(spelled(before), part)
 
 
 class Reader:
@@ -29,7 +44,7 @@ class Reader:
         self.unknown: list[str] = []
         self._canonical_quantity = canonical_quantity
 
-    def read(self, value: Any, schema: Schema, path: str = "") -> Any:
+    def read(self, value: Any, schema: Schema, path: Trail = "") -> Any:
         """The value as it is stored, or `BadRequest`."""
         if schema.format == "quantity":
             return self._quantity(value, path)
@@ -39,7 +54,7 @@ class Reader:
             return value
         return getattr(self, f"_{schema.type}")(value, schema, path)
 
-    def _object(self, value: Any, schema: Schema, path: str) -> Any:
+    def _object(self, value: Any, schema: Schema, path: Trail) -> Any:
         if not isinstance(value, dict):
             raise _mistyped(value, "object", path)
         if schema.is_map:
@@ -49,30 +64,28 @@ class Reader:
         read = {}
         for name, inner in value.items():
             part = schema.properties.get(name)
-            here = f"{path}.{name}" if path else name
             if part is None:
-                self.unknown.append(here)
+                if len(self.unknown) < MAX_UNKNOWN:
+                    self.unknown.append(spelled((path, name)))
             elif inner is not None:
-                read[name] = self.read(inner, part, here)
+                read[name] = self.read(inner, part, (path, name))
         return read
 
-    def _map(self, value: dict[str, Any], schema: Schema, path: str) -> dict[str, Any]:
+    def _map(self, value: dict[str, Any], schema: Schema, path: Trail) -> dict[str, Any]:
         part = schema.values
         if part is None:
             return value
-        return {
-            name: _nothing(part) if inner is None else self.read(inner, part, f"{path}.{name}") for name, inner in value.items()
-        }
+        return {name: _nothing(part) if inner is None else self.read(inner, part, (path, name)) for name, inner in value.items()}
 
-    def _array(self, value: Any, schema: Schema, path: str) -> Any:
+    def _array(self, value: Any, schema: Schema, path: Trail) -> Any:
         if not isinstance(value, list):
             raise _mistyped(value, "array", path)
         part = schema.items
         if part is None:
             return value
-        return [_nothing(part) if inner is None else self.read(inner, part, f"{path}[{at}]") for at, inner in enumerate(value)]
+        return [_nothing(part) if inner is None else self.read(inner, part, (path, at)) for at, inner in enumerate(value)]
 
-    def _string(self, value: Any, schema: Schema, path: str) -> str:
+    def _string(self, value: Any, schema: Schema, path: Trail) -> str:
         if not isinstance(value, str):
             raise _mistyped(value, "string", path)
         if schema.format == "byte":
@@ -81,35 +94,35 @@ class Reader:
             return _time(value, path, digits=6 if schema.name.endswith("MicroTime") else 0)
         return value
 
-    def _integer(self, value: Any, schema: Schema, path: str) -> int:
+    def _integer(self, value: Any, schema: Schema, path: Trail) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
             raise _mistyped(value, "integer", path)
         bound = _INTEGERS.get(schema.format, 2**63)
         if not -bound <= value < bound:
-            raise errors.BadRequest(f"{path}: the number {value} does not fit into {schema.format or 'int64'}")
+            raise errors.BadRequest(f"{spelled(path)}: the number {value} does not fit into {schema.format or 'int64'}")
         return value
 
-    def _number(self, value: Any, _schema: Schema, path: str) -> float:
+    def _number(self, value: Any, _schema: Schema, path: Trail) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise _mistyped(value, "number", path)
         return value
 
-    def _boolean(self, value: Any, _schema: Schema, path: str) -> bool:
+    def _boolean(self, value: Any, _schema: Schema, path: Trail) -> bool:
         if not isinstance(value, bool):
             raise _mistyped(value, "boolean", path)
         return value
 
-    def _quantity(self, value: Any, path: str) -> str:
+    def _quantity(self, value: Any, path: Trail) -> str:
         is_candidate = isinstance(value, str | int | float) and not isinstance(value, bool)
         canonical = self._canonical_quantity(value) if is_candidate else None
         if canonical is None:
             raise errors.BadRequest(
-                f"{path}: {value!r} is no quantity: quantities are numbers with a unit, such as 100m, 1.5 or 2Gi"
+                f"{spelled(path)}: {shown(value)} is no quantity: quantities are numbers with a unit, such as 100m, 1.5 or 2Gi"
             )
         return canonical
 
 
-def _int_or_string(value: Any, path: str) -> int | str:
+def _int_or_string(value: Any, path: Trail) -> int | str:
     if isinstance(value, int | str) and not isinstance(value, bool):
         return value
     raise _mistyped(value, "integer or string", path)
@@ -120,24 +133,24 @@ def _nothing(schema: Schema) -> Any:
     return {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}.get(schema.type)
 
 
-def _base64(value: str, path: str) -> str:
+def _base64(value: str, path: Trail) -> str:
     try:
         return base64.b64encode(base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)).decode()
     except (binascii.Error, ValueError):
-        raise errors.BadRequest(f"{path}: the value is no valid base64") from None
+        raise errors.BadRequest(f"{spelled(path)}: the value is no valid base64") from None
 
 
-def _time(value: str, path: str, *, digits: int) -> str:
+def _time(value: str, path: Trail, *, digits: int) -> str:
     if not _TIME.fullmatch(value):
-        raise errors.BadRequest(f"{path}: {value!r} is no time: times are written like 2006-01-02T15:04:05Z")
+        raise errors.BadRequest(f"{spelled(path)}: {shown(value)} is no time: times are written like 2006-01-02T15:04:05Z")
     try:
         moment = datetime.fromisoformat(value.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise errors.BadRequest(f"{path}: {value!r} is no time that there is") from None
+        raise errors.BadRequest(f"{spelled(path)}: {shown(value)} is no time that there is") from None
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if digits else "%Y-%m-%dT%H:%M:%SZ")
 
 
-def _mistyped(value: Any, expected: str, path: str) -> errors.BadRequest:
+def _mistyped(value: Any, expected: str, path: Trail) -> errors.BadRequest:
     names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number", float: "number"}
     found = names.get(type(value), "null")
-    return errors.BadRequest(f"{path or 'the body'} must be of type {expected}, not {found}")
+    return errors.BadRequest(f"{spelled(path) or 'the body'} must be of type {expected}, not {found}")

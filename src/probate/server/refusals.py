@@ -8,7 +8,10 @@ from probate import errors
 from probate.errors import Details
 from probate.machinery import status
 from probate.machinery.catalog import Resource
-from probate.machinery.problems import Problem
+from probate.machinery.problems import MAX_PROBLEMS, Problem, cut
+
+MAX_NAME_BYTES = 253
+"""Of any name that there can be."""
 
 
 def not_found(resource: Resource, name: str) -> errors.NotFound:
@@ -40,8 +43,10 @@ def forbidden(resource: Resource, name: str, why: str) -> errors.Forbidden:
 
 def invalid(resource: Resource, name: str, problems: Sequence[Problem]) -> errors.Invalid:
     """Fields of the object are wrong."""
-    details = Details(name=name, group=resource.group, kind=resource.kind, causes=tuple(problems))
-    return errors.Invalid(status.describe(resource.kind, resource.group, name, list(problems)), details)
+    told = problems[:MAX_PROBLEMS]
+    shown = name if len(name) <= MAX_NAME_BYTES else cut(name)
+    details = Details(name=shown, group=resource.group, kind=resource.kind, causes=tuple(told))
+    return errors.Invalid(status.describe(resource.kind, resource.group, shown, list(told)), details)
 
 
 def invalid_options(kind: str, problems: Sequence[Problem]) -> errors.Invalid:

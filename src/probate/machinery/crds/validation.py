@@ -7,12 +7,13 @@ made of the plural name and the group.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from probate.machinery import names
 from probate.machinery.crds import approval, conversion, schemas, versions
 from probate.machinery.crds.layout import SPEC, Definition, names_of, spec_of, versions_of
-from probate.machinery.problems import Path, Problem, invalid, not_supported, required
+from probate.machinery.problems import Path, Problem, first, invalid, not_supported, required
 
 SCOPES = ("Cluster", "Namespaced")
 STATUS = Path("status")
@@ -22,17 +23,17 @@ _MIXED_CASE = "may have mixed case, but should otherwise match: "
 
 def validate_create(crd: Definition) -> list[Problem]:
     """Everything that is wrong with a new definition."""
-    return [*_check_name(crd), *_check_spec(crd), *_check_status(crd), *_check_top(crd, None)]
+    return first(chain(_check_name(crd), _check_spec(crd), _check_status(crd), _check_top(crd, None)))
 
 
 def validate_update(crd: Definition, old: Definition) -> list[Problem]:
     """Everything that is wrong with a definition that replaces another."""
-    return [*_check_spec(crd), *_check_immutable(crd, old), *_check_status(crd), *_check_top(crd, old)]
+    return first(chain(_check_spec(crd), _check_immutable(crd, old), _check_status(crd), _check_top(crd, old)))
 
 
 def validate_status_update(crd: Definition) -> list[Problem]:
     """What is wrong with a new status: only the names in it are looked at."""
-    return list(_check_names((crd.get("status") or {}).get("acceptedNames") or {}, STATUS / "acceptedNames"))
+    return first(_check_names((crd.get("status") or {}).get("acceptedNames") or {}, STATUS / "acceptedNames"))
 
 
 def _check_name(crd: Definition) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from probate.machinery.problems import Path, Problem, invalid
+from probate.machinery.problems import Path, Problem, first, invalid
 from probate.machinery.schema import UNSET, Schema
 from probate.machinery.structural import embedded
 from probate.machinery.structural.keywords import is_readable, keyword_problems
@@ -28,16 +28,12 @@ def check(written: dict[str, Any], path: Path) -> list[Problem]:
     if not is_readable(written):
         return words or [invalid(path, "", "OpenAPIV3Schema 'schema' is not supported")]
     structure = structure_problems(written, path)
-    return [*(structure or _default_problems(parse_root(written), path)), *words]
+    return [*(structure or first(_check_defaults(parse_root(written), path))), *words]
 
 
 def is_structural(written: Any) -> bool:
     """Whether a schema that is there already is structural."""
     return is_readable(written) and not structure_problems(written, Path())
-
-
-def _default_problems(schema: Schema, path: Path) -> list[Problem]:
-    return list(_check_defaults(schema, path))
 
 
 def _check_defaults(schema: Schema, path: Path) -> Iterator[Problem]:

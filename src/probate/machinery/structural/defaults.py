@@ -7,9 +7,11 @@ applied level by level: what a default brings gets its own defaults too.
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
+import orjson
+
+from probate.machinery import effort
 from probate.machinery.schema import UNSET, Schema
 
 
@@ -27,10 +29,18 @@ def has_defaults(schema: Schema) -> bool:
     return schema.default is not UNSET or any(has_defaults(one) for one in below)
 
 
+def _copy(value: Any) -> Any:
+    """A default for one place. A small object can have a place for many."""
+    text = orjson.dumps(value)
+    effort.spend(1 + len(text) // 20)
+    return orjson.loads(text)
+
+
 def _default_object(value: dict[str, Any], schema: Schema) -> None:
+    effort.spend(1 + len(schema.properties) // 20)
     for key, known in schema.properties.items():
         if known.default is not UNSET and key not in value:
-            value[key] = copy.deepcopy(known.default)
+            value[key] = _copy(known.default)
     for key in list(value):
         inner = schema.properties.get(key) or schema.values
         if inner is None:
@@ -39,12 +49,12 @@ def _default_object(value: dict[str, Any], schema: Schema) -> None:
             if inner.default is UNSET:
                 del value[key]
                 continue
-            value[key] = copy.deepcopy(inner.default)
+            value[key] = _copy(inner.default)
         default(value[key], inner)
 
 
 def _default_items(value: list[Any], items: Schema) -> None:
     for index, item in enumerate(value):
         if item is None and not items.is_nullable and items.default is not UNSET:
-            value[index] = copy.deepcopy(items.default)
+            value[index] = _copy(items.default)
         default(value[index], items)

@@ -15,7 +15,7 @@ from probate.machinery.schema import Schema
 
 def problems_in(value: Any, schema: Schema) -> list[Problem]:
     """What is wrong with the embedded resources below the value."""
-    return list(_walk_parts(value, schema, Path()))
+    return problems.first(_walk_parts(value, schema, Path()))
 
 
 def problems_at(path: Path, value: Any, schema: Schema) -> list[Problem]:

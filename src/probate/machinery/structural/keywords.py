@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from probate.machinery.problems import Path, Problem, forbidden, invalid, not_supported
+from probate.machinery.problems import Path, Problem, first, forbidden, invalid, not_supported
 from probate.machinery.structural import lists
 from probate.machinery.structural.parse import array, schemas, text
 from probate.machinery.structural.rules import rule_problems
@@ -26,7 +26,7 @@ class _Place(NamedTuple):
 
 def keyword_problems(written: Written, path: Path) -> list[Problem]:
     """Every word that is wrong where it stands."""
-    return list(_check_node(written, path, _Place(is_root=True)))
+    return first(_check_node(written, path, _Place(is_root=True)))
 
 
 def is_readable(written: Any) -> bool:

@@ -16,7 +16,7 @@ from probate.machinery.structural.values import canonical
 
 def duplicates(value: Any, schema: Schema) -> list[Problem]:
     """Every item that is there before, once for each that is doubled."""
-    return list(_walk(value, schema, Path()))
+    return problems.first(_walk(value, schema, Path()))
 
 
 def key_of(item: Any, schema: Schema) -> Hashable:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from probate.machinery import effort
 from probate.machinery.schema import UNSET, Schema
 
 _NUMBERS = ("minimum", "maximum", "multipleOf")
@@ -30,6 +31,7 @@ def parse(written: Any) -> Schema:
     """The schema of one value."""
     if not isinstance(written, dict):
         return Schema()
+    effort.spend(10)
     return Schema(
         type=text(written, "type"),
         format=text(written, "format"),

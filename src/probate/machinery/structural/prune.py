@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from probate.machinery.problems import field
 from probate.machinery.schema import Schema
+from probate.machinery.typed import MAX_UNKNOWN
 
 META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -39,12 +41,13 @@ def _prune_object(value: dict[str, Any], schema: Schema, path: str, dropped: lis
         if schema.is_embedded and key in META_FIELDS:
             continue
         known = schema.properties.get(key) or schema.values
-        here = f"{path}.{key}" if path else key
+        here = field(path, key)
         if known is not None:
             _prune(value[key], known, here, dropped)
         elif not schema.keeps_unknown:
             del value[key]
-            dropped.append(here)
+            if len(dropped) < MAX_UNKNOWN:
+                dropped.append(here)
 
 
 def _prune_kept_item(item: Any, schema: Schema, path: str, dropped: list[str]) -> None:
@@ -62,4 +65,4 @@ def _prune_known(item: dict[str, Any], schema: Schema, path: str, dropped: list[
     for key, value in item.items():
         known = schema.properties.get(key) or schema.values
         if known is not None and not (schema.is_embedded and key in META_FIELDS):
-            _prune(value, known, f"{path}.{key}" if path else key, dropped)
+            _prune(value, known, field(path, key), dropped)

@@ -8,9 +8,10 @@ them, and an object's metadata is not the definition's to describe, but for rest
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
-from probate.machinery.problems import Path, Problem, forbidden, invalid, required
+from probate.machinery.problems import Path, Problem, first, forbidden, invalid, required
 from probate.machinery.structural.parse import array, schemas, text
 from probate.machinery.structural.regexp import BadPattern, compile_pattern
 
@@ -39,7 +40,7 @@ _FREE_IN_METADATA = frozenset({"type", "default", "example", "externalDocs"})
 
 def structure_problems(written: Written, path: Path) -> list[Problem]:
     """Everything that keeps the schema from being structural, sorted as Kubernetes sorts it."""
-    found = [*_check_node(written, _ROOT, path), *_check_complete(written, written, path, path)]
+    found = first(chain(_check_node(written, _ROOT, path), _check_complete(written, written, path, path)))
     return sorted(found, key=lambda one: (one.field, one.message))
 
 

@@ -11,11 +11,12 @@ Problems of anyOf, oneOf, allOf and not as a whole have no path of their own in 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
-from probate.machinery import problems
-from probate.machinery.problems import Path, Problem
+from probate.machinery import effort, problems
+from probate.machinery.problems import MAX_PROBLEMS, Path, Problem, field
 from probate.machinery.schema import UNSET, Schema
 from probate.machinery.structural import embedded, listtypes, values
 from probate.machinery.structural.parse import parse
@@ -25,9 +26,8 @@ NO_PATH = "<nil>"
 
 def validate(value: Any, schema: Schema, old: Any = None) -> list[Problem]:
     """Everything that is wrong with an object. With `old`, the object it replaces, only what is newly wrong."""
-    found: list[Problem] = []
     checker = _compiled(_Identity(schema))
-    checker.walk(value, "", UNSET if old is None else old, found)
+    found = checker.told(value, "", UNSET if old is None else old)
     if checker.has_embedded:
         found += embedded.problems_in(value, schema)
     if checker.has_keyed and (old is None or not listtypes.duplicates(old, schema)):
@@ -37,9 +37,7 @@ def validate(value: Any, schema: Schema, old: Any = None) -> list[Problem]:
 
 def validate_values(value: Any, schema: Schema, old: Any = UNSET) -> list[Problem]:
     """What is wrong with the values by types and limits alone."""
-    found: list[Problem] = []
-    _compiled(_Identity(schema)).walk(value, "", old, found)
-    return found
+    return _compiled(_Identity(schema)).told(value, "", old)
 
 
 def validate_at(path: Path, value: Any, schema: Schema) -> list[Problem]:
@@ -68,6 +66,24 @@ class _Identity:
         return isinstance(other, _Identity) and other.schema is self.schema
 
 
+class _Full(Exception):
+    """There are as many problems as are told."""
+
+
+class _Found(list[Problem]):
+    """The problems of one walk. One too many ends it."""
+
+    def append(self, problem: Problem) -> None:
+        super().append(problem)
+        if len(self) >= MAX_PROBLEMS:
+            raise _Full
+
+    def __iadd__(self, more: Iterable[Problem]) -> Self:  # type: ignore[override,misc]
+        for problem in more:
+            self.append(problem)
+        return self
+
+
 class _Checker:
     """One schema, compiled. `has_embedded`: there are embedded resources below; `has_keyed`: sets or maps, at it or below."""
 
@@ -89,6 +105,7 @@ class _Checker:
     )
 
     def __init__(self, schema: Schema) -> None:
+        effort.spend(10)
         self.schema = schema
         self.type = values.type_check(schema)
         self.text = values.text_check(schema.limits)
@@ -105,8 +122,16 @@ class _Checker:
         self.has_embedded: bool = any(one.schema.is_embedded or one.has_embedded for one in below)
         self.has_keyed: bool = schema.list_type in {"set", "map"} or any(one.has_keyed for one in below)
 
-    def walk(self, value: Any, path: str, old: Any, found: list[Problem]) -> None:
+    def told(self, value: Any, path: str, old: Any) -> list[Problem]:
+        """The problems of this value and of all below it, as far as they are told."""
+        found = _Found()
+        with suppress(_Full):
+            self.walk(value, path, old, found)
+        return list(found)
+
+    def walk(self, value: Any, path: str, old: Any, found: _Found) -> None:
         """Add the problems of this value and of all below it."""
+        effort.spend(1)
         if old is not UNSET and _is_same(old, value):
             return
         if self.type is not None and (problem := self.type(value, path)) is not None:
@@ -118,7 +143,7 @@ class _Checker:
         if self.enum is not None and (problem := self.enum(value, path)) is not None:
             found.append(problem)
 
-    def _walk_kind(self, value: Any, path: str, old: Any, found: list[Problem]) -> None:
+    def _walk_kind(self, value: Any, path: str, old: Any, found: _Found) -> None:
         kind = type(value)
         if kind is str:
             _run((self.text, self.format), value, path, found)
@@ -129,7 +154,7 @@ class _Checker:
         elif kind is not bool and self.numbers:
             _run(self.numbers, value, path, found)
 
-    def _walk_list(self, value: list[Any], path: str, old: Any, found: list[Problem]) -> None:
+    def _walk_list(self, value: list[Any], path: str, old: Any, found: _Found) -> None:
         if self.items is not None:
             before = listtypes.by_keys(old, self.schema)
             for index, item in enumerate(value):
@@ -137,21 +162,21 @@ class _Checker:
                 self.items.walk(item, f"{path}[{index}]", old_item, found)
         _run((self.sizes.least_items, self.sizes.most_items), value, path, found)
 
-    def _walk_object(self, value: dict[str, Any], path: str, old: Any, found: list[Problem]) -> None:
+    def _walk_object(self, value: dict[str, Any], path: str, old: Any, found: _Found) -> None:
         problem = self.sizes.properties(value, path) if self.sizes.properties is not None else None
         if problem is not None:
             found.append(problem)  # and nothing of what is in it, as Kubernetes has it
             return
         self._walk_fields(value, path, old if type(old) is dict else {}, found)
-        found += [problems.required(Path(_field(path, name))) for name in self.schema.required if name not in value]
+        found += (problems.required(Path(field(path, name))) for name in self.schema.required if name not in value)
 
-    def _walk_fields(self, value: dict[str, Any], path: str, before: dict[str, Any], found: list[Problem]) -> None:
+    def _walk_fields(self, value: dict[str, Any], path: str, before: dict[str, Any], found: _Found) -> None:
         for key, one in value.items():
             checker = self.properties.get(key) or self.values
             if self.is_closed and key not in self.properties:
-                found.append(problems.invalid(Path(path), key, f"{_field(path, key)} in body is a forbidden property"))
+                found.append(problems.invalid(Path(path), key, f"{field(path, key)} in body is a forbidden property"))
             elif checker is not None:
-                checker.walk(one, _field(path, key), before.get(key, UNSET), found)
+                checker.walk(one, field(path, key), before.get(key, UNSET), found)
 
 
 class _Junctors:
@@ -165,7 +190,7 @@ class _Junctors:
         self.one_of = _branches(limits.get("oneOf"))
         self.none_of = _branches([limits["not"]] if "not" in limits else None)
 
-    def walk(self, value: Any, path: str, old: Any, found: list[Problem]) -> None:
+    def walk(self, value: Any, path: str, old: Any, found: _Found) -> None:
         """Add what is wrong by the alternatives as a whole, and by the one that comes nearest."""
         if self.any_of:
             found += self._walk_any(value, path, old)
@@ -199,15 +224,12 @@ class _Junctors:
         return [*(one for result in results for one in result), _whole(f'"{path}" must validate all the schemas (allOf){none}')]
 
 
-def _run(checks: Iterable[values.Check | None], value: Any, path: str, found: list[Problem]) -> None:
+def _run(checks: Iterable[values.Check | None], value: Any, path: str, found: _Found) -> None:
     found += [problem for check in checks if check is not None and (problem := check(value, path)) is not None]
 
 
 def _results(branches: tuple[_Checker, ...], value: Any, path: str, old: Any) -> list[list[Problem]]:
-    results: list[list[Problem]] = [[] for _ in branches]
-    for branch, result in zip(branches, results, strict=True):
-        branch.walk(value, path, old, result)
-    return results
+    return [branch.told(value, path, old) for branch in branches]
 
 
 def _branches(written: Any) -> tuple[_Checker, ...]:
@@ -235,10 +257,6 @@ def _whole(detail: str) -> Problem:
 def _is_same(old: Any, value: Any) -> bool:
     """Equal as JSON: to Python 1 is True as well, at any depth."""
     return bool(old == value) and values.canonical(old) == values.canonical(value)
-
-
-def _field(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
 
 
 @lru_cache(maxsize=8192)

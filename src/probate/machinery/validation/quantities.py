@@ -79,8 +79,9 @@ def _bounded(whole: str, fraction: str, power: int, factor: int) -> Fraction:
     if magnitude < -_KEPT_DIGITS:
         return Fraction(1, _NANO)
     kept = digits[:_KEPT_DIGITS] + ("1" if digits[_KEPT_DIGITS:].strip("0") else "")
-    size = Fraction(int(kept)) * Fraction(10) ** (magnitude - len(kept)) * factor
-    return min(Fraction(-(-size * _NANO // 1), _NANO), Fraction(_MAX))
+    size, exponent = int(kept) * factor, magnitude - len(kept) + 9
+    nano = size * 10**exponent if exponent >= 0 else -(-size // 10**-exponent)
+    return Fraction(min(nano, _MAX * _NANO), _NANO)
 
 
 def _decimal_parts(size: Fraction) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from probate.machinery.problems import Problem
+from probate.machinery.problems import Problem, first
 from probate.machinery.validation import (
     admission,
     autoscaling,
@@ -38,7 +38,7 @@ from probate.machinery.validation.pods import update as pod_updates
 def create(group: str, version: str, kind: str, object_: Value) -> list[Problem]:
     """What is wrong with an object that is to be created."""
     checks = _find(group, version, kind)
-    return list(checks.create(object_)) if checks else []
+    return first(checks.create(object_)) if checks else []
 
 
 def update(group: str, version: str, kind: str, new: Value, old: Value) -> list[Problem]:
@@ -46,7 +46,7 @@ def update(group: str, version: str, kind: str, new: Value, old: Value) -> list[
     checks = _find(group, version, kind)
     if checks is None:
         return []
-    found = [*(checks.always or checks.create)(new), *(checks.update(new, old) if checks.update else ())]
+    found = [*first((checks.always or checks.create)(new)), *first(checks.update(new, old) if checks.update else ())]
     return list(dict.fromkeys(found))
 
 

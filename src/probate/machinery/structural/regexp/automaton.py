@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from probate.machinery import effort
 from probate.machinery.structural.regexp import syntax
 from probate.machinery.structural.regexp.charsets import Charset
 
 _MOST_STEPS = 20_000  # kept; then all are forgotten and made again
+_MOST_PLACES = 50_000  # of all states that are kept: so that they take a few megabytes, not gigabytes
 
 
 class _Read(NamedTuple):
@@ -48,6 +50,7 @@ class Automaton:
     """A compiled pattern. Safe to share: what it learns while matching changes no answer."""
 
     def __init__(self, tree: syntax.Node) -> None:
+        effort.spend(syntax.size(tree))
         self._program: list[_Instruction] = []
         self._emit(tree)
         self._program.append(None)
@@ -66,10 +69,11 @@ class Automaton:
         self._start = _State(frozenset((0,)), "")
         self._states = {(self._start.places, ""): self._start}
         self._step_count = 0
+        self._place_count = 0
 
     def _step(self, state: _State, char: str) -> _State:
         """From the state over the character (or over the end, "") to the next one."""
-        if self._step_count >= _MOST_STEPS:
+        if self._step_count >= _MOST_STEPS or self._place_count >= _MOST_PLACES:
             self._forget()
         self._step_count += 1
         state.steps[char] = found = self._make_step(state, char)
@@ -82,7 +86,11 @@ class Automaton:
         places = {place + 1 for place, chars in reached if char and chars(char)}
         places.add(0)  # a match may begin at any character
         key = (frozenset(places), _seen(char))
-        return self._states.setdefault(key, _State(*key))
+        known = self._states.get(key)
+        if known is None:
+            self._states[key] = known = _State(*key)
+            self._place_count += len(places)
+        return known
 
     def _follow(self, places: frozenset[int], before: str, after: str) -> list[tuple[int, Charset]] | None:
         """All reading places that can be reached without reading; None if the end can be."""
@@ -96,9 +104,11 @@ class Automaton:
             if isinstance(instruction, _Read):
                 reads.append((place, instruction.chars))
                 continue
-            new = set(_targets(place, instruction, before, after)) - seen
-            waiting.extend(new)
-            seen |= new
+            for target in _targets(place, instruction, before, after):
+                if target not in seen:
+                    seen.add(target)
+                    waiting.append(target)
+        effort.spend(1 + len(seen) // 2)
         return reads
 
     def _emit(self, node: syntax.Node) -> None:

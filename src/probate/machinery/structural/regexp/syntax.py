@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from probate.machinery import effort
 from probate.machinery.structural.regexp import charsets
 from probate.machinery.structural.regexp.charsets import Charset
 
 _MOST_REPEATS = 1000
+_MOST_SIZE = 20_000  # Go allows a hundred times as much, and is about as much faster
 _MOST_DEPTH = 200  # Go has 1000, but Python's stack is shorter
 _COUNT = re.compile(r"\{([0-9]{1,9})(,([0-9]{1,9})?)?\}")
 _GROUP_NAME = re.compile(r"P?<([A-Za-z0-9_]+)>")
@@ -67,12 +69,32 @@ Node = One | Edge | Sequence | Either | Repeat
 
 def parse(pattern: str) -> Node:
     """The pattern as a tree. Raises `BadPattern`."""
+    if len(pattern) > _MOST_SIZE:
+        raise BadPattern("expression too large")
+    effort.spend(5 * len(pattern))
     reader = _Reader(pattern)
     node = reader.read_either(depth=0)
     if not reader.is_done:
         raise BadPattern(f"unexpected ): `{pattern}`")
     _limit_repeats(node, 1)
+    if size(node) > _MOST_SIZE:
+        raise BadPattern("expression too large")
     return node
+
+
+def size(node: Node) -> int:
+    """How many instructions it takes to match the tree."""
+    match node:
+        case Repeat(part, least, None):
+            return size(part) * (least + 1) + 2
+        case Repeat(part, _, int(most)):
+            return (size(part) + 1) * most
+        case Sequence(parts):
+            return sum(map(size, parts))
+        case Either(parts):
+            return sum(size(one) + 1 for one in parts) + 1
+        case _:
+            return 1
 
 
 def _limit_repeats(node: Node, factor: int) -> None:

@@ -90,6 +90,7 @@ def _check_toleration_operator(operator: str, value: str, path: Path) -> Problem
 
 def _check_spread(spec: Value, path: Path) -> Problems:
     pairs = [(text(one, "topologyKey"), text(one, "whenUnsatisfiable")) for one in objects(spec, "topologySpreadConstraints")]
+    last = {pair: index for index, pair in enumerate(pairs)}
     for index, (constraint, at) in enumerate(each(spec, path, "topologySpreadConstraints")):
         if (constraint.get("maxSkew") or 0) <= 0:
             yield invalid(at / "maxSkew", constraint.get("maxSkew") or 0, "must be greater than zero")
@@ -99,7 +100,7 @@ def _check_spread(spec: Value, path: Path) -> Problems:
         supported = ("DoNotSchedule", "ScheduleAnyway")
         if unsatisfiable not in supported:
             yield not_supported(at / "whenUnsatisfiable", unsatisfiable, supported)
-        if pairs[index] in pairs[index + 1 :]:  # the first of two is blamed, at a place of its own
+        if last[pairs[index]] > index:  # the first of two is blamed, at a place of its own
             yield duplicate(at / "{topologyKey, whenUnsatisfiable}", f"{{{', '.join(pairs[index])}}}")
         yield from _check_spread_details(constraint, at, ("Ignore", "Honor"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from probate.machinery import names
-from probate.machinery.problems import Path, Problem, duplicate, forbidden, invalid, required
+from probate.machinery.problems import MAX_PROBLEMS, Path, Problem, duplicate, forbidden, invalid, required
 from probate.machinery.validation import quantities
 from probate.machinery.validation.fields import (
     Problems,
@@ -39,6 +39,8 @@ def check_volumes(spec: Value, path: Path) -> tuple[list[Problem], dict[str, Val
         if not problems:
             good[text(volume, "name")] = volume
         found += problems
+        if len(found) >= MAX_PROBLEMS:
+            break
     return found, good
 
 

@@ -1,0 +1,51 @@
+"""How much work one object may make, where that is not told by its size.
+
+A custom kind's schema multiplies: each item of a list is tried against each alternative, each character of a text against each
+branch of a pattern, each missing field brings a default of any size. A few kilobytes can so ask for an hour. Whoever multiplies
+says what it costs as it goes (`spend`), and whoever starts the work says how much it may be (`limited`).
+
+    with effort.limited(20_000):
+        validate(object_, schema)      raises TooMuch
+
+A step is a microsecond or so. Outside of `limited` nothing is counted. What is limited changes nothing but what it was given, so it
+can be done again from the start with a higher limit, elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from probate import errors
+
+
+class TooMuch(errors.TooLarge):
+    """The work is over its limit."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "checking the object by its schema takes too long: it has too many parts for its alternatives, patterns and defaults"
+        )
+
+
+_left: ContextVar[list[int] | None] = ContextVar("effort", default=None)
+
+
+@contextmanager
+def limited(steps: int) -> Iterator[None]:
+    """Work within takes at most so many steps."""
+    token = _left.set([steps])
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
+def spend(steps: int) -> None:
+    """So much is about to be done. Raises `TooMuch` if that is over the limit."""
+    left = _left.get()
+    if left is not None:
+        left[0] -= steps
+        if left[0] < 0:
+            raise TooMuch
