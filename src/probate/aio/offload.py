@@ -1,8 +1,10 @@
 """Where blocking calls run: on a thread of their own, or right here.
 
 An event loop must not wait for a disk, so an engine hands its blocking calls to an `Offload`. `Thread` is the real one:
-one worker, so calls run in the order they were given. `Inline` runs them at once in the loop's own thread: for memory,
-where nothing blocks, and for simulations, where a second thread would make a run impossible to repeat.
+one worker, so calls run in the order they were given. `Pool` is for calls that block by computing: a few workers, so that
+a long one does not keep all others waiting, and no more, since they take turns with the loop. `Inline` runs calls at once in the
+loop's own thread: for memory, where nothing blocks, and for simulations, where a second thread would make a run impossible to
+repeat.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ T = TypeVar("T")
 
 
 class Offload(Protocol):
-    """Runs blocking calls one at a time, in order."""
+    """Runs blocking calls where they do not block the loop. (`Pool` alone may run several at once, in any order.)"""
 
     async def run(self, call: Callable[[], T]) -> T:
         """The call's result, or its exception. Cancelling the wait does not stop a call that has begun."""
@@ -38,6 +40,19 @@ class Thread:
 
     def close(self) -> None:
         self._executor.shutdown(wait=True)
+
+
+class Pool:
+    """Runs calls on a few threads."""
+
+    def __init__(self, name: str, *, workers: int = 2) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=workers, thread_name_prefix=name)
+
+    async def run(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=True, cancel_futures=True)
 
 
 class Inline:

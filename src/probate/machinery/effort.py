@@ -13,8 +13,6 @@ can be done again from the start with a higher limit, elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 from probate import errors
@@ -32,14 +30,19 @@ class TooMuch(errors.TooLarge):
 _left: ContextVar[list[int] | None] = ContextVar("effort", default=None)
 
 
-@contextmanager
-def limited(steps: int) -> Iterator[None]:
+class limited:  # noqa: N801 it is used like a function
     """Work within takes at most so many steps."""
-    token = _left.set([steps])
-    try:
-        yield
-    finally:
-        _left.reset(token)
+
+    __slots__ = ("_steps", "_token")
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+
+    def __enter__(self) -> None:
+        self._token = _left.set([self._steps])
+
+    def __exit__(self, *_: object) -> None:
+        _left.reset(self._token)
 
 
 def spend(steps: int) -> None:

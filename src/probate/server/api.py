@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from probate.aio.deadlines import Deadline
+from probate.aio.offload import Inline, Offload
 from probate.clock import Clock
+from probate.machinery import effort
 from probate.machinery.catalog import Catalog
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
@@ -15,8 +17,15 @@ from probate.server.custom_kinds import Kinds
 from probate.server.listings import Listings
 from probate.store.contract import Store
 
+T = TypeVar("T")
+
 PATIENCE = 60.0
 """Seconds that a request may take, unless its client asks for less."""
+LARGE_BYTES = 16 * 1024
+"""What is to be read, checked or written out is done on a thread if it is larger, so that nobody waits for it on the loop."""
+SMALL_EFFORT = 20_000
+"""Steps of checking that are done on the loop; what takes more begins anew on a thread. (A step is about a microsecond.)"""
+MOST_EFFORT = 10_000_000
 
 
 class Answer(NamedTuple):
@@ -48,8 +57,10 @@ class Api:
         new_uid: Callable[[], str],
         random: Chooser,
         pools: Pools = USUAL,
+        offload: Offload | None = None,
     ) -> None:
         self.store = store
+        self._offload = offload or Inline()
         self.kinds = kinds
         self.clock = clock
         self.patience = Deadline(PATIENCE)
@@ -71,3 +82,18 @@ class Api:
             self._second = second
             self._now = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return self._now
+
+    async def apart(self, size: int, work: Callable[[], T]) -> T:
+        """What the work gives: done here if it is small, else on a thread. It may be begun twice, so it must not leave traces."""
+        if size <= LARGE_BYTES:
+            try:
+                with effort.limited(SMALL_EFFORT):
+                    return work()
+            except effort.TooMuch:
+                pass
+        return await self._offload.run(lambda: _within(MOST_EFFORT, work))
+
+
+def _within(steps: int, work: Callable[[], T]) -> T:
+    with effort.limited(steps):
+        return work()

@@ -16,6 +16,7 @@ from probate.machinery.documents import Document
 from probate.machinery.gvk import GroupVersion
 from probate.machinery.protobuf import decode
 from probate.machinery.schema import Schema
+from probate.machinery.typed import MAX_UNKNOWN
 from probate.server import negotiation
 from probate.server.rules.contract import Rules
 
@@ -66,10 +67,13 @@ def typed_object(value: dict[str, Any], rules: Rules, field_validation: str, *, 
 def _without_repeated_owners(meta: dict[str, Any]) -> Iterator[str]:
     """Drop owner references that say nothing new, and tell."""
     given = meta.get("ownerReferences") or []
-    once = [one for at, one in enumerate(given) if one not in given[:at]] if len(given) > 1 else given
-    if len(once) < len(given):
-        meta["ownerReferences"] = once
-        uids = ", ".join(dict.fromkeys(str(one.get("uid")) for at, one in enumerate(given) if one in given[:at]))
+    if len(given) < 2:
+        return
+    once: dict[tuple[tuple[str, Any], ...], dict[str, Any]] = {}
+    repeated = [one for one in given if once.setdefault(tuple(sorted(one.items())), one) is not one]
+    if repeated:
+        meta["ownerReferences"] = list(once.values())
+        uids = ", ".join(dict.fromkeys(str(one.get("uid")) for one in repeated[:MAX_UNKNOWN]))
         yield f".metadata.ownerReferences contains duplicate entries, which were dropped: they refer to {uids}"
 
 

@@ -23,12 +23,12 @@ DONE = orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "stat
 
 async def answer(api: Api, request: Request, at: Target, _form: Form) -> Answer:
     """Bind the pod to the node that the body names."""
-    return await _bind(api, request, at, await _read(request))
+    return await _bind(api, request, at, await _read(api, request))
 
 
 async def create(api: Api, request: Request, at: Target, _form: Form) -> Answer:
     """Bind the pod that the body names, as well as the node."""
-    binding = await _read(request)
+    binding = await _read(api, request)
     pods, name = api.catalog.find("", "v1", "pods"), binding["metadata"].get("name")
     if pods is None or not name:
         raise errors.BadRequest("the Binding must name the pod in metadata.name")
@@ -37,8 +37,9 @@ async def create(api: Api, request: Request, at: Target, _form: Form) -> Answer:
     return await _bind(api, request, Target(pods, at.namespace, name, "binding"), binding)
 
 
-async def _read(request: Request) -> Object:
-    value = reading.parse(await request.read_body(), negotiation.media_type(request.header("content-type"))).value
+async def _read(api: Api, request: Request) -> Object:
+    body, media = await request.read_body(), negotiation.media_type(request.header("content-type"))
+    value = (await api.apart(len(body), lambda: reading.parse(body, media))).value
     if not isinstance(value, dict) or value.get("kind") not in (None, "", "Binding"):
         raise errors.BadRequest("the body must be a Binding")
     binding: Object = typed.Reader(lambda _: None).read(value, builtin.schema("", "v1", "Binding") or Schema())

@@ -21,7 +21,8 @@ from probate.store import paging
 
 async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Evict the pod. 429 if a budget does not allow it now: try again later."""
-    value = reading.parse(await request.read_body(), negotiation.media_type(request.header("content-type"))).value
+    body, media = await request.read_body(), negotiation.media_type(request.header("content-type"))
+    value = (await api.apart(len(body), lambda: reading.parse(body, media))).value
     if not isinstance(value, dict):
         raise errors.BadRequest("the body must be an Eviction")
     if value.get("kind") not in {None, "", "Eviction"} or _name(value) not in {"", at.name}:

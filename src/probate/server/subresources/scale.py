@@ -42,7 +42,7 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     for _ in range(MAX_TRIES):
         now = await _read(api, at)
         scale = of(wire.loaded(now, at.resource), paths)
-        wanted = _wanted(body, media, scale, at, is_patch=request.method == "PATCH")
+        wanted = await api.apart(len(body), lambda: _wanted(body, media, scale, at, is_patch=request.method == "PATCH"))  # noqa: B023
         written = await _write(api, at, now, wanted, paths, is_dry_run=options.is_dry_run)
         if written is not None:
             return _shown(at, written, form, paths)

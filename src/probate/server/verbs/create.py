@@ -21,12 +21,11 @@ async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Create the object in the body."""
     options = query.write_options(request.query, "CreateOptions")
     media = negotiation.media_type(request.header("content-type"))
-    read = reading.read_object(
-        await request.read_body(), media, at.resource, api.kinds.rules(at.resource), options.field_validation
-    )
+    body, rules = await request.read_body(), api.kinds.rules(at.resource)
+    read = await api.apart(len(body), lambda: reading.read_object(body, media, at.resource, rules, options.field_validation))
     _check_place(read.object, at)
     for _ in range(MAX_TRIES):
-        made = await _attempt(api, at, wire_copy(read.object), is_dry_run=options.is_dry_run)
+        made = await _attempt(api, at, read.object, size=len(body), is_dry_run=options.is_dry_run)
         if made is not None:
             return shaping.one(api, made, at.resource, form, code=201, warnings=read.warnings)
     raise errors.Conflict(
@@ -34,24 +33,13 @@ async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
     )
 
 
-def wire_copy(object_: dict[str, Any]) -> dict[str, Any]:
-    """A copy that an attempt may change, deep where attempts change things."""
-    return {**object_, "metadata": dict(object_["metadata"])}
-
-
-async def _attempt(api: Api, at: Target, object_: dict[str, Any], *, is_dry_run: bool) -> Record | None:
+async def _attempt(api: Api, at: Target, given: dict[str, Any], *, size: int, is_dry_run: bool) -> Record | None:
     """The new object; None if another try may work."""
-    meta = object_["metadata"]
-    is_generated = not meta.get("name") and bool(meta.get("generateName"))
-    if is_generated:
-        meta["name"] = names.generate(meta["generateName"], api.random)
     guards = await writing.open_scopes(api, at)
-    writing.prepare_new(api, at.resource, object_, at.namespace or "")
-    problems = api.kinds.rules(at.resource).problems_of_new(object_)
-    if problems:
-        raise refusals.invalid(at.resource, meta.get("name", ""), problems)
+    object_ = await api.apart(size, lambda: _made(api, at, given))
     await allocation.settle(api, at.resource, object_)
-    key, value = places.of(at.resource, at.namespace or "", meta["name"]), wire.stored(object_)
+    name, value = object_["metadata"]["name"], wire.stored(object_)
+    key = places.of(at.resource, at.namespace or "", name)
     if is_dry_run:
         return await _rehearse(api, at, Record(key, value, NOTHING))
     claimed = claims.changes(key, value, None)
@@ -59,9 +47,22 @@ async def _attempt(api: Api, at: Target, object_: dict[str, Any], *, is_dry_run:
     outcome = await api.store.commit(new(key, value, enter=enter, guards=(*guards, *claimed.guards)))
     if not isinstance(outcome, Refused):
         return Record(key, value, Revision(outcome))
-    if Absent(key) in outcome.failed and not is_generated:
-        raise refusals.already_exists(at.resource, meta["name"])
+    if Absent(key) in outcome.failed and given["metadata"].get("name"):
+        raise refusals.already_exists(at.resource, name)
     return None
+
+
+def _made(api: Api, at: Target, given: dict[str, Any]) -> dict[str, Any]:
+    """The new object. `Invalid` if it is not as its kind has to be."""
+    meta = dict(given["metadata"])
+    object_ = {**given, "metadata": meta}
+    if not meta.get("name") and meta.get("generateName"):
+        meta["name"] = names.generate(meta["generateName"], api.random)
+    writing.prepare_new(api, at.resource, object_, at.namespace or "")
+    problems = api.kinds.rules(at.resource).problems_of_new(object_)
+    if problems:
+        raise refusals.invalid(at.resource, meta.get("name", ""), problems)
+    return object_
 
 
 async def _rehearse(api: Api, at: Target, made: Record) -> Record:

@@ -43,7 +43,8 @@ _KEPT = "the pods of a deleted job are kept unless told otherwise: propagationPo
 async def delete(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Delete the object."""
     media = negotiation.media_type(request.header("content-type"))
-    options = delete_options.read(await request.read_body(), media, request.query)
+    body = await request.read_body()
+    options = await api.apart(len(body), lambda: delete_options.read(body, media, request.query))
     answer = await delete_one(api, at, options, form)
     return answer._replace(warnings=warnings_of(at.resource, options))
 

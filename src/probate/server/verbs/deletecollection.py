@@ -15,7 +15,8 @@ async def deletecollection(api: Api, request: Request, at: Target, form: Form) -
     """Delete what the list options select, with the same delete options for each."""
     selected = query.list_options(request.query)
     media = negotiation.media_type(request.header("content-type"))
-    options = delete_options.read(await request.read_body(), media, request.query)
+    body = await request.read_body()
+    options = await api.apart(len(body), lambda: delete_options.read(body, media, request.query))
     prefix = places.within(at.resource, at.namespace)
     start = await snapshots.start(api.store, selected, prefix)
     found = await listing.collect(

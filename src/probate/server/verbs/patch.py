@@ -34,9 +34,10 @@ async def patch(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Apply the patch in the body."""
     options = query.write_options(request.query, "PatchOptions")
     media = negotiation.media_type(request.header("content-type"))
-    change = change_of(await request.read_body(), media, at.resource)
+    body = await request.read_body()
+    change = await api.apart(len(body), lambda: change_of(body, media, at.resource))
     for _ in range(MAX_TRIES):
-        warnings, written = await _attempt(api, at, change, options)
+        warnings, written = await _attempt(api, at, change, options, size=len(body))
         if written is not None:
             return shaping.one(api, written, at.resource, form, warnings=warnings)
     raise refusals.changed(at.resource, at.name)
@@ -60,12 +61,20 @@ def change_of(body: bytes, media: str, resource: Resource) -> Change:
     return lambda object_: strategic.apply(object_, value, resource.load_schema())
 
 
-async def _attempt(api: Api, at: Target, change: Change, options: WriteOptions) -> tuple[tuple[str, ...], Record | None]:
+async def _attempt(
+    api: Api, at: Target, change: Change, options: WriteOptions, *, size: int
+) -> tuple[tuple[str, ...], Record | None]:
     now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
     if now is None:
         raise refusals.not_found(at.resource, at.name)
+    read = await api.apart(size + len(now.value), lambda: _changed(api, at, now, change, options.field_validation))
+    return read.warnings, await writing.replace(api, at.resource, now, read.object, is_dry_run=options.is_dry_run)
+
+
+def _changed(api: Api, at: Target, now: Record, change: Change, field_validation: str) -> reading.Read:
+    """The patched object, ready to be written. `Conflict` if the patch is meant for another version of it."""
     old = wire.loaded(now, at.resource)
-    read = _typed(api, change(wire.served(now, at.resource)), at, options.field_validation)
+    read = _typed(api, change(wire.served(now, at.resource)), at, field_validation)
     new = read.object
     reading.check_kind(new, at.resource)
     update.check_name(new, at)
@@ -74,7 +83,7 @@ async def _attempt(api: Api, at: Target, change: Change, options: WriteOptions) 
     if given != old["metadata"]["resourceVersion"]:
         raise refusals.changed(at.resource, at.name)
     writing.prepare_changed(api, at, new, old)
-    return read.warnings, await writing.replace(api, at.resource, now, new, is_dry_run=options.is_dry_run)
+    return read
 
 
 def _typed(api: Api, patched: Any, at: Target, field_validation: str) -> reading.Read:

@@ -19,30 +19,34 @@ async def update(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Put the object in the body in place of the one there is."""
     options = query.write_options(request.query, "UpdateOptions")
     media = negotiation.media_type(request.header("content-type"))
-    read = reading.read_object(
-        await request.read_body(), media, at.resource, api.kinds.rules(at.resource), options.field_validation
-    )
+    body, rules = await request.read_body(), api.kinds.rules(at.resource)
+    read = await api.apart(len(body), lambda: reading.read_object(body, media, at.resource, rules, options.field_validation))
     check_name(read.object, at)
     expected = read.object["metadata"].get("resourceVersion", "")
     for _ in range(MAX_TRIES):
-        written = await attempt(api, at, read.object, expected=expected, is_dry_run=options.is_dry_run)
+        written = await _attempt(api, at, read.object, size=len(body), expected=expected, is_dry_run=options.is_dry_run)
         if written is not None:
             return shaping.one(api, written, at.resource, form, warnings=read.warnings)
     raise refusals.changed(at.resource, at.name)
 
 
-async def attempt(api: Api, at: Target, given: dict[str, Any], *, expected: str, is_dry_run: bool) -> Record | None:
+async def _attempt(api: Api, at: Target, given: dict[str, Any], *, size: int, expected: str, is_dry_run: bool) -> Record | None:
     """The object as it is after the update; None if somebody changed it in between."""
     now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
     if now is None:
         raise refusals.not_found(at.resource, at.name)
+    new = await api.apart(size + len(now.value), lambda: _changed(api, at, now, given, expected))
+    return await writing.replace(api, at.resource, now, new, is_dry_run=is_dry_run)
+
+
+def _changed(api: Api, at: Target, now: Record, given: dict[str, Any], expected: str) -> dict[str, Any]:
     old = wire.loaded(now, at.resource)
     new = {**given, "metadata": dict(given["metadata"])}
     _check_is_the_same(new, old, at, expected)
     if not expected and writing.may_update_blindly(at.resource):
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     writing.prepare_changed(api, at, new, old)
-    return await writing.replace(api, at.resource, now, new, is_dry_run=is_dry_run)
+    return new
 
 
 def check_name(object_: dict[str, Any], at: Target) -> None:
