@@ -19,6 +19,7 @@ from typing import Any
 
 from probate import errors
 from probate.aio import tasks
+from probate.aio.offload import Offload, Pool
 from probate.clock import Clock, SystemClock
 from probate.control.reconcile import Loop
 from probate.gc.collector import Collector
@@ -26,6 +27,7 @@ from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.namespaces import Namespaces
 from probate.lifecycle.scopes import Scopes
 from probate.machinery import builtin
+from probate.metrics import Registry
 from probate.server import bootstrap, kubeconfig, listener
 from probate.server.api import Api
 from probate.server.app import App
@@ -93,7 +95,7 @@ async def opened_store(settings: Settings, clock: Clock) -> AsyncGenerator[Store
 async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     async with opened_store(settings, clock) as store:
         with listener.bind(settings.listen) as listening:
-            api = _api(store, clock)
+            api = _api(store, clock, Pool("large"), Registry())
             await bootstrap.ensure_namespaces(api)
             await api.kinds.refresh(now=api.now())
             url = listener.url(listening)
@@ -127,8 +129,16 @@ def _report(name: str, error: BaseException) -> None:
     log.error("the loop of the %s has ended", name, exc_info=error)
 
 
-def _api(store: Store, clock: Clock) -> Api:
-    return Api(store, Kinds(store, builtin.load()), clock, new_uid=lambda: str(uuid.uuid4()), random=random.SystemRandom())
+def _api(store: Store, clock: Clock, offload: Offload, metrics: Registry) -> Api:
+    return Api(
+        store,
+        Kinds(store, builtin.load()),
+        clock,
+        new_uid=lambda: str(uuid.uuid4()),
+        random=random.SystemRandom(),
+        offload=offload,
+        metrics=metrics,
+    )
 
 
 def _greet(settings: Settings, url: str, clock: Clock, began: float) -> None:

@@ -13,7 +13,9 @@ from probate.machinery import effort
 from probate.machinery.catalog import Catalog
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
+from probate.metrics import Registry
 from probate.server.custom_kinds import Kinds
+from probate.server.figures import Figures
 from probate.server.listings import Listings
 from probate.store.contract import Store
 
@@ -43,12 +45,13 @@ class Stream(NamedTuple):
 
     chunks: AsyncGenerator[bytes, None]
     content_type: str = "application/json"
+    code: int = 200
 
 
 class Api:
     """One API on one store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 whatever verbs may use is given here
         self,
         store: Store,
         kinds: Kinds,
@@ -58,8 +61,10 @@ class Api:
         random: Chooser,
         pools: Pools = USUAL,
         offload: Offload | None = None,
+        metrics: Registry | None = None,
     ) -> None:
         self.store = store
+        self.figures = Figures(metrics or Registry())
         self._offload = offload or Inline()
         self.kinds = kinds
         self.clock = clock
@@ -91,7 +96,11 @@ class Api:
                     return work()
             except effort.TooMuch:
                 pass
-        return await self._offload.run(lambda: _within(MOST_EFFORT, work))
+        return await self.elsewhere(lambda: _within(MOST_EFFORT, work))
+
+    async def elsewhere(self, work: Callable[[], T]) -> T:
+        """What the work gives, done on a thread."""
+        return await self._offload.run(work)
 
 
 def _within(steps: int, work: Callable[[], T]) -> T:

@@ -17,6 +17,7 @@ from probate.errors import Details
 from probate.machinery import status
 from probate.server import dispatch, negotiation
 from probate.server.api import Answer, Api, Stream
+from probate.server.figures import Asked
 from probate.server.request import Request
 from probate.settings import DEFAULT_PATIENCE
 
@@ -41,6 +42,9 @@ class App:
         self._under_way = 0
         self._bodies = Deadline(patience)
         self._stopping = asyncio.Event()
+        self._figures = api.figures
+        about = "Requests that are being answered, watches and those that wait for their own bodies aside."
+        self._figures.registry.gauge("apiserver_current_inflight_requests", about, lambda: self._under_way)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -48,11 +52,15 @@ class App:
         request = _request(scope, receive, self._waiting_for)
         self._under_way += 1
         try:
-            answer = await self._answer(request)
+            answer, asked = await self._answer(request)
         finally:
             self._under_way -= 1
         if isinstance(answer, Stream):
-            await _send_stream(answer, receive, send, self._stopping)
+            self._figures.note_watcher(asked, 1)
+            try:
+                await _send_stream(answer, receive, send, self._stopping)
+            finally:
+                self._figures.note_watcher(asked, -1)
         else:
             await _send_whole(answer, send, is_head=request.method == "HEAD")
 
@@ -76,17 +84,23 @@ class App:
             later = Details(retry_after_seconds=1)
             raise errors.TooManyRequests("too many requests are under way, please try again in a second", later)
 
-    async def _answer(self, request: Request) -> Answer | Stream:
+    async def _answer(self, request: Request) -> tuple[Answer | Stream, Asked | None]:
+        """The answer, and to what, as far as that was understood. It is counted."""
+        clock, asked = self._api.clock, None
+        began = clock.monotonic()
         try:
             self._check_has_room(request)
-            return await dispatch.answer(self._api, request)
+            asked = dispatch.asked(self._api, request)
+            answer = await dispatch.answer_to(self._api, request, asked)
         except errors.ApiError as error:
-            return _refusal(error)
+            answer = _refusal(error)
         except TimeoutError:
-            return _refusal(errors.OutcomeUnknown("the request did not finish in time: read to see what was done"))
+            answer = _refusal(errors.OutcomeUnknown("the request did not finish in time: read to see what was done"))
         except Exception:
             log.exception("a request failed in a way nobody foresaw: %s %s", request.method, request.path)
-            return _refusal(errors.ApiError("an internal error occurred: the server's log says more"))
+            answer = _refusal(errors.ApiError("an internal error occurred: the server's log says more"))
+        self._figures.note(request.method, asked, answer.code, clock.monotonic() - began)
+        return answer, asked
 
 
 def _request(scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]]) -> Request:

@@ -10,9 +10,10 @@ import orjson
 
 from probate import errors
 from probate.machinery.gvk import GroupResource
-from probate.server import health, negotiation, paths, query, refusals, version
+from probate.server import exposition, health, negotiation, paths, query, refusals, version
 from probate.server import request as requests
 from probate.server.api import PATIENCE, Answer, Api, Stream
+from probate.server.figures import Asked
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
 from probate.server.subresources import binding, eviction, parts, scale
@@ -43,19 +44,30 @@ WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 TEXT = "text/plain; charset=utf-8"
 
 
+def asked(api: Api, request: Request) -> Asked | None:
+    """What is wanted of which resource; None if it is no resource that is asked. `NotFound` and others where nothing is served."""
+    if not requests.is_resource(request.path):
+        return None
+    at = requests.target(request.path, api.catalog)
+    return Asked(requests.verb(request, at), at)
+
+
 async def answer(api: Api, request: Request) -> Answer | Stream:
     """The answer; an `ApiError` if it is no."""
-    if requests.is_resource(request.path):
-        return await _resource(api, request)
+    return await answer_to(api, request, asked(api, request))
+
+
+async def answer_to(api: Api, request: Request, wanted: Asked | None) -> Answer | Stream:
+    """The answer to a request that was understood."""
+    if wanted is not None:
+        return await _resource(api, request, *wanted)
     documents = paths.document(api, request)
     if documents is not None:
         return documents
     return await _process(api, request)
 
 
-async def _resource(api: Api, request: Request) -> Answer | Stream:
-    at = requests.target(request.path, api.catalog)
-    verb = requests.verb(request, at)
+async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer | Stream:
     form = negotiation.accepted(request.header("accept"))
     seconds = None
     if request.query:
@@ -102,9 +114,18 @@ async def _process(api: Api, request: Request) -> Answer:
         raise refusals.method_not_allowed()
     if request.path == "/version":
         return Answer(200, orjson.dumps(version.info(), option=orjson.OPT_INDENT_2))
+    if request.path == "/metrics":
+        return await _metrics(api, request)
     check, _, only = request.path.lstrip("/").partition("/")
     found = await health.examine(api.store, check, only) if check in health.CHECKS else None
     if found is None:
         raise refusals.no_such_path(request.path)
     code, text = health.render(check, found, is_verbose="verbose" in request.query)
     return Answer(code, text, TEXT)
+
+
+async def _metrics(api: Api, request: Request) -> Answer:
+    await api.figures.look(api.store, api.kinds, api.clock.monotonic())
+    told, accepted = api.figures.registry.gather(), request.header("accept")
+    page = await api.elsewhere(lambda: exposition.render(told, accepted))
+    return Answer(200, page.text, page.content_type)
