@@ -69,6 +69,10 @@ class World(Protocol):
         """Those that follow, all or only those that block the owner's deletion in the foreground."""
         ...
 
+    async def are_blocked(self, owners: Sequence[Item]) -> list[bool]:
+        """Of each owner, whether any dependent blocks its deletion in the foreground now."""
+        ...
+
     async def mentions(self, owner: Item, *, limit: int) -> Places:
         """The first objects that refer to the owner by its uid, from wherever."""
         ...

@@ -195,8 +195,10 @@ class Collector:
         try:
             actions = await self._decide(_there(await self._world.items(list(examined))))
             actions += await self._decide(_there(await self._world.items(list(born))), born)
+            leaving: list[Action] = []
             for item in _there(await self._world.items(list(settled))):
-                actions += await self._settle(item, settled[item.where])
+                leaving += await self._settle(item, settled[item.where])
+            actions += await self._without_blocked(leaving, settled)
             await self._act(actions, {**settled, **born, **examined})
         except BaseException:  # nothing is forgotten: all of it is looked at again
             self._pending.examine.update(examined)
@@ -296,6 +298,16 @@ class Collector:
                 item, "ControllerLags", "its controller did not take notice of the deletion in time; going on without it"
             )
         return await self._orphan(item, since) if item.is_orphaning else [Release(item, "no dependent blocks it")]
+
+    async def _without_blocked(self, actions: list[Action], since: dict[str, int]) -> list[Action]:
+        """The actions, less the releases that would be refused: an owner of many is looked at whenever one of them goes."""
+        releases = [one for one in actions if isinstance(one, Release) and one.item.is_waiting]
+        blocked = await self._world.are_blocked([one.item for one in releases]) if releases else []
+        held = await self._world.revision() if any(blocked) else 0
+        kept = {one.item.where: one.item for one, is_blocked in zip(releases, blocked, strict=True) if is_blocked}
+        for where, item in kept.items():
+            self._hold(item, since[where], held)
+        return [one for one in actions if not isinstance(one, Release) or one.item.where not in kept]
 
     def _is_patience_over(self, item: Item) -> bool:
         began = self._held.setdefault(item.where, self._clock.monotonic())

@@ -128,6 +128,10 @@ class World:
         range_ = index.blockers if are_blocking else index.dependents
         return _places(await self._store.scan(range_(owner.meta.uid, owner.meta.namespace), after=more, limit=limit))
 
+    async def are_blocked(self, owners: Sequence[Item]) -> list[bool]:
+        ranges = [index.blockers(one.meta.uid, one.meta.namespace) for one in owners]
+        return [bool(page.records) for page in await self._store.scan_many(ranges, limit=1)]
+
     async def mentions(self, owner: Item, *, limit: int) -> Places:
         return _places(await self._store.scan(index.dependents(owner.meta.uid, ""), limit=limit))
 
