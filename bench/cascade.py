@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ from probate.store.sqlite.store import open_file
 SIZES = (1_000, 10_000, 100_000)
 NAMESPACE = "bench"
 MEMORY_BAR = 400
+FEW_ROUNDS = 30
 
 
 class Shape(NamedTuple):
@@ -182,6 +184,78 @@ def raw(folder: Path, number: int) -> float:
     return took
 
 
+async def few_among_many(folder: Path, stored: int) -> float:
+    """Seconds to collect ten dependents while so many other objects are stored: the middle of many rounds."""
+    path = folder / f"many-{stored}.db"
+    await fill(path, stored, 0)
+    async with server(path) as (_, port):
+        where = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+        took = []
+        for round_ in range(FEW_ROUNDS):
+            owner = await _post(port, where, {"metadata": {"name": f"owner-{round_}"}})
+            reference = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": owner["metadata"]["name"],
+                "uid": owner["metadata"]["uid"],
+            }
+            made = [
+                await _post(port, where, {"metadata": {"name": f"few-{round_}-{n}", "ownerReferences": [reference]}})
+                for n in range(10)
+            ]
+            after = made[-1]["metadata"]["resourceVersion"]
+            reader, watching = await request(port, "GET", f"{where}?watch=1&resourceVersion={after}")
+            began = time.perf_counter()
+            _, writer = await request(port, "DELETE", f"{where}/owner-{round_}")
+            took.append(await count_deleted(reader, 11) - began)
+            writer.close()
+            watching.close()
+    path.unlink()
+    return statistics.median(took)
+
+
+async def _post(port: int, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    reader, writer = await request(port, "POST", path, orjson.dumps(body))
+    text = b""
+    while True:
+        text += await reader.read(1 << 16)
+        with contextlib.suppress(orjson.JSONDecodeError):
+            found: dict[str, Any] = orjson.loads(text)
+            writer.close()
+            return found
+
+
+async def others_meanwhile(folder: Path, number: int) -> tuple[float, float]:
+    """How long 99 of 100 reads of another client take: while nothing else happens, and while a cascade of so many runs."""
+    path = folder / "meanwhile.db"
+    await fill(path, number, 0)
+    async with server(path) as (_, port):
+        where = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+        idle = await _slowest(port, seconds=2.0)
+        reader, watching = await request(port, "GET", f"{where}?watch=1&resourceVersion={number + 1}")
+        _, writer = await request(port, "DELETE", f"{where}/root", orjson.dumps({"propagationPolicy": "Background"}))
+        ended = asyncio.ensure_future(count_deleted(reader, number + 1))
+        busy = await _slowest(port, until=ended)
+        writer.close()
+        watching.close()
+    path.unlink()
+    return idle, busy
+
+
+async def _slowest(port: int, *, seconds: float = 0.0, until: asyncio.Future[float] | None = None) -> float:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    took, end = [], time.perf_counter() + seconds
+    while (not until.done()) if until is not None else time.perf_counter() < end:
+        began = time.perf_counter()
+        writer.write(b"GET /api/v1/namespaces/default HTTP/1.1\r\nHost: x\r\n\r\n")
+        head = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0]))
+        took.append(time.perf_counter() - began)
+        await asyncio.sleep(0.002)
+    writer.close()
+    return statistics.quantiles(took, n=100)[98]
+
+
 async def main(folder: Path, sizes: tuple[int, ...]) -> None:
     rates: dict[tuple[str, int], float] = {}
     for number in sizes:
@@ -204,6 +278,19 @@ async def main(folder: Path, sizes: tuple[int, ...]) -> None:
             growth = rates[shape.name, 10_000] / rates[shape.name, 100_000]
             verdict = f"bar 1.00 {'reached' if growth <= 1.0 else 'MISSED'}"
             print(f"{shape.name:26} 100,000 against 10,000: {growth:.2f} x the time for each   {verdict}")
+    largest = max(sizes)
+    small, large = await few_among_many(folder, 1_000), await few_among_many(folder, largest * 10)
+    verdict = f"bar 1.50 {'reached' if large / small <= 1.5 else 'MISSED'}"
+    print(
+        f"ten dependents             {small * 1e3:.1f} ms among 1,000, {large * 1e3:.1f} ms among {largest * 10:,}: "
+        f"{large / small:.2f} x   {verdict}"
+    )
+    idle, busy = await others_meanwhile(folder, largest)
+    verdict = f"bar 3.00 {'reached' if busy / idle <= 3 else 'MISSED'}"
+    print(
+        f"others' reads, 99 of 100   {idle * 1e3:.1f} ms, {busy * 1e3:.1f} ms while {largest:,} are collected: "
+        f"{busy / idle:.2f} x   {verdict}"
+    )
 
 
 if __name__ == "__main__":

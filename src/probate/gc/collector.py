@@ -26,7 +26,7 @@ from probate.gc.pending import Appointments, Expansion, Pending
 from probate.machinery.deletion import Policy
 from probate.machinery.ownership import Action, Change, Delete, Drop, Item, Outcome, Owner, Places, Release, Seen, Standing, Unblock
 
-TURN = 1_000
+TURN = 500
 """Objects that are looked at, and decisions that are committed, at once."""
 SOME = 100
 """Owners whose dependents are looked up together, and how many of each at first."""

@@ -27,7 +27,7 @@ from probate.server.writing import sure
 from probate.store import contract
 from probate.store.contract import EmptyRange, Event, Page, Record, Refused, Revision, Txn
 
-SLICE = 200
+SLICE = 100
 """Objects that are read or written before others get the event loop."""
 MAX_READ = 5_000
 POSITION = "objects/positions.probate.dev/-/collector"
@@ -95,10 +95,12 @@ class World:
 
     async def _changes(self, watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Change], None]:
         async for happened in watch:
-            changes = [self._change(event) for event in happened if not event.key.startswith(_HIDDEN)]
-            if not changes or changes[-1].revision < happened[-1].revision:
-                changes.append(Change(happened[-1].revision, None, None))
-            yield changes
+            for start in range(0, len(happened), SLICE):  # others get the event loop between two
+                part = happened[start : start + SLICE]
+                changes = [self._change(event) for event in part if not event.key.startswith(_HIDDEN)]
+                if not changes or changes[-1].revision < part[-1].revision:
+                    changes.append(Change(part[-1].revision, None, None))
+                yield changes
 
     def _change(self, event: Event) -> Change:
         before = None if event.previous is None else self._recall(event.previous)
