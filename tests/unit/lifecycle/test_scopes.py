@@ -180,6 +180,15 @@ async def test_sweep_of_a_dead_namespace_spares_the_one_that_has_its_name_now(si
     assert (await site.http.get(f"{NAMESPACES}/a/configmaps/c")).status_code == 200
 
 
+async def test_event_about_an_object_in_a_dying_namespace_is_not_left_behind(site: Site) -> None:
+    await site.make(f"{NAMESPACES}/a/configmaps", "c")
+    await site.http.delete(f"{NAMESPACES}/a")
+    about = await site.world.find("configmaps", "a", "c")
+    assert about is not None
+    await site.world.warn(about.item, "Odd", "something is odd")
+    assert (await site.world.content("a", "", limit=10)).wheres == [CONFIGMAP]
+
+
 async def test_namespace_with_content_cannot_be_concluded(site: Site) -> None:
     await site.make(f"{NAMESPACES}/a/configmaps", "c")
     await site.http.delete(f"{NAMESPACES}/a")
