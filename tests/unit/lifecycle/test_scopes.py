@@ -36,17 +36,23 @@ CONFIGMAP = "objects/configmaps/a/c"
 
 
 class Failing:
-    """A store that cannot delete one key, as long as that is wanted."""
+    """A store that cannot delete one key, as long as that is wanted, and takes its time to write others."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.undeletable = ""
+        self.slow = ""  # what keys begin with whose writing takes until `goes_on`
+        self.is_writing = asyncio.Event()
+        self.goes_on = asyncio.Event()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
     async def commit(self, txn: Txn) -> Committed:
         self._check(txn)
+        if self.slow and txn.key.startswith(self.slow):
+            self.is_writing.set()
+            await self.goes_on.wait()
         return await self._store.commit(txn)
 
     async def commit_many(self, txns: list[Txn]) -> list[Committed]:
@@ -178,6 +184,34 @@ async def test_sweep_of_a_dead_namespace_spares_the_one_that_has_its_name_now(si
     for _ in range(10):  # it has nothing to go by but what it knew
         await sweep.step(dying.item, "its namespace goes")
     assert (await site.http.get(f"{NAMESPACES}/a/configmaps/c")).status_code == 200
+
+
+async def bury(site: Site) -> None:
+    """Delete the namespace while something is being written, and let that go on once the namespace is gone."""
+    async with site.at_work():
+        await site.store.is_writing.wait()
+        await site.http.delete(f"{NAMESPACES}/a")
+        await until_gone(site)
+    site.store.goes_on.set()
+
+
+async def test_create_that_comes_after_the_end_of_its_namespace_leaves_nothing(site: Site) -> None:
+    site.store.slow = CONFIGMAP
+    creating = asyncio.ensure_future(site.http.post(f"{NAMESPACES}/a/configmaps", json={"metadata": {"name": "c"}}))
+    await bury(site)
+    assert (await creating).status_code == 404
+    assert (await site.world.content("a", "", limit=10)).wheres == []
+
+
+async def test_event_that_comes_after_the_end_of_its_namespace_leaves_nothing(site: Site) -> None:
+    await site.make(f"{NAMESPACES}/a/configmaps", "c")
+    about = await site.world.find("configmaps", "a", "c")
+    assert about is not None
+    site.store.slow = "objects/events/"
+    warning = asyncio.ensure_future(site.world.warn(about.item, "Odd", "something is odd"))
+    await bury(site)
+    await warning
+    assert (await site.world.content("a", "", limit=10)).wheres == []
 
 
 async def test_event_about_an_object_in_a_dying_namespace_is_not_left_behind(site: Site) -> None:
