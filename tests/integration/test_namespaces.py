@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 import pytest
 
-import etcd_members
 from probate.store import paging
 from probate.store.sqlite.store import open_file
 from watching import condition, serving, until, until_gone
@@ -270,24 +269,6 @@ async def test_nothing_created_while_the_namespace_dies_is_left_behind(tmp_path:
             assert {code for creator in creators for code in creator.codes} <= {201, 403, 404}
         served.kill()
     assert [key for number in range(10) for key in await keys_of(tmp_path / "store.db", f"round-{number}")] == []
-
-
-def test_nothing_created_through_another_server_is_left_behind(etcd_member: etcd_members.Member, tmp_path: Path) -> None:
-    """Each server learns of what the other does a moment later: only the store can keep out what comes too late."""
-    store = f"etcd://{etcd_member.endpoint}/dying-namespaces"
-    with serving(store, tmp_path) as one, serving(store, tmp_path) as other:
-        for round_ in range(10):
-            name = f"round-{round_}"
-            make(one.http, NAMESPACES, name)
-            creators = [Creator(server.http.base_url, name, number) for number, server in enumerate((one, other, other))]
-            for creator in creators:
-                creator.start()
-            until(one.http, f"{NAMESPACES}/{name}/configmaps", "1-2", lambda now: now is not None)
-            one.http.delete(f"{NAMESPACES}/{name}")
-            until_gone(one.http, NAMESPACES, name)
-            for creator in creators:
-                creator.join()
-        assert [item["metadata"] for item in one.http.get("/api/v1/configmaps").json()["items"]] == []
 
 
 async def test_namespace_goes_on_dying_after_a_restart(tmp_path: Path) -> None:

@@ -82,6 +82,10 @@ class Site:
         answer = await self.http.post(path, json={"metadata": {"name": name, **meta}})
         assert answer.status_code == 201, answer.text
 
+    async def release(self, path: str) -> None:
+        patch, media = {"metadata": {"finalizers": None}}, {"Content-Type": "application/merge-patch+json"}
+        assert (await self.http.patch(path, json=patch, headers=media)).status_code == 200
+
     async def namespace(self) -> dict[str, Any]:
         found: dict[str, Any] = (await self.http.get(f"{NAMESPACES}/a")).json()
         return found
@@ -158,14 +162,29 @@ async def test_held_namespace_causes_no_work(site: Site) -> None:
         assert await site.world.revision() == revision
 
 
+async def test_namespace_that_empties_slowly_is_not_written_for_each_object(site: Site) -> None:
+    names = [f"c{number}" for number in range(5)]
+    for name in names:
+        await site.make(f"{NAMESPACES}/a/configmaps", name, finalizers=["example.com/hold"])
+    async with site.at_work():
+        await site.http.delete(f"{NAMESPACES}/a")
+        await until_is(site, "NamespaceContentRemaining", "True")
+        before = (await site.namespace())["metadata"]["resourceVersion"]
+        for name in names[:3]:
+            await site.release(f"{NAMESPACES}/a/configmaps/{name}")
+            await settle()
+        assert (await site.namespace())["metadata"]["resourceVersion"] == before
+        await site.clock.advance(1)
+        await until(site, lambda now: "has 2 " in condition(now, "NamespaceContentRemaining")["message"])
+
+
 async def test_missed_changes_are_made_up_for(site: Site) -> None:
     """The loop is stopped while the content is released: it finds out when it begins again."""
     await site.make(f"{NAMESPACES}/a/configmaps", "c", finalizers=["example.com/hold"])
     async with site.at_work():
         await site.http.delete(f"{NAMESPACES}/a")
         await until_is(site, "NamespaceContentRemaining", "True")
-    patch, media = {"metadata": {"finalizers": None}}, {"Content-Type": "application/merge-patch+json"}
-    assert (await site.http.patch(f"{NAMESPACES}/a/configmaps/c", json=patch, headers=media)).status_code == 200
+    await site.release(f"{NAMESPACES}/a/configmaps/c")
     async with site.at_work():
         await until_gone(site)
 
