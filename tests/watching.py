@@ -63,6 +63,8 @@ def serving(store: str, folder: Path) -> Iterator[Served]:
         assert process.stdout is not None
         greeting = re.search(r"http://\S+", process.stdout.readline())
         assert greeting is not None
-        with httpx.Client(base_url=greeting[0], timeout=30) as client:
-            yield Served(process, client)
-        process.terminate()
+        try:
+            with httpx.Client(base_url=greeting[0], timeout=30) as client:
+                yield Served(process, client)
+        finally:
+            process.kill()
