@@ -83,6 +83,11 @@ def users_of_kind(kind: str, group: str) -> str:
     return f"custom/{kind}.{group}/"
 
 
+def is_sound(uid: str) -> bool:
+    """Whether an object can have this uid, so that references to it are found."""
+    return _SOUND.fullmatch(uid) is not None
+
+
 def object_of(entry: str) -> str:
     """The key of the object whose entry this is."""
     return entry[entry.index("/objects/") + 1 :]

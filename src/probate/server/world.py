@@ -73,7 +73,7 @@ class World:
 
     async def find(self, resource: str, namespace: str, name: str) -> Whole | None:
         found = await self._store.read(f"objects/{resource}/{namespace or places.NO_NAMESPACE}/{name}")
-        return None if found is None else Whole(item_of(found), wire.loaded(found, self._kind_at(found.key)))
+        return None if found is None else Whole(item_of(found), wire.loaded(found, self.kind_at(found.key)))
 
     def resource_at(self, where: str) -> GroupResource:
         plural, _, group = where.split("/", 2)[1].partition(".")
@@ -170,13 +170,13 @@ class World:
 
     async def warn(self, item: Item, reason: str, message: str) -> None:
         with contextlib.suppress(errors.ApiError):
-            await events.record(self._api, self._kind_at(item.where), item, reason, message)
+            await events.record(self._api, self.kind_at(item.where), item, reason, message)
 
     async def _page(self, prefix: str, more: str, limit: int) -> Places:
         page = await self._store.scan(prefix, after=more, limit=limit)
         return Places([record.key for record in page.records], page.records[-1].key if page.more else "")
 
-    def _kind_at(self, where: str) -> Resource:
+    def kind_at(self, where: str) -> Resource:
         """The resource of an object, in any version that is served. One that is served no more is like any other."""
         if self._known_in is not self._api.catalog:
             self._known_in, self._known = self._api.catalog, {}
@@ -201,7 +201,7 @@ class World:
     async def _act(self, actions: Sequence[Action]) -> list[Outcome]:
         """Plan all, commit all, and remove what was only marked so far."""
         moment = self._api.clock.now()
-        resources = [self._kind_at(action.item.where) for action in actions]
+        resources = [self.kind_at(action.item.where) for action in actions]
         plans: list[Plan | None] = [
             effects.plan_unread(action, resource) for action, resource in zip(actions, resources, strict=True)
         ]
