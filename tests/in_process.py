@@ -57,6 +57,7 @@ class House:
         )
         self.app = App(self.api)
         self.collector = Collector(World(self.api), clock)
+        self.api.readiness["collector"] = lambda: self.collector.trouble
 
     async def ask(
         self,

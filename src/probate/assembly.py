@@ -13,7 +13,7 @@ import random
 import sys
 import uuid
 from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,9 @@ from probate.server.world import World
 from probate.settings import Settings
 from probate.store import retention
 from probate.store.contract import Store
+
+START_SECONDS = 1.0
+"""How long a server that is otherwise ready waits for its collector."""
 
 log = logging.getLogger(__name__)
 
@@ -110,23 +113,29 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
 
 @asynccontextmanager
 async def at_work(api: Api, clock: Clock) -> AsyncGenerator[None, None]:
-    """All that goes on beside the requests, until the end."""
+    """All that goes on beside the requests, until the end. It begins when the collector follows, or will not for a while."""
     world = World(api)
+    collector = Collector(world, clock)
+    api.readiness["collector"] = lambda: collector.trouble
     loops: dict[str, Coroutine[Any, Any, None]] = {
         "custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0)),
-        "collector": Collector(world, clock).run(),
+        "collector": collector.run(),
         "namespaces": Loop("namespaces", Scopes(Namespaces(), world, clock), world, clock).run(),
         "definitions": Loop("definitions", Scopes(Definitions(), world, clock), world, clock).run(),
     }
-    running = [tasks.guard(loop, name=name, on_failure=functools.partial(_report, name)) for name, loop in loops.items()]
+    running = [tasks.guard(loop, name=name, on_failure=functools.partial(_report, api, name)) for name, loop in loops.items()]
     try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                await collector.following.wait()
         yield
     finally:
         await tasks.stop(*running)
 
 
-def _report(name: str, error: BaseException) -> None:
+def _report(api: Api, name: str, error: BaseException) -> None:
     log.error("the loop of the %s has ended", name, exc_info=error)
+    api.readiness[name.replace(" ", "-")] = lambda: f"its loop has ended: {error!r}. The log says more; restart the server"
 
 
 def _api(store: Store, clock: Clock, offload: Offload, metrics: Registry) -> Api:

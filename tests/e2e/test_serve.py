@@ -59,8 +59,10 @@ def test_it_prints_its_address_and_how_long_it_took_and_answers(tmp_path: Path) 
         assert (tmp_path / "probate.kubeconfig").stat().st_mode & 0o777 == 0o600
         assert server.get("/livez") == (200, b"ok")
         assert server.get("/readyz") == (200, b"ok")
-        assert server.get("/readyz?verbose") == (200, b"[+]ping ok\n[+]store ok\nreadyz check passed\n")
+        assert server.get("/readyz?verbose") == (200, b"[+]ping ok\n[+]store ok\n[+]collector ok\nreadyz check passed\n")
         assert server.get("/readyz/store") == (200, b"ok")
+        assert server.get("/readyz/collector") == (200, b"ok")
+        assert server.get("/livez/collector")[0] == 404
         code, body = server.get("/version")
         assert code == 200
         assert orjson.loads(body)["major"] == "1"

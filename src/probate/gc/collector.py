@@ -52,7 +52,8 @@ class Collector:
         self._seen = 0  # all changes up to here have become work
         self._noted = 0
         self._noted_at = 0.0
-        self.is_following = False
+        self.following = asyncio.Event()  # while changes are followed
+        self._trouble = "it has not begun yet"
         self._is_at_work = False
         self.done: Counter[str] = Counter()  # actions by name
         self.failures: Counter[str] = Counter()  # by resource
@@ -60,6 +61,15 @@ class Collector:
     @property
     def queue_length(self) -> int:
         return len(self._pending) + len(self._later)
+
+    @property
+    def is_following(self) -> bool:
+        return self.following.is_set()
+
+    @property
+    def trouble(self) -> str | None:
+        """What keeps it from following the changes; None if nothing does."""
+        return None if self.is_following else self._trouble
 
     @property
     def is_idle(self) -> bool:
@@ -78,9 +88,11 @@ class Collector:
                 await self._follow()
             except errors.Gone:
                 log.warning("the collector was away for too long: it looks at everything once")
+                self._trouble = "it was away for too long, and looks at everything once"
                 await self._try(self._begin_anew)
             except (errors.ApiError, errors.TooSlow) as error:
                 log.warning("the collector lost the thread and takes it up again: %s", error)
+                self._trouble = f"it lost the thread and takes it up again: {error}"
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def _try(self, step: object) -> None:
@@ -88,17 +100,19 @@ class Collector:
             await step()  # type: ignore[operator]
         except errors.ApiError as error:
             log.warning("the collector cannot look at everything yet: %s", error)
+            self._trouble = f"it cannot look at everything yet: {error}"
             await self._clock.sleep(RETRY_SECONDS)
 
     async def _follow(self) -> None:
         if not self._seen:
             noted = await self._world.position()
             if noted is None:
+                self._trouble = "it is new here, and looks at everything once"
                 await self._begin_anew()
             else:
                 self._seen = self._noted = noted
         async with self._world.changes(self._seen) as changes:
-            self.is_following = True
+            self.following.set()
             under_way: list[asyncio.Task[Any]] = [asyncio.create_task(self._collect())]
             try:
                 while True:
@@ -109,7 +123,7 @@ class Collector:
                         working.result()
                     self._take(reading.result())
             finally:
-                self.is_following = False
+                self.following.clear()
                 await tasks.stop(*under_way)
 
     def _take(self, changes: list[Change]) -> None:

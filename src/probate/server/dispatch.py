@@ -134,7 +134,7 @@ async def _process(api: Api, request: Request) -> Answer:
     if request.path == "/metrics":
         return await _metrics(api, request)
     check, _, only = request.path.lstrip("/").partition("/")
-    found = await health.examine(api.store, check, only) if check in health.CHECKS else None
+    found = await health.examine(api, check, only) if check in health.CHECKS else None
     if found is None:
         raise refusals.no_such_path(request.path)
     code, text = health.render(check, found, is_verbose="verbose" in request.query)
