@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from probate import errors
+from probate import errors, logs
 from probate.aio import tasks
 from probate.aio.offload import Offload, Pool
 from probate.clock import Clock, SystemClock
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 def serve(settings: Settings, *, began: float) -> None:
     """Run the server until it is told to stop. `CannotOpen` says why it cannot start."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logs.begin(settings.log_level, settings.log_format)
     # The store waits for the disk on a thread, which has to get the interpreter back from a busy loop: at Python's usual 5 ms
     # that is most of a commit's time (docs/adr/0002).
     sys.setswitchinterval(0.0001)

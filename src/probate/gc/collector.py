@@ -23,7 +23,7 @@ from probate.clock import Clock
 from probate.control.world import World
 from probate.gc import circles, decide
 from probate.gc.pending import Appointments, Expansion, Pending
-from probate.machinery.deletion import Policy
+from probate.logs import facts
 from probate.machinery.ownership import Action, Change, Delete, Drop, Item, Outcome, Owner, Places, Release, Seen, Standing, Unblock
 
 TURN = 500
@@ -34,6 +34,8 @@ NOTE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 BIRTH_SECONDS = 0.006
 """A new object whose owner is not there is left alone this long: whoever made it may be in the middle of saying more about it."""
+
+_TOLD = {Delete: "deleted", Drop: "references dropped", Unblock: "references block no more", Release: "released"}
 
 log = logging.getLogger(__name__)
 
@@ -344,7 +346,7 @@ class Collector:
             if outcome is Outcome.DONE:
                 self.done[type(action).__name__] += 1
                 if is_logging:
-                    log.info("%s %s: %s", _verb(action), action.item.where, action.because)
+                    self._tell(action)
                 continue
             revision = since.get(action.item.where, self._seen)
             if outcome is Outcome.HELD:
@@ -355,6 +357,20 @@ class Collector:
                 self.failures[action.item.where.split("/")[1]] += 1
                 kind = "settle" if isinstance(action, Release) else "examine"
                 self._later.add(self._clock.monotonic() + RETRY_SECONDS, kind, action.item.where, revision)
+
+    def _tell(self, action: Action) -> None:
+        where, meta = action.item.where, action.item.meta
+        log.info(
+            _TOLD[type(action)],
+            extra=facts(
+                what=str(self._world.resource_at(where)),
+                namespace=meta.namespace,
+                name=meta.name,
+                uid=meta.uid,
+                policy=action.policy.value if isinstance(action, Delete) and action.policy is not None else "",
+                because=action.because,
+            ),
+        )
 
     def _hold(self, item: Item, since: int, held: int) -> None:
         """It cannot leave yet."""
@@ -396,12 +412,6 @@ class Collector:
 
 async def _next(changes: AsyncIterator[list[Change]]) -> list[Change]:
     return await anext(changes)
-
-
-def _verb(action: Action) -> str:
-    if isinstance(action, Delete):
-        return "deleted" if action.policy is None or action.policy is Policy.BACKGROUND else f"deleted ({action.policy.value})"
-    return {Drop: "dropped references of", Unblock: "unblocked", Release: "released"}[type(action)]
 
 
 def _families(items: list[Item]) -> list[list[Item]]:
