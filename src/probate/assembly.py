@@ -22,6 +22,7 @@ from probate.aio import tasks
 from probate.aio.offload import Offload, Pool
 from probate.clock import Clock, SystemClock
 from probate.control.reconcile import Loop
+from probate.gc import figures as gc_figures
 from probate.gc.collector import Collector
 from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.namespaces import Namespaces
@@ -117,6 +118,7 @@ async def at_work(api: Api, clock: Clock) -> AsyncGenerator[None, None]:
     world = World(api)
     collector = Collector(world, clock)
     api.readiness["collector"] = lambda: collector.trouble
+    gc_figures.show(collector, api.figures.registry, newest=lambda: api.figures.revision)
     loops: dict[str, Coroutine[Any, Any, None]] = {
         "custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0)),
         "collector": collector.run(),

@@ -22,6 +22,7 @@ from probate.aio import tasks
 from probate.clock import Clock
 from probate.control.world import World
 from probate.gc import circles, decide
+from probate.gc.figures import Timeline
 from probate.gc.pending import Appointments, Expansion, Pending
 from probate.logs import facts
 from probate.machinery.ownership import Action, Change, Delete, Drop, Item, Outcome, Owner, Places, Release, Seen, Standing, Unblock
@@ -57,6 +58,7 @@ class Collector:
         self.following = asyncio.Event()  # while changes are followed
         self._trouble = "it has not begun yet"
         self._is_at_work = False
+        self._timeline = Timeline()
         self.done: Counter[str] = Counter()  # actions by name
         self.failures: Counter[str] = Counter()  # by resource
 
@@ -72,6 +74,12 @@ class Collector:
     def trouble(self) -> str | None:
         """What keeps it from following the changes; None if nothing does."""
         return None if self.is_following else self._trouble
+
+    @property
+    def age_of_oldest_work(self) -> float:
+        """How many seconds ago the oldest change was told that is not dealt with; 0 if all are. Costs a walk over the work."""
+        open_ = [since for since in (self._pending.oldest(), self._later.oldest()) if since is not None]
+        return self._timeline.age(min(open_), self._clock.monotonic()) if open_ else 0.0
 
     @property
     def is_idle(self) -> bool:
@@ -129,6 +137,7 @@ class Collector:
                 await tasks.stop(*under_way)
 
     def _take(self, changes: list[Change]) -> None:
+        self._timeline.note(self._seen, self._clock.monotonic())
         for change in changes:
             self._note(change)
         self._seen = changes[-1].revision

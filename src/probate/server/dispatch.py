@@ -142,7 +142,7 @@ async def _process(api: Api, request: Request) -> Answer:
 
 
 async def _metrics(api: Api, request: Request) -> Answer:
-    await api.figures.look(api.store, api.kinds, api.clock.monotonic())
+    await api.figures.look(api.store, api.kinds, api.clock)
     told, accepted = api.figures.registry.gather(), request.header("accept")
     page = await api.elsewhere(lambda: exposition.render(told, accepted))
     return Answer(200, page.text, page.content_type)
