@@ -24,7 +24,7 @@ from probate.server import deletions, effects, events, index, places, wire
 from probate.server.api import Api
 from probate.server.deletions import Plan
 from probate.server.writing import sure
-from probate.store import contract
+from probate.store import contract, keys
 from probate.store.contract import EmptyRange, Event, Page, Record, Refused, Revision, Txn
 
 SLICE = 100
@@ -113,10 +113,12 @@ class World:
 
     async def owners(self, asked: Sequence[tuple[Item, Owner]]) -> list[Seen]:
         kinds = [self._resource_of(owner) for _, owner in asked]
-        keys = [_place(item, owner, kind) for (item, owner), kind in zip(asked, kinds, strict=True)]
-        there = dict.fromkeys(key for key in keys if key)
+        wheres = [_place(item, owner, kind) for (item, owner), kind in zip(asked, kinds, strict=True)]
+        there = dict.fromkeys(where for where in wheres if where)
         found = dict(zip(there, await self.items(list(there)), strict=True))
-        return [_standing(owner, kind, key, found.get(key)) for (_, owner), kind, key in zip(asked, kinds, keys, strict=True)]
+        return [
+            _standing(item, owner, kind, found.get(where)) for (item, owner), kind, where in zip(asked, kinds, wheres, strict=True)
+        ]
 
     async def dependents(self, owners: Sequence[Item], *, limit: int) -> list[Places]:
         found: list[Places] = []
@@ -259,16 +261,21 @@ def _touch(key: str) -> Touch:
 
 
 def _place(item: Item, owner: Owner, kind: Resource | None) -> str:
-    """Where the owner has to be; nothing if that cannot be said."""
-    if kind is None or (kind.is_namespaced and not item.meta.namespace) or "/" in owner.name:
+    """Where the owner has to be; nothing if that cannot be said, or nothing can be there: references can have any name."""
+    if kind is None or _is_out_of_reach(item, kind):
         return ""
-    return places.of(kind, item.meta.namespace if kind.is_namespaced else "", owner.name)
+    key = places.of(kind, item.meta.namespace if kind.is_namespaced else "", owner.name)
+    return key if "/" not in owner.name and keys.is_sound(key) else ""
 
 
-def _standing(owner: Owner, kind: Resource | None, key: str, found: Item | None) -> Seen:
+def _is_out_of_reach(item: Item, kind: Resource) -> bool:
+    return kind.is_namespaced and not item.meta.namespace
+
+
+def _standing(item: Item, owner: Owner, kind: Resource | None, found: Item | None) -> Seen:
     if kind is None:
         return Seen(Standing.UNKNOWN)
-    if not key and "/" not in owner.name:
+    if _is_out_of_reach(item, kind):
         return Seen(Standing.OUT_OF_REACH)
     if found is None or found.meta.uid != owner.uid:
         return Seen(Standing.DANGLING)
