@@ -21,7 +21,7 @@ from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock
 from probate.control.world import World
-from probate.gc import circles, decide
+from probate.gc import circles, decide, strays
 from probate.gc.figures import Timeline
 from probate.gc.pending import Appointments, Expansion, Pending
 from probate.logs import facts
@@ -51,7 +51,7 @@ class Collector:
         self._pending = Pending()
         self._work = asyncio.Event()
         self._later = Appointments()
-        self._held: dict[str, float] = {}  # owners whose controller lags: since when
+        self._held: dict[str, tuple[str, float]] = {}  # owners whose controller lags, by where: their uid, and since when
         self._seen = 0  # all changes up to here have become work
         self._noted = 0
         self._noted_at = 0.0
@@ -221,8 +221,11 @@ class Collector:
             actions = await self._decide(_there(await self._world.items(list(examined))))
             actions += await self._decide(_there(await self._world.items(list(born))), born)
             leaving: list[Action] = []
-            for item in _there(await self._world.items(list(settled))):
-                leaving += await self._settle(item, settled[item.where])
+            for where, item in zip(settled, await self._world.items(list(settled)), strict=True):
+                if item is None:
+                    self._held.pop(where, None)
+                else:
+                    leaving += await self._settle(item, settled[where])
             actions += await self._without_blocked(leaving, settled)
             await self._act(actions, {**settled, **born, **examined})
         except BaseException:  # nothing is forgotten: all of it is looked at again
@@ -279,9 +282,11 @@ class Collector:
 
     async def _decide(self, items: list[Item], born: dict[str, int] | None = None) -> list[Action]:
         families = _families([item for item in items if item.meta.owner_references and not item.is_deleting])
+        looked_at = list(zip(families, await self._look_at_owners(families), strict=True))
+        await strays.warn(self._world, looked_at, self._pending.gone)
         judged = [
             (item, judgement)
-            for family, owners in zip(families, await self._look_at_owners(families), strict=True)
+            for family, owners in looked_at
             if (judgement := decide.judge(owners)) is not decide.FINE
             for item in (family if born is None else self._too_late(family, owners, born))
         ]
@@ -335,7 +340,10 @@ class Collector:
         return [one for one in actions if not isinstance(one, Release) or one.item.where not in kept]
 
     def _is_patience_over(self, item: Item) -> bool:
-        began = self._held.setdefault(item.where, self._clock.monotonic())
+        uid, began = self._held.get(item.where, ("", 0.0))
+        if uid != item.meta.uid:
+            began = self._clock.monotonic()
+            self._held[item.where] = item.meta.uid, began
         return self._clock.monotonic() - began >= self._patience
 
     async def _orphan(self, item: Item, since: int) -> list[Action]:

@@ -20,7 +20,7 @@ from probate import errors
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource, GroupVersion
 from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Standing, Touch, Whole
-from probate.server import deletions, effects, events, index, places, wire
+from probate.server import deletions, effects, events, index, places, strays, wire
 from probate.server.api import Api
 from probate.server.deletions import Plan
 from probate.server.writing import sure
@@ -119,6 +119,9 @@ class World:
         return [
             _standing(item, owner, kind, found.get(where)) for (item, owner), kind, where in zip(asked, kinds, wheres, strict=True)
         ]
+
+    async def elsewhere(self, asked: Sequence[tuple[Item, Owner]]) -> list[bool]:
+        return await strays.elsewhere(self._store, self._resource_of, asked)
 
     async def dependents(self, owners: Sequence[Item], *, limit: int) -> list[Places]:
         found: list[Places] = []
