@@ -45,18 +45,19 @@ class House:
     """One API on one store. Uids are numbered, so that what is made in the same order is called the same."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        numbers = itertools.count(1)
+        self.uids = itertools.count(1)
         self.store = store
         self.clock = clock
         self.api = Api(
             store,
             Kinds(store, builtin.load()),
             clock,
-            new_uid=lambda: f"00000000-0000-4000-8000-{next(numbers):012d}",
+            new_uid=lambda: f"00000000-0000-4000-8000-{next(self.uids):012d}",
             random=random.Random(1),  # noqa: S311
         )
         self.app = App(self.api)
         self.collector = Collector(World(self.api), clock)
+        self.api.readiness["collector"] = lambda: self.collector.trouble
 
     async def ask(
         self,

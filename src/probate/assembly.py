@@ -13,15 +13,16 @@ import random
 import sys
 import uuid
 from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from probate import errors
+from probate import errors, logs
 from probate.aio import tasks
 from probate.aio.offload import Offload, Pool
 from probate.clock import Clock, SystemClock
 from probate.control.reconcile import Loop
+from probate.gc import figures as gc_figures
 from probate.gc.collector import Collector
 from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.namespaces import Namespaces
@@ -37,12 +38,15 @@ from probate.settings import Settings
 from probate.store import retention
 from probate.store.contract import Store
 
+START_SECONDS = 1.0
+"""How long a server that is otherwise ready waits for its collector."""
+
 log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings, *, began: float) -> None:
     """Run the server until it is told to stop. `CannotOpen` says why it cannot start."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logs.begin(settings.log_level, settings.log_format)
     # The store waits for the disk on a thread, which has to get the interpreter back from a busy loop: at Python's usual 5 ms
     # that is most of a commit's time (docs/adr/0002).
     sys.setswitchinterval(0.0001)
@@ -110,23 +114,30 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
 
 @asynccontextmanager
 async def at_work(api: Api, clock: Clock) -> AsyncGenerator[None, None]:
-    """All that goes on beside the requests, until the end."""
+    """All that goes on beside the requests, until the end. It begins when the collector follows, or will not for a while."""
     world = World(api)
+    collector = Collector(world, clock)
+    api.readiness["collector"] = lambda: collector.trouble
+    gc_figures.show(collector, api.figures.registry, newest=lambda: api.figures.revision)
     loops: dict[str, Coroutine[Any, Any, None]] = {
         "custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0)),
-        "collector": Collector(world, clock).run(),
+        "collector": collector.run(),
         "namespaces": Loop("namespaces", Scopes(Namespaces(), world, clock), world, clock).run(),
         "definitions": Loop("definitions", Scopes(Definitions(), world, clock), world, clock).run(),
     }
-    running = [tasks.guard(loop, name=name, on_failure=functools.partial(_report, name)) for name, loop in loops.items()]
+    running = [tasks.guard(loop, name=name, on_failure=functools.partial(_report, api, name)) for name, loop in loops.items()]
     try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                await collector.following.wait()
         yield
     finally:
         await tasks.stop(*running)
 
 
-def _report(name: str, error: BaseException) -> None:
+def _report(api: Api, name: str, error: BaseException) -> None:
     log.error("the loop of the %s has ended", name, exc_info=error)
+    api.readiness[name.replace(" ", "-")] = lambda: f"its loop has ended: {error!r}. The log says more; restart the server"
 
 
 def _api(store: Store, clock: Clock, offload: Offload, metrics: Registry) -> Api:

@@ -9,6 +9,8 @@ DEFAULT_LISTEN = "127.0.0.1:8080"
 DEFAULT_HISTORY = 24 * 3600.0
 DEFAULT_PATIENCE = 30.0
 DEFAULT_KUBECONFIG = "probate.kubeconfig"
+DEFAULT_LOG_LEVEL = "warning"
+DEFAULT_LOG_FORMAT = "text"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,3 +27,7 @@ class Settings:
     """Where to write how clients find the server; nowhere if empty."""
     insecure: bool = False
     """Plain HTTP, to be reached from this machine only. (There is no other way yet.)"""
+    log_level: str = DEFAULT_LOG_LEVEL
+    """From which level on the log is written: debug, info, warning or error."""
+    log_format: str = DEFAULT_LOG_FORMAT
+    """How its lines are written: text or json."""

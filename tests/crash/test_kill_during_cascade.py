@@ -138,7 +138,7 @@ async def finish(path: Path) -> dict[str, set[str]]:
         objects = [record async for page in paging.pages(house.store, "objects/") for record in page.records]
         entries = {
             record.key
-            for family in ("owned", "blocking", "inside")
+            for family in ("owned", "blocking", "inside", "waiting")
             async for page in paging.pages(house.store, f"{family}/")
             for record in page.records
         }

@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -36,6 +37,13 @@ class Server:
             with refused:
                 return refused.code, refused.read()
 
+    def send(self, method: str, path: str, body: Any) -> bytes:
+        headers = {"content-type": "application/json"}
+        request = urllib.request.Request(self.url + path, orjson.dumps(body), headers, method=method)  # noqa: S310
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+            sent: bytes = answer.read()
+            return sent
+
 
 @contextmanager
 def serving(*options: str, cwd: Path) -> Iterator[Server]:
@@ -59,8 +67,10 @@ def test_it_prints_its_address_and_how_long_it_took_and_answers(tmp_path: Path) 
         assert (tmp_path / "probate.kubeconfig").stat().st_mode & 0o777 == 0o600
         assert server.get("/livez") == (200, b"ok")
         assert server.get("/readyz") == (200, b"ok")
-        assert server.get("/readyz?verbose") == (200, b"[+]ping ok\n[+]store ok\nreadyz check passed\n")
+        assert server.get("/readyz?verbose") == (200, b"[+]ping ok\n[+]store ok\n[+]collector ok\nreadyz check passed\n")
         assert server.get("/readyz/store") == (200, b"ok")
+        assert server.get("/readyz/collector") == (200, b"ok")
+        assert server.get("/livez/collector")[0] == 404
         code, body = server.get("/version")
         assert code == 200
         assert orjson.loads(body)["major"] == "1"
@@ -140,3 +150,21 @@ def test_watch_ends_cleanly_when_the_server_stops(tmp_path: Path) -> None:
             rest = watch.read()  # would raise if the stream were cut off in the middle
         assert all(orjson.loads(line)["type"] == "ADDED" for line in rest.splitlines())
         assert server.process.wait(timeout=5) == 0
+
+
+def test_log_says_why_an_object_was_collected(tmp_path: Path) -> None:
+    command = [*PROBATE, "serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--log-level", "info", "--log-format", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, text=True) as process:
+        try:
+            server = Server(process)
+            folder = "/api/v1/namespaces/default/configmaps"
+            uid = orjson.loads(server.send("POST", folder, {"metadata": {"name": "owner"}}))["metadata"]["uid"]
+            reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
+            server.send("POST", folder, {"metadata": {"name": "child", "ownerReferences": [reference]}})
+            server.send("DELETE", f"{folder}/owner", {})
+            assert process.stderr is not None
+            line = orjson.loads(process.stderr.readline())
+        finally:
+            process.kill()
+    assert (line["message"], line["what"], line["name"], line["policy"]) == ("deleted", "configmaps", "child", "Background")
+    assert line["because"] == f"owner ConfigMap owner ({uid}) is gone"

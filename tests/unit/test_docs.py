@@ -35,7 +35,8 @@ def test_every_setting_and_option_is_documented_with_its_default() -> None:
     options = {option.name: option for option in serve_command.params if isinstance(option, click.Option)}
     assert set(options) == {field.name for field in fields(Settings)}
     for name, option in options.items():
-        cells = row(f"`--{name}`" if option.is_flag else f"`--{name} ")
+        option_name = f"--{name.replace('_', '-')}"
+        cells = row(f"`{option_name}`" if option.is_flag else f"`{option_name} ")
         default = option.show_default if isinstance(option.show_default, str) else option.default
         if option.is_flag:
             assert cells[1:3] == [f"`{name}`", "off"]

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from probate.settings import DEFAULT_KUBECONFIG, DEFAULT_LISTEN, DEFAULT_STORE, Settings
+from probate import logs
+from probate.settings import DEFAULT_KUBECONFIG, DEFAULT_LISTEN, DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_STORE, Settings
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -65,6 +66,20 @@ class Duration(click.ParamType[float]):
     "--insecure",
     is_flag=True,
     help="Serve plain HTTP, on loopback addresses only. TLS is still to come, so for now this is how it is served in any case.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(logs.LEVELS),
+    default=DEFAULT_LOG_LEVEL,
+    show_default=True,
+    help="From which level on to write the log. From info on it says why each object was collected.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(logs.FORMATS),
+    default=DEFAULT_LOG_FORMAT,
+    show_default=True,
+    help="How to write the lines of the log.",
 )
 @click.pass_obj
 def serve_command(serve: Callable[[Settings], None], /, **given: Any) -> None:

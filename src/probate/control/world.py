@@ -61,6 +61,10 @@ class World(Protocol):
         """How each owner stands, seen from the item that refers to it."""
         ...
 
+    async def elsewhere(self, asked: Sequence[tuple[Item, Owner]]) -> list[bool]:
+        """Whether each owner is in a namespace from where it cannot own the item. Looked for within a bound: no means nothing."""
+        ...
+
     async def dependents(self, owners: Sequence[Item], *, limit: int) -> list[Places]:
         """The first objects that refer to each owner, as far as they can: from its namespace, or from anywhere if it has none."""
         ...

@@ -21,9 +21,10 @@ from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock
 from probate.control.world import World
-from probate.gc import circles, decide
+from probate.gc import circles, decide, strays
+from probate.gc.figures import Timeline
 from probate.gc.pending import Appointments, Expansion, Pending
-from probate.machinery.deletion import Policy
+from probate.logs import facts
 from probate.machinery.ownership import Action, Change, Delete, Drop, Item, Outcome, Owner, Places, Release, Seen, Standing, Unblock
 
 TURN = 500
@@ -34,6 +35,8 @@ NOTE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 BIRTH_SECONDS = 0.006
 """A new object whose owner is not there is left alone this long: whoever made it may be in the middle of saying more about it."""
+
+_TOLD = {Delete: "deleted", Drop: "references dropped", Unblock: "references block no more", Release: "released"}
 
 log = logging.getLogger(__name__)
 
@@ -48,18 +51,35 @@ class Collector:
         self._pending = Pending()
         self._work = asyncio.Event()
         self._later = Appointments()
-        self._held: dict[str, float] = {}  # owners whose controller lags: since when
+        self._held: dict[str, tuple[str, float]] = {}  # owners whose controller lags, by where: their uid, and since when
         self._seen = 0  # all changes up to here have become work
         self._noted = 0
         self._noted_at = 0.0
-        self.is_following = False
+        self.following = asyncio.Event()  # while changes are followed
+        self._trouble = "it has not begun yet"
         self._is_at_work = False
+        self._timeline = Timeline()
         self.done: Counter[str] = Counter()  # actions by name
         self.failures: Counter[str] = Counter()  # by resource
 
     @property
     def queue_length(self) -> int:
         return len(self._pending) + len(self._later)
+
+    @property
+    def is_following(self) -> bool:
+        return self.following.is_set()
+
+    @property
+    def trouble(self) -> str | None:
+        """What keeps it from following the changes; None if nothing does."""
+        return None if self.is_following else self._trouble
+
+    @property
+    def age_of_oldest_work(self) -> float:
+        """How many seconds ago the oldest change was told that is not dealt with; 0 if all are. Costs a walk over the work."""
+        open_ = [since for since in (self._pending.oldest(), self._later.oldest()) if since is not None]
+        return self._timeline.age(min(open_), self._clock.monotonic()) if open_ else 0.0
 
     @property
     def is_idle(self) -> bool:
@@ -78,9 +98,11 @@ class Collector:
                 await self._follow()
             except errors.Gone:
                 log.warning("the collector was away for too long: it looks at everything once")
+                self._trouble = "it was away for too long, and looks at everything once"
                 await self._try(self._begin_anew)
             except (errors.ApiError, errors.TooSlow) as error:
                 log.warning("the collector lost the thread and takes it up again: %s", error)
+                self._trouble = f"it lost the thread and takes it up again: {error}"
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def _try(self, step: object) -> None:
@@ -88,17 +110,19 @@ class Collector:
             await step()  # type: ignore[operator]
         except errors.ApiError as error:
             log.warning("the collector cannot look at everything yet: %s", error)
+            self._trouble = f"it cannot look at everything yet: {error}"
             await self._clock.sleep(RETRY_SECONDS)
 
     async def _follow(self) -> None:
         if not self._seen:
             noted = await self._world.position()
             if noted is None:
+                self._trouble = "it is new here, and looks at everything once"
                 await self._begin_anew()
             else:
                 self._seen = self._noted = noted
         async with self._world.changes(self._seen) as changes:
-            self.is_following = True
+            self.following.set()
             under_way: list[asyncio.Task[Any]] = [asyncio.create_task(self._collect())]
             try:
                 while True:
@@ -109,10 +133,11 @@ class Collector:
                         working.result()
                     self._take(reading.result())
             finally:
-                self.is_following = False
+                self.following.clear()
                 await tasks.stop(*under_way)
 
     def _take(self, changes: list[Change]) -> None:
+        self._timeline.note(self._seen, self._clock.monotonic())
         for change in changes:
             self._note(change)
         self._seen = changes[-1].revision
@@ -196,8 +221,11 @@ class Collector:
             actions = await self._decide(_there(await self._world.items(list(examined))))
             actions += await self._decide(_there(await self._world.items(list(born))), born)
             leaving: list[Action] = []
-            for item in _there(await self._world.items(list(settled))):
-                leaving += await self._settle(item, settled[item.where])
+            for where, item in zip(settled, await self._world.items(list(settled)), strict=True):
+                if item is None:
+                    self._held.pop(where, None)
+                else:
+                    leaving += await self._settle(item, settled[where])
             actions += await self._without_blocked(leaving, settled)
             await self._act(actions, {**settled, **born, **examined})
         except BaseException:  # nothing is forgotten: all of it is looked at again
@@ -254,9 +282,11 @@ class Collector:
 
     async def _decide(self, items: list[Item], born: dict[str, int] | None = None) -> list[Action]:
         families = _families([item for item in items if item.meta.owner_references and not item.is_deleting])
+        looked_at = list(zip(families, await self._look_at_owners(families), strict=True))
+        await strays.warn(self._world, looked_at, self._pending.gone)
         judged = [
             (item, judgement)
-            for family, owners in zip(families, await self._look_at_owners(families), strict=True)
+            for family, owners in looked_at
             if (judgement := decide.judge(owners)) is not decide.FINE
             for item in (family if born is None else self._too_late(family, owners, born))
         ]
@@ -310,7 +340,10 @@ class Collector:
         return [one for one in actions if not isinstance(one, Release) or one.item.where not in kept]
 
     def _is_patience_over(self, item: Item) -> bool:
-        began = self._held.setdefault(item.where, self._clock.monotonic())
+        uid, began = self._held.get(item.where, ("", 0.0))
+        if uid != item.meta.uid:
+            began = self._clock.monotonic()
+            self._held[item.where] = item.meta.uid, began
         return self._clock.monotonic() - began >= self._patience
 
     async def _orphan(self, item: Item, since: int) -> list[Action]:
@@ -330,7 +363,7 @@ class Collector:
             if outcome is Outcome.DONE:
                 self.done[type(action).__name__] += 1
                 if is_logging:
-                    log.info("%s %s: %s", _verb(action), action.item.where, action.because)
+                    self._tell(action)
                 continue
             revision = since.get(action.item.where, self._seen)
             if outcome is Outcome.HELD:
@@ -341,6 +374,20 @@ class Collector:
                 self.failures[action.item.where.split("/")[1]] += 1
                 kind = "settle" if isinstance(action, Release) else "examine"
                 self._later.add(self._clock.monotonic() + RETRY_SECONDS, kind, action.item.where, revision)
+
+    def _tell(self, action: Action) -> None:
+        where, meta = action.item.where, action.item.meta
+        log.info(
+            _TOLD[type(action)],
+            extra=facts(
+                what=str(self._world.resource_at(where)),
+                namespace=meta.namespace,
+                name=meta.name,
+                uid=meta.uid,
+                policy=action.policy.value if isinstance(action, Delete) and action.policy is not None else "",
+                because=action.because,
+            ),
+        )
 
     def _hold(self, item: Item, since: int, held: int) -> None:
         """It cannot leave yet."""
@@ -382,12 +429,6 @@ class Collector:
 
 async def _next(changes: AsyncIterator[list[Change]]) -> list[Change]:
     return await anext(changes)
-
-
-def _verb(action: Action) -> str:
-    if isinstance(action, Delete):
-        return "deleted" if action.policy is None or action.policy is Policy.BACKGROUND else f"deleted ({action.policy.value})"
-    return {Drop: "dropped references of", Unblock: "unblocked", Release: "released"}[type(action)]
 
 
 def _families(items: list[Item]) -> list[list[Item]]:

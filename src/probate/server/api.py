@@ -74,6 +74,7 @@ class Api:
         self._second, self._now = -1, ""
         self.random = random  # for names that were asked for by generateName, and for what services get
         self.pools = pools
+        self.readiness: dict[str, Callable[[], str | None]] = {}  # what else has to work, by name: says what is wrong, if anything
 
     @property
     def catalog(self) -> Catalog:

@@ -14,6 +14,7 @@ from probate.server import exposition, health, negotiation, paths, query, refusa
 from probate.server import request as requests
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.figures import Asked
+from probate.server.kinship import drawing, ties
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
 from probate.server.subresources import binding, eviction, parts, scale
@@ -41,12 +42,19 @@ PARTS: dict[str, Verb] = {"scale": scale.answer, "binding": binding.answer, "evi
 READS = {"get", "list", "watch"}
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 
+QUESTIONS: dict[str, Callable[[Api, Request], Awaitable[Answer]]] = {
+    "/apis/probate.dev/v1alpha1/dependents": ties.dependents,
+    "/apis/probate.dev/v1alpha1/owners": ties.owners,
+    "/debug/ownership": drawing.ownership,
+}
+"""Paths of our own, which are no resources: discovery does not show them."""
+
 TEXT = "text/plain; charset=utf-8"
 
 
 def asked(api: Api, request: Request) -> Asked | None:
     """What is wanted of which resource; None if it is no resource that is asked. `NotFound` and others where nothing is served."""
-    if not requests.is_resource(request.path):
+    if not requests.is_resource(request.path) or request.path in QUESTIONS:
         return None
     at = requests.target(request.path, api.catalog)
     return Asked(requests.verb(request, at), at)
@@ -61,10 +69,19 @@ async def answer_to(api: Api, request: Request, wanted: Asked | None) -> Answer 
     """The answer to a request that was understood."""
     if wanted is not None:
         return await _resource(api, request, *wanted)
+    if request.path in QUESTIONS:
+        return await _question(api, request)
     documents = paths.document(api, request)
     if documents is not None:
         return documents
     return await _process(api, request)
+
+
+async def _question(api: Api, request: Request) -> Answer:
+    if request.method not in {"GET", "HEAD"}:
+        raise refusals.method_not_allowed()
+    async with asyncio.timeout(_seconds(request) or PATIENCE):
+        return await QUESTIONS[request.path](api, request)
 
 
 async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer | Stream:
@@ -117,7 +134,7 @@ async def _process(api: Api, request: Request) -> Answer:
     if request.path == "/metrics":
         return await _metrics(api, request)
     check, _, only = request.path.lstrip("/").partition("/")
-    found = await health.examine(api.store, check, only) if check in health.CHECKS else None
+    found = await health.examine(api, check, only) if check in health.CHECKS else None
     if found is None:
         raise refusals.no_such_path(request.path)
     code, text = health.render(check, found, is_verbose="verbose" in request.query)
@@ -125,7 +142,7 @@ async def _process(api: Api, request: Request) -> Answer:
 
 
 async def _metrics(api: Api, request: Request) -> Answer:
-    await api.figures.look(api.store, api.kinds, api.clock.monotonic())
+    await api.figures.look(api.store, api.kinds, api.clock)
     told, accepted = api.figures.registry.gather(), request.header("accept")
     page = await api.elsewhere(lambda: exposition.render(told, accepted))
     return Answer(200, page.text, page.content_type)

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from probate import errors
+from probate.clock import Clock
+from probate.machinery import deletion
 from probate.metrics import Counter, Family, Histogram, Labels, Registry, distribution
-from probate.server import places
+from probate.server import index, places
 from probate.server.custom_kinds import Kinds
 from probate.server.request import Target
 from probate.store.contract import Store
@@ -41,11 +43,14 @@ class Figures:
         self._watchers = Counter()
         self._revision: Mapping[Labels, float] = {}
         self._objects: Mapping[Labels, float] = {}
+        self._waiting: Mapping[Labels, float] = {}
         self._counted_at = -RECOUNT_SECONDS
         self.registry = registry
         registry.add(self._requests_told)
         registry.gauges("apiserver_longrunning_requests", "Watches that go on.", _ABOUT, self._watchers_told)
         registry.gauges("probate_store_revision", "The store's newest revision.", (), lambda: self._revision)
+        about = "How long the object waits that has waited longest to be let go by the collector."
+        registry.gauges("probate_gc_oldest_waiting_seconds", about, (), lambda: self._waiting)
         registry.gauges("apiserver_storage_objects", "Objects in the store.", ("resource",), lambda: self._objects)
 
     def note(self, method: str, asked: Asked | None, code: int, seconds: float) -> None:
@@ -64,15 +69,22 @@ class Figures:
         if asked is not None:
             self._watchers[asked.verb, asked.at.resource.group, asked.at.resource.version, asked.at.resource.plural, ""] += change
 
-    async def look(self, store: Store, kinds: Kinds, now: float) -> None:
+    @property
+    def revision(self) -> float:
+        """The store's newest revision when it was last looked at; 0 if it was not, or did not answer."""
+        return self._revision.get((), 0)
+
+    async def look(self, store: Store, kinds: Kinds, clock: Clock) -> None:
         """Ask the store what it holds. One that does not answer has no figures."""
+        now = clock.monotonic()
         try:
             self._revision = {(): await store.revision()}
+            self._waiting = {(): await _oldest_waiting(store, clock.now())}
             if now - self._counted_at >= RECOUNT_SECONDS:
                 self._counted_at = now
                 self._objects = await _count(store, kinds)
         except errors.ApiError:
-            self._revision, self._objects, self._counted_at = {}, {}, -RECOUNT_SECONDS
+            self._revision, self._waiting, self._objects, self._counted_at = {}, {}, {}, -RECOUNT_SECONDS
 
     def _watchers_told(self) -> dict[Labels, float]:
         return {(_said(key[0]), *key[1:]): count for key, count in self._watchers.items()}
@@ -102,3 +114,8 @@ async def _count(store: Store, kinds: Kinds) -> dict[Labels, float]:
             counts[name,] = await store.count(places.everywhere(resource))
             await asyncio.sleep(0)
     return counts
+
+
+async def _oldest_waiting(store: Store, now: float) -> float:
+    first = (await store.scan(index.WAITING, limit=1)).records
+    return max(0.0, now - deletion.seconds(index.waiting_since(first[0].key))) if first else 0.0

@@ -2,7 +2,8 @@
 
 `/livez` says that the process should not be restarted, `/readyz` that requests will be answered, `/healthz` is the old name
 of both together. Each check has a name and a path of its own (`/readyz/store`); `?verbose` lists them all. A failed check
-makes the answer 500 and is listed in any case, with its reason.
+makes the answer 500 and is listed in any case, with its reason. What works beside the requests, such as the collector, is asked
+through `Api.readiness`: whoever starts it says there how to ask.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from probate import errors
-from probate.store.contract import Store
+from probate.server.api import Api
 
 CHECKS = {"livez": ("ping",), "readyz": ("ping", "store"), "healthz": ("ping", "store")}
 
@@ -22,10 +23,10 @@ class Finding(NamedTuple):
     problem: str | None
 
 
-async def examine(store: Store, endpoint: str, only: str) -> list[Finding] | None:
+async def examine(api: Api, endpoint: str, only: str) -> list[Finding] | None:
     """Run the endpoint's checks, or only the one of this name; None if there is no such check."""
-    names = [name for name in CHECKS[endpoint] if only in {"", name}]
-    return [Finding(name, await _problem(store, name)) for name in names] or None
+    names = CHECKS[endpoint] if endpoint == "livez" else (*CHECKS[endpoint], *api.readiness)
+    return [Finding(name, await _problem(api, name)) for name in names if only in {"", name}] or None
 
 
 def render(endpoint: str, findings: list[Finding], *, is_verbose: bool) -> tuple[int, bytes]:
@@ -38,10 +39,12 @@ def render(endpoint: str, findings: list[Finding], *, is_verbose: bool) -> tuple
     return 200 if is_well else 500, ("\n".join(lines) + "\n").encode()
 
 
-async def _problem(store: Store, name: str) -> str | None:
+async def _problem(api: Api, name: str) -> str | None:
+    if name in api.readiness:
+        return api.readiness[name]()
     if name == "store":
         try:
-            await store.check()
+            await api.store.check()
         except errors.ApiError as error:
             return str(error)
     return None

@@ -4,6 +4,7 @@
     owned/<owner's uid>/<its own namespace>/<key>      it refers to this owner
     blocking/<owner's uid>/<its own namespace>/<key>   ... and blocks the owner's deletion in the foreground
     custom/<kind.group>/<key>                          it refers to an owner of a kind that is not built in
+    waiting/<since when>/<key>                         it is being deleted, and waits for its dependents to go or to be let go
 
 Which dependents an owner has depends on where the owner is: one in a namespace has those of that namespace, one in none has all.
 
@@ -19,12 +20,14 @@ import functools
 import re
 from collections.abc import Iterable
 
-from probate.machinery import builtin
+from probate.machinery import builtin, deletion
 from probate.machinery.ownership import Meta, Owner
 from probate.server import places
 
 _SOUND = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]{0,127}")
 """What a uid, kind or group may be that an object can have. A reference that says anything else refers to nothing."""
+WAITING = "waiting/"
+"""The range of all that wait, in the order of their time."""
 _IGNORED = "objects/events/"
 """Events are neither collected nor do they keep an owner from going."""
 
@@ -33,6 +36,8 @@ def entries(key: str, meta: Meta) -> list[str]:
     """All entries of the object."""
     namespace = key.rsplit("/", 2)[1]
     found = [] if namespace == places.NO_NAMESPACE else [f"inside/{namespace}/{key}"]
+    if meta.deletion_timestamp is not None and not deletion.COLLECTORS.isdisjoint(meta.finalizers):
+        found.append(f"waiting/{meta.deletion_timestamp}/{key}")
     owners = meta.owner_references
     if not owners or key.startswith(_IGNORED):
         return found
@@ -81,6 +86,16 @@ def blockers(uid: str, namespace: str) -> str:
 def users_of_kind(kind: str, group: str) -> str:
     """The range of what refers to owners of a custom kind."""
     return f"custom/{kind}.{group}/"
+
+
+def waiting_since(entry: str) -> str:
+    """Since when the object waits whose entry this is, in the range `WAITING`."""
+    return entry.split("/", 2)[1]
+
+
+def is_sound(uid: str) -> bool:
+    """Whether an object can have this uid, so that references to it are found."""
+    return _SOUND.fullmatch(uid) is not None
 
 
 def object_of(entry: str) -> str:

@@ -20,11 +20,11 @@ from probate import errors
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource, GroupVersion
 from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Standing, Touch, Whole
-from probate.server import deletions, effects, events, index, places, wire
+from probate.server import deletions, effects, events, index, places, strays, wire
 from probate.server.api import Api
 from probate.server.deletions import Plan
 from probate.server.writing import sure
-from probate.store import contract
+from probate.store import contract, keys
 from probate.store.contract import EmptyRange, Event, Page, Record, Refused, Revision, Txn
 
 SLICE = 100
@@ -73,7 +73,7 @@ class World:
 
     async def find(self, resource: str, namespace: str, name: str) -> Whole | None:
         found = await self._store.read(f"objects/{resource}/{namespace or places.NO_NAMESPACE}/{name}")
-        return None if found is None else Whole(item_of(found), wire.loaded(found, self._kind_at(found.key)))
+        return None if found is None else Whole(item_of(found), wire.loaded(found, self.kind_at(found.key)))
 
     def resource_at(self, where: str) -> GroupResource:
         plural, _, group = where.split("/", 2)[1].partition(".")
@@ -113,10 +113,15 @@ class World:
 
     async def owners(self, asked: Sequence[tuple[Item, Owner]]) -> list[Seen]:
         kinds = [self._resource_of(owner) for _, owner in asked]
-        keys = [_place(item, owner, kind) for (item, owner), kind in zip(asked, kinds, strict=True)]
-        there = dict.fromkeys(key for key in keys if key)
+        wheres = [_place(item, owner, kind) for (item, owner), kind in zip(asked, kinds, strict=True)]
+        there = dict.fromkeys(where for where in wheres if where)
         found = dict(zip(there, await self.items(list(there)), strict=True))
-        return [_standing(owner, kind, key, found.get(key)) for (_, owner), kind, key in zip(asked, kinds, keys, strict=True)]
+        return [
+            _standing(item, owner, kind, found.get(where)) for (item, owner), kind, where in zip(asked, kinds, wheres, strict=True)
+        ]
+
+    async def elsewhere(self, asked: Sequence[tuple[Item, Owner]]) -> list[bool]:
+        return await strays.elsewhere(self._store, self._resource_of, asked)
 
     async def dependents(self, owners: Sequence[Item], *, limit: int) -> list[Places]:
         found: list[Places] = []
@@ -170,13 +175,13 @@ class World:
 
     async def warn(self, item: Item, reason: str, message: str) -> None:
         with contextlib.suppress(errors.ApiError):
-            await events.record(self._api, self._kind_at(item.where), item, reason, message)
+            await events.record(self._api, self.kind_at(item.where), item, reason, message)
 
     async def _page(self, prefix: str, more: str, limit: int) -> Places:
         page = await self._store.scan(prefix, after=more, limit=limit)
         return Places([record.key for record in page.records], page.records[-1].key if page.more else "")
 
-    def _kind_at(self, where: str) -> Resource:
+    def kind_at(self, where: str) -> Resource:
         """The resource of an object, in any version that is served. One that is served no more is like any other."""
         if self._known_in is not self._api.catalog:
             self._known_in, self._known = self._api.catalog, {}
@@ -201,7 +206,7 @@ class World:
     async def _act(self, actions: Sequence[Action]) -> list[Outcome]:
         """Plan all, commit all, and remove what was only marked so far."""
         moment = self._api.clock.now()
-        resources = [self._kind_at(action.item.where) for action in actions]
+        resources = [self.kind_at(action.item.where) for action in actions]
         plans: list[Plan | None] = [
             effects.plan_unread(action, resource) for action, resource in zip(actions, resources, strict=True)
         ]
@@ -259,16 +264,21 @@ def _touch(key: str) -> Touch:
 
 
 def _place(item: Item, owner: Owner, kind: Resource | None) -> str:
-    """Where the owner has to be; nothing if that cannot be said."""
-    if kind is None or (kind.is_namespaced and not item.meta.namespace) or "/" in owner.name:
+    """Where the owner has to be; nothing if that cannot be said, or nothing can be there: references can have any name."""
+    if kind is None or _is_out_of_reach(item, kind):
         return ""
-    return places.of(kind, item.meta.namespace if kind.is_namespaced else "", owner.name)
+    key = places.of(kind, item.meta.namespace if kind.is_namespaced else "", owner.name)
+    return key if "/" not in owner.name and keys.is_sound(key) else ""
 
 
-def _standing(owner: Owner, kind: Resource | None, key: str, found: Item | None) -> Seen:
+def _is_out_of_reach(item: Item, kind: Resource) -> bool:
+    return kind.is_namespaced and not item.meta.namespace
+
+
+def _standing(item: Item, owner: Owner, kind: Resource | None, found: Item | None) -> Seen:
     if kind is None:
         return Seen(Standing.UNKNOWN)
-    if not key and "/" not in owner.name:
+    if _is_out_of_reach(item, kind):
         return Seen(Standing.OUT_OF_REACH)
     if found is None or found.meta.uid != owner.uid:
         return Seen(Standing.DANGLING)

@@ -36,9 +36,14 @@ def is_object(key: str) -> bool:
     return key.startswith(OBJECTS)
 
 
+def is_sound(key: str) -> bool:
+    """Whether `key` can be stored."""
+    return _KEY.fullmatch(key) is not None and not _is_too_long(key)
+
+
 def check_key(key: str) -> None:
     """`BadKey` unless `key` can be stored."""
-    if _KEY.fullmatch(key) is None or _is_too_long(key):
+    if not is_sound(key):
         raise errors.BadKey(_explain(key, "key"))
 
 
