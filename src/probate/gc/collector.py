@@ -64,7 +64,17 @@ class Collector:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left to do about the changes seen so far."""
-        return self.is_following and not (self._is_at_work or self._pending or self._pending.stuck or self._later)
+        return self.is_waiting and not self._later
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether nothing is left to do about them before the next appointment."""
+        return self.is_following and not (self._is_at_work or self._pending or self._pending.stuck)
+
+    @property
+    def next_appointment(self) -> float | None:
+        """When something comes up that was put off, as the clock's `monotonic` counts."""
+        return self._later.next
 
     @property
     def seen(self) -> int:
