@@ -61,6 +61,10 @@ class World(Protocol):
         """How each owner stands, seen from the item that refers to it."""
         ...
 
+    async def waiting(self, uids: Sequence[str]) -> list[Item]:
+        """Of the objects that have these uids, those that wait for others to go first."""
+        ...
+
     async def dependents(self, owners: Sequence[Item], *, limit: int) -> list[Places]:
         """The first objects that refer to each owner, as far as they can: from its namespace, or from anywhere if it has none."""
         ...

@@ -4,6 +4,7 @@
     owned/<owner's uid>/<its own namespace>/<key>      it refers to this owner
     blocking/<owner's uid>/<its own namespace>/<key>   ... and blocks the owner's deletion in the foreground
     custom/<kind.group>/<key>                          it refers to an owner of a kind that is not built in
+    waiting/<its own uid>/<key>                        it is deleted in the foreground, and waits for those that block it
 
 Which dependents an owner has depends on where the owner is: one in a namespace has those of that namespace, one in none has all.
 
@@ -19,7 +20,7 @@ import functools
 import re
 from collections.abc import Iterable
 
-from probate.machinery import builtin
+from probate.machinery import builtin, deletion
 from probate.machinery.ownership import Meta, Owner
 from probate.server import places
 
@@ -33,8 +34,12 @@ def entries(key: str, meta: Meta) -> list[str]:
     """All entries of the object."""
     namespace = key.rsplit("/", 2)[1]
     found = [] if namespace == places.NO_NAMESPACE else [f"inside/{namespace}/{key}"]
+    if key.startswith(_IGNORED):
+        return found
+    if meta.deletion_timestamp is not None and deletion.is_foreground(meta.finalizers):
+        found.append(f"{waiting(meta.uid)}{key}")
     owners = meta.owner_references
-    if not owners or key.startswith(_IGNORED):
+    if not owners:
         return found
     for owner in owners:
         found += [range_ + key for range_ in _ranges(owner, namespace)]
@@ -76,6 +81,11 @@ def dependents(uid: str, namespace: str) -> str:
 def blockers(uid: str, namespace: str) -> str:
     """The range of what blocks an owner that is in this namespace (or in none)."""
     return _of_owner("blocking", uid, namespace)
+
+
+def waiting(uid: str) -> str:
+    """The range of the object of this uid, if it waits: at most one."""
+    return f"waiting/{uid}/"
 
 
 def users_of_kind(kind: str, group: str) -> str:
