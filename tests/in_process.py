@@ -67,6 +67,7 @@ class House:
         *,
         query: Mapping[str, Any] | None = None,
         accept: str = "application/json",
+        media: str = "application/json",
     ) -> Told:
         sent: list[Any] = []
         content = b"" if body is None else orjson.dumps(body)
@@ -75,7 +76,7 @@ class House:
             "method": method,
             "path": path,
             "query_string": urlencode(query or {}, doseq=True).encode(),
-            "headers": [(b"accept", accept.encode()), (b"content-type", b"application/json")],
+            "headers": [(b"accept", accept.encode()), (b"content-type", media.encode())],
         }
 
         async def receive() -> dict[str, Any]:

@@ -65,6 +65,10 @@ class World(Protocol):
         """Whether each owner is in a namespace from where it cannot own the item. Looked for within a bound: no means nothing."""
         ...
 
+    async def waiting(self, uids: Sequence[str]) -> list[Item]:
+        """Of the objects that have these uids, those that wait for others to go first."""
+        ...
+
     async def dependents(self, owners: Sequence[Item], *, limit: int) -> list[Places]:
         """The first objects that refer to each owner, as far as they can: from its namespace, or from anywhere if it has none."""
         ...

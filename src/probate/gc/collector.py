@@ -84,7 +84,17 @@ class Collector:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left to do about the changes seen so far."""
-        return self.is_following and not (self._is_at_work or self._pending or self._pending.stuck or self._later)
+        return self.is_waiting and not self._later
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether nothing is left to do about them before the next appointment."""
+        return self.is_following and not (self._is_at_work or self._pending or self._pending.stuck)
+
+    @property
+    def next_appointment(self) -> float | None:
+        """When something comes up that was put off, as the clock's `monotonic` counts."""
+        return self._later.next
 
     @property
     def seen(self) -> int:
@@ -247,11 +257,9 @@ class Collector:
         if not self._pending.owners:
             return
         asked = list(islice(self._pending.owners.values(), TURN * 2))
-        for (_, owner, since), seen in zip(
-            asked, await self._world.owners([(item, owner) for item, owner, _ in asked]), strict=True
-        ):
-            if seen.standing is Standing.WAITING and seen.item is not None:
-                self._pending.settle.setdefault(seen.item.where, since)
+        for (_, owner, since), waiting in zip(asked, await self._blocked([(item, owner) for item, owner, _ in asked]), strict=True):
+            if waiting is not None:
+                self._pending.settle.setdefault(waiting.where, since)
             del self._pending.owners[owner.uid]
 
     async def _gather(self) -> dict[str, int]:
@@ -308,11 +316,14 @@ class Collector:
         """How the owners of each family stand."""
         asked = [(family[0], owner) for family in families for owner in family[0].meta.owner_references]
         seen = iter(await self._world.owners(asked) if asked else [])
-        return [[(owner, self._known(owner, next(seen))) for owner in family[0].meta.owner_references] for family in families]
+        return [
+            [(owner, self._known(family[0], owner, next(seen))) for owner in family[0].meta.owner_references] for family in families
+        ]
 
-    def _known(self, owner: Owner, seen: Seen) -> Seen:
+    def _known(self, item: Item, owner: Owner, seen: Seen) -> Seen:
         """An owner that was seen to go is gone, also if its kind went with it."""
-        return Seen(Standing.DANGLING) if seen.standing is Standing.UNKNOWN and owner.uid in self._pending.gone else seen
+        is_gone = seen.standing is Standing.UNKNOWN and self._pending.saw_go(owner, item.meta.namespace)
+        return Seen(Standing.DANGLING) if is_gone else seen
 
     async def _settle(self, item: Item, since: int) -> list[Action]:
         """What an owner that is being deleted needs to leave."""
@@ -414,17 +425,31 @@ class Collector:
             nodes.update((item.where, item) for item in frontier)
             asked = [(item, owner) for item in frontier for owner in item.meta.owner_references if owner.block_owner_deletion]
             frontier = []
-            for (item, _), seen in zip(asked, await self._world.owners(asked), strict=True):
-                if seen.standing is Standing.WAITING and seen.item is not None:
-                    points_at.setdefault(item.where, []).append(seen.item.where)
-                    if seen.item.where not in nodes:
-                        nodes[seen.item.where] = seen.item
-                        frontier.append(seen.item)
+            for (item, _), waiting in zip(asked, await self._blocked(asked), strict=True):
+                if waiting is not None:
+                    points_at.setdefault(item.where, []).append(waiting.where)
+                    if waiting.where not in nodes:
+                        nodes[waiting.where] = waiting
+                        frontier.append(waiting)
         actions: list[Action] = []
         for circle in circles.circles(points_at):
             uids = frozenset(nodes[where].meta.uid for where in circle)
             actions += [Unblock(nodes[where], uids, "it and its owners wait for each other") for where in sorted(circle)]
         await self._act(actions, stuck)
+
+    async def _blocked(self, asked: list[tuple[Item, Owner]]) -> list[Item | None]:
+        """The owners that wait. A reference blocks by its uid alone, so one that is wrong about the rest is followed too."""
+        seen = await self._world.owners(asked)
+        lost = {owner.uid for (_, owner), one in zip(asked, seen, strict=True) if one.item is None} - self._pending.gone.keys()
+        found = {item.meta.uid: item for item in await self._world.waiting(list(lost))} if lost else {}
+        return [_waiting(one, found.get(owner.uid), by) for (by, owner), one in zip(asked, seen, strict=True)]
+
+
+def _waiting(seen: Seen, found: Item | None, by: Item) -> Item | None:
+    """The owner if it waits, as it was seen under its name or else found by its uid."""
+    if seen.item is not None:
+        return seen.item if seen.standing is Standing.WAITING else None
+    return found if found is not None and found.meta.namespace in {"", by.meta.namespace} else None
 
 
 async def _next(changes: AsyncIterator[list[Change]]) -> list[Change]:

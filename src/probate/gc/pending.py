@@ -43,7 +43,7 @@ class Pending:
         self.owners: dict[str, tuple[Item, Owner, int]] = {}  # owners that may be free now, by uid
         self.kinds: dict[str, int] = {}  # definitions that changed, by where
         self.stuck: dict[str, int] = {}  # objects that wait, and could be in a circle
-        self.gone: dict[str, None] = {}  # uids of objects that were seen to go
+        self.gone: dict[str, str] = {}  # objects that were seen to go: where each was, by uid
         self.combed: set[str] = set()  # uids of owners that wait, whose dependents were all looked at
         self.late: dict[str, dict[str, None]] = {}  # by the uid of an owner that waits: dependents that came after that
         self.held: dict[str, int] = {}  # by the uid of an owner that waits: up to when it is known to have been held by some
@@ -78,6 +78,14 @@ class Pending:
             self._note_removed(change.before, change.revision)
         return []
 
+    def saw_go(self, owner: Owner, namespace: str) -> bool:
+        """Whether just this owner, of an object in this namespace, was seen to go: its group and name count, not its uid alone."""
+        if owner.uid not in self.gone:
+            return False
+        _, resource, place, name = self.gone[owner.uid].split("/")
+        group = owner.api_version.rpartition("/")[0]
+        return (resource.partition(".")[2], name) == (group, owner.name) and place in {"-", namespace}
+
     def comb(self, owner: Item, since: int, *, is_for_blockers: bool = False) -> None:
         """Look at all dependents of the owner, from the beginning."""
         self.expand[owner.meta.uid] = Expansion(owner, since, is_for_blockers=is_for_blockers)
@@ -108,7 +116,7 @@ class Pending:
         self.combed.discard(uid)
         self.late.pop(uid, None)
         self.held.pop(uid, None)
-        self.gone[uid] = None
+        self.gone[uid] = item.where
         while len(self.gone) > MAX_GONE:
             del self.gone[next(iter(self.gone))]
         self.comb(item, revision)

@@ -117,5 +117,5 @@ async def _count(store: Store, kinds: Kinds) -> dict[Labels, float]:
 
 
 async def _oldest_waiting(store: Store, now: float) -> float:
-    first = (await store.scan(index.WAITING, limit=1)).records
+    first = (await store.scan(index.SINCE, limit=1)).records
     return max(0.0, now - deletion.seconds(index.waiting_since(first[0].key))) if first else 0.0

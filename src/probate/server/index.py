@@ -4,7 +4,8 @@
     owned/<owner's uid>/<its own namespace>/<key>      it refers to this owner
     blocking/<owner's uid>/<its own namespace>/<key>   ... and blocks the owner's deletion in the foreground
     custom/<kind.group>/<key>                          it refers to an owner of a kind that is not built in
-    waiting/<since when>/<key>                         it is being deleted, and waits for its dependents to go or to be let go
+    waiting/<its own uid>/<key>                        it is deleted in the foreground, and waits for those that block it
+    since/<when>/<key>                                 since when it is being deleted, if it waits for its dependents
 
 Which dependents an owner has depends on where the owner is: one in a namespace has those of that namespace, one in none has all.
 
@@ -26,7 +27,7 @@ from probate.server import places
 
 _SOUND = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]{0,127}")
 """What a uid, kind or group may be that an object can have. A reference that says anything else refers to nothing."""
-WAITING = "waiting/"
+SINCE = "since/"
 """The range of all that wait, in the order of their time."""
 _IGNORED = "objects/events/"
 """Events are neither collected nor do they keep an owner from going."""
@@ -36,10 +37,14 @@ def entries(key: str, meta: Meta) -> list[str]:
     """All entries of the object."""
     namespace = key.rsplit("/", 2)[1]
     found = [] if namespace == places.NO_NAMESPACE else [f"inside/{namespace}/{key}"]
+    if key.startswith(_IGNORED):
+        return found
     if meta.deletion_timestamp is not None and not deletion.COLLECTORS.isdisjoint(meta.finalizers):
-        found.append(f"waiting/{meta.deletion_timestamp}/{key}")
+        found.append(f"{SINCE}{meta.deletion_timestamp}/{key}")
+        if deletion.is_foreground(meta.finalizers):
+            found.append(f"{waiting(meta.uid)}{key}")
     owners = meta.owner_references
-    if not owners or key.startswith(_IGNORED):
+    if not owners:
         return found
     for owner in owners:
         found += [range_ + key for range_ in _ranges(owner, namespace)]
@@ -83,13 +88,18 @@ def blockers(uid: str, namespace: str) -> str:
     return _of_owner("blocking", uid, namespace)
 
 
+def waiting(uid: str) -> str:
+    """The range of the object of this uid, if it waits: at most one."""
+    return f"waiting/{uid}/"
+
+
 def users_of_kind(kind: str, group: str) -> str:
     """The range of what refers to owners of a custom kind."""
     return f"custom/{kind}.{group}/"
 
 
 def waiting_since(entry: str) -> str:
-    """Since when the object waits whose entry this is, in the range `WAITING`."""
+    """Since when the object waits whose entry this is, in the range `SINCE`."""
     return entry.split("/", 2)[1]
 
 

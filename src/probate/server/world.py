@@ -123,11 +123,17 @@ class World:
     async def elsewhere(self, asked: Sequence[tuple[Item, Owner]]) -> list[bool]:
         return await strays.elsewhere(self._store, self._resource_of, asked)
 
+    async def waiting(self, uids: Sequence[str]) -> list[Item]:
+        pages = await self._scan([index.waiting(uid) for uid in uids], limit=1)
+        return [item for item in await self.items([where for page in pages for where in page.wheres]) if item is not None]
+
     async def dependents(self, owners: Sequence[Item], *, limit: int) -> list[Places]:
+        return await self._scan([index.dependents(one.meta.uid, one.meta.namespace) for one in owners], limit=limit)
+
+    async def _scan(self, ranges: Sequence[str], *, limit: int) -> list[Places]:
         found: list[Places] = []
-        for start in range(0, len(owners), SLICE):
-            ranges = [index.dependents(one.meta.uid, one.meta.namespace) for one in owners[start : start + SLICE]]
-            found += [_places(page) for page in await self._store.scan_many(ranges, limit=limit)]
+        for start in range(0, len(ranges), SLICE):
+            found += [_places(page) for page in await self._store.scan_many(ranges[start : start + SLICE], limit=limit)]
             await asyncio.sleep(0)
         return found
 

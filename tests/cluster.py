@@ -1,0 +1,141 @@
+"""The server of `in_process` on a clock that the test moves, so that nothing sleeps and every run can be repeated.
+
+`settle` lets the collector work until it has seen every change and has nothing left to do; when it waits for a time, that is the
+time next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+
+from in_process import House
+from probate.aio import tasks
+from probate.clock import FakeClock
+from probate.gc.collector import Collector
+from probate.server import bootstrap
+from probate.server.world import World
+from probate.store.contract import Revision, Store
+from probate.store.sqlite import store as sqlite
+
+PATIENCE = 30.0
+MERGE_PATCH = "application/merge-patch+json"
+
+_APPOINTMENTS = 2_000
+"""That a settle waits for, at most: a collector that makes new ones for ever does not settle."""
+
+
+class Unsettled(AssertionError):
+    """The collector does not come to rest."""
+
+
+class Cluster(House):
+    """One server, its collector, and its clock. `pause` is how long to wait for a store that is another process."""
+
+    clock: FakeClock
+
+    def __init__(self, store: Store, *, pause: float = 0) -> None:
+        super().__init__(store, FakeClock())
+        self._pause = pause
+        self._newest = 0  # change there is
+        self._recorded: Callable[[], int] = lambda: 0
+        self._restarting = asyncio.Lock()
+        self._failures: list[BaseException] = []
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[Cluster, None]:
+        await bootstrap.ensure_namespaces(self.api)
+        recording = self._start(self._record())
+        self._collecting = self._start(self.collector.run())
+        try:
+            yield self
+        finally:
+            await tasks.stop(recording, self._collecting)
+        assert not self._failures
+
+    async def restart_collector(self) -> None:
+        """Put another collector in the place of this one, which is stopped wherever it is."""
+        async with self._restarting:
+            await tasks.stop(self._collecting)
+            self.collector = Collector(World(self.api), self.clock)
+            self._collecting = self._start(self.collector.run())
+
+    @asynccontextmanager
+    async def watching(self, path: str) -> AsyncGenerator[list[Any], None]:
+        """The events of a watch that begins now; the list grows as they come."""
+        events: list[Any] = []
+        has_begun, is_left = asyncio.Event(), asyncio.Event()
+
+        async def receive() -> dict[str, Any]:
+            await is_left.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            has_begun.set()
+            events.extend(orjson.loads(line) for line in message.get("body", b"").splitlines())
+
+        now = str(await self.store.revision())
+        asked = urlencode({"watch": "1", "resourceVersion": now}).encode()
+        scope = {"type": "http", "method": "GET", "path": path, "query_string": asked, "headers": []}
+        serving = asyncio.ensure_future(self.app(scope, receive, send))
+        await has_begun.wait()
+        try:
+            yield events
+        finally:
+            is_left.set()
+            await serving
+
+    async def settle(self) -> None:
+        """Come back when the collector has nothing left to do."""
+        async with asyncio.timeout(PATIENCE):
+            for _ in range(_APPOINTMENTS):
+                await self._rest()
+                soonest = self.collector.next_appointment
+                if soonest is None:
+                    return
+                # Who was about to sleep when time went on wakes up a little later than it meant to.
+                await self.clock.advance(max(0.001, soonest - self.clock.monotonic()))
+        raise Unsettled(f"the collector still has {self.collector.queue_length} things to do after {_APPOINTMENTS} appointments")
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let time go on while the collector works."""
+        await self._rest()
+        await self.clock.advance(seconds)
+        await self._rest()
+
+    async def _rest(self) -> None:
+        """Come back when the collector has seen everything and waits: for changes, or for a time."""
+        while not await self._is_at_rest():
+            if self._failures:
+                raise self._failures[0]
+            await asyncio.sleep(self._pause)
+
+    async def _is_at_rest(self) -> bool:
+        before = await self.store.revision()
+        has_seen_all = self._recorded() >= before and self.collector.seen >= self._newest
+        return has_seen_all and self.collector.is_waiting and await self.store.revision() == before
+
+    async def _record(self) -> None:
+        async with self.store.watch("objects/", after=Revision(0)) as watch:
+            self._recorded = lambda: watch.revision
+            async for events in watch:
+                self._newest = events[-1].revision
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return tasks.guard(work, name="cluster", on_failure=self._failures.append)
+
+
+@asynccontextmanager
+async def in_memory() -> AsyncGenerator[Cluster, None]:
+    """A fresh cluster that leaves nothing behind."""
+    store = await sqlite.open_memory()
+    try:
+        async with Cluster(store).running() as cluster:
+            yield cluster
+    finally:
+        await store.close()

@@ -1,0 +1,47 @@
+"""Deletion and collection as a real control plane does them: 185 recorded scenarios, step by step."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import cluster
+import scenarios
+
+WITH_CONTROLLERS = {
+    f"{kind}-{policy}"
+    for kind, policies in {
+        "deployment": ("background", "default", "foreground"),
+        "job": ("background", "foreground", "orphan"),
+        "rc-with-pods": ("background", "foreground", "orphan"),
+        "rs-with-pods": ("background", "foreground", "orphan"),
+    }.items()
+    for policy in policies
+}
+"""Scenarios in which controllers make pods. There are no such controllers yet."""
+
+SCENARIOS = scenarios.load()
+
+
+def test_all_recorded_scenarios_are_here() -> None:
+    assert len(SCENARIOS) == 185
+    assert {name for name, one in SCENARIOS.items() if "count" in one} == WITH_CONTROLLERS
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.xfail(reason="needs controllers of workloads", raises=AssertionError))
+        if name in WITH_CONTROLLERS
+        else name
+        for name in SCENARIOS
+    ],
+)
+async def test_scenario_goes_as_recorded(name: str) -> None:
+    scenario = SCENARIOS[name]
+    async with cluster.in_memory() as server:
+        notes = await scenarios.Player(server, scenario).play()
+    told = zip(scenario["steps"], scenario["expect"], notes, strict=True)
+    wrong = [f"{json.dumps(step)}\n  recorded {want}\n  now      {got}" for step, want, got in told if want != got]
+    assert not wrong, f"{scenario['about']}\n" + "\n".join(wrong)

@@ -1,0 +1,114 @@
+"""What a client is answered, and what a watch shows, while an object goes: 53 flows recorded from a real control plane."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sample_kinds
+from cluster import MERGE_PATCH, Cluster, in_memory
+from in_process import Told
+
+FLOWS = json.loads((Path(__file__).parents[1] / "data" / "deletion-events.json").read_text())
+OF_KIND = {"node-pod": "pod"}
+GRACE = 40  # that the recorded pods were given
+PATIENCE = 10
+
+WITH_CONTROLLER = {
+    f"rs {flow}"
+    for flow in ("foreground-no-dependents", "orphan-no-dependents", "finalizer", "finalizer-and-edit", "finalizer-foreground")
+}
+"""Flows in which the ReplicaSet's controller tells that it has seen the deletion. There is no such controller yet."""
+
+
+def named(flow: dict[str, Any]) -> str:
+    return f"{flow['kind']} {flow['flow']}"
+
+
+def test_all_recorded_flows_are_here() -> None:
+    assert len(FLOWS) == len({named(flow) for flow in FLOWS}) == 53
+    assert {named(flow) for flow in FLOWS} >= WITH_CONTROLLER
+
+
+class Flow:
+    """A flow under way, on an object `o`."""
+
+    def __init__(self, server: Cluster, kind: str, events: list[Any]) -> None:
+        self._server = server
+        self._collection = sample_kinds.KINDS[OF_KIND.get(kind, kind)].path("default")
+        self._body = sample_kinds.body(OF_KIND.get(kind, kind), node="absent" if kind == "node-pod" else "", grace=GRACE)
+        self._events = events
+        self._markers = 0
+
+    async def create(self, name: str, finalizers: list[str] | None = None) -> None:
+        meta = {"name": name, **({"finalizers": finalizers} if finalizers else {})}
+        assert (await self._server.ask("POST", self._collection, {**self._body, "metadata": meta})).code == 201
+
+    async def take(self, step: dict[str, Any]) -> Told:
+        path = f"{self._collection}/o"
+        if step["do"] == "delete":
+            return await self._server.ask("DELETE", path, step["body"] or None)
+        return await self._server.ask("PATCH", path, step["body"], media=MERGE_PATCH)
+
+    async def new_events(self) -> list[Any]:
+        """The object's events since the last call. All are there once the watch has shown another object that came after them."""
+        await self._server.settle()
+        self._markers += 1
+        await self.create(f"marker-{self._markers}")
+        async with asyncio.timeout(PATIENCE):
+            while not self._events or _name(self._events[-1]) != f"marker-{self._markers}":  # noqa: ASYNC110 - it comes by itself
+                await asyncio.sleep(0)
+        found = [event for event in self._events if _name(event) == "o"]
+        self._events.clear()
+        return found
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        pytest.param(
+            flow,
+            id=named(flow),
+            marks=pytest.mark.xfail(reason="needs the ReplicaSet controller", raises=AssertionError)
+            if named(flow) in WITH_CONTROLLER
+            else (),
+        )
+        for flow in FLOWS
+    ],
+)
+async def test_flow_goes_as_recorded(flow: dict[str, Any]) -> None:
+    async with in_memory() as server:
+        await sample_kinds.define(server)
+        async with server.watching(sample_kinds.KINDS[OF_KIND.get(flow["kind"], flow["kind"])].path("default")) as events:
+            under_way = Flow(server, flow["kind"], events)
+            await under_way.create("o", flow["finalizers"])
+            assert [event["type"] for event in await under_way.new_events()] == ["ADDED"]
+            for step in flow["steps"]:
+                answer = await under_way.take(step)
+                shown = [{"type": event["type"], **brief(event["object"])} for event in await under_way.new_events()]
+                assert {**told(answer), "events": shown} == {name: step[name] for name in step if name not in {"do", "body"}}
+
+
+def told(answer: Told) -> dict[str, Any]:
+    """What counts of an answer."""
+    body = answer.json
+    about = {"code": answer.code, "answers": body["kind"]}
+    if body["kind"] != "Status":
+        return {**about, "object": brief(body)}
+    return {**about, "status": body["status"], "reason": body.get("reason"), "details": sorted(body["details"])}
+
+
+def brief(object_: dict[str, Any]) -> dict[str, Any]:
+    """What counts of an object that is on its way out."""
+    meta = object_["metadata"]
+    found = {"deleting": True} if "deletionTimestamp" in meta else {}
+    names = {"deletionGracePeriodSeconds": "grace", "finalizers": "finalizers", "generation": "generation"}
+    return {**found, **{name: meta[field] for field, name in names.items() if meta.get(field) not in (None, [])}}
+
+
+def _name(event: dict[str, Any]) -> str:
+    return str(event["object"]["metadata"]["name"])
