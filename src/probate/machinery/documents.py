@@ -31,7 +31,8 @@ def parse_json(body: bytes, *, finds_duplicates: bool) -> Document:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise errors.BadRequest(f"the body is no valid JSON: {error}") from None
-    _check_depth(value)
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH:  # fewer cannot be nested deeper
+        _check_depth(value)
     return Document(value, _duplicates_in_json(body) if finds_duplicates and _may_repeat(body, value) else [])
 
 

@@ -19,6 +19,7 @@ Meta = dict[str, Any]
 MAX_ANNOTATIONS_BYTES = 256 * 1024
 
 _STANDARD_FINALIZERS = COLLECTORS | {"kubernetes"}
+_PATH = Path("metadata")
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _CONDITIONAL = frozenset(
     {
@@ -43,15 +44,14 @@ def allows_unconditional_update(group: str, kind: str) -> bool:
 
 def validate_create(meta: Meta, *, is_namespaced: bool, name_rule: names.Rule, is_custom: bool = False) -> list[Problem]:
     """What is wrong with the metadata of an object that is to be created, its name already generated."""
-    path = Path("metadata")
-    found = [*_check_names(meta, name_rule, path), *_check_namespace(meta, path, is_namespaced=is_namespaced)]
-    return [*found, *first(_check_contents(meta, path, is_custom=is_custom))]
+    found = [*_check_names(meta, name_rule, _PATH), *_check_namespace(meta, _PATH, is_namespaced=is_namespaced)]
+    return [*found, *first(_check_contents(meta, is_custom=is_custom))]
 
 
 def validate_update(new: Meta, old: Meta, *, is_custom: bool = False) -> list[Problem]:
     """What is wrong with the metadata of an object that is to replace `old`."""
-    path = Path("metadata")
-    found = [*_check_additions(new, old, path / "finalizers"), *first(_check_contents(new, path, is_custom=is_custom))]
+    path = _PATH
+    found = [*_check_additions(new, old, path / "finalizers"), *first(_check_contents(new, is_custom=is_custom))]
     if not new.get("resourceVersion"):
         found.append(invalid(path / "resourceVersion", "", "must be specified for an update"))
     if (new.get("generation") or 0) < (old.get("generation") or 0):
@@ -63,8 +63,10 @@ def validate_update(new: Meta, old: Meta, *, is_custom: bool = False) -> list[Pr
 def check_labels(labels: dict[str, str] | None, path: Path) -> Iterator[Problem]:
     """Keys are qualified names, values label values. All problems are reported of the map, not of the key."""
     for key, value in (labels or {}).items():
-        yield from (invalid(path, key, problem) for problem in names.qualified_name(key))
-        yield from (invalid(path, value, problem) for problem in names.label_value(value or ""))
+        for problem in names.qualified_name(key):
+            yield invalid(path, key, problem)
+        for problem in names.label_value(value or ""):
+            yield invalid(path, value, problem)
 
 
 def check_annotations(annotations: dict[str, str] | None, path: Path) -> Iterator[Problem]:
@@ -113,7 +115,8 @@ def _check_names(meta: Meta, rule: names.Rule, path: Path) -> Iterator[Problem]:
     if not name:
         yield required(path / "name", "name or generateName is required")
         return
-    yield from (invalid(path / "name", name, problem) for problem in rule(name))
+    for problem in rule(name):
+        yield invalid(path / "name", name, problem)
 
 
 def _check_namespace(meta: Meta, path: Path, *, is_namespaced: bool) -> Iterator[Problem]:
@@ -124,16 +127,21 @@ def _check_namespace(meta: Meta, path: Path, *, is_namespaced: bool) -> Iterator
     elif not namespace:
         yield required(path / "namespace")
     else:
-        yield from (invalid(path / "namespace", namespace, problem) for problem in names.dns_label(namespace))
+        for problem in names.dns_label(namespace):
+            yield invalid(path / "namespace", namespace, problem)
 
 
-def _check_contents(meta: Meta, path: Path, *, is_custom: bool) -> Iterator[Problem]:
+def _check_contents(meta: Meta, *, is_custom: bool) -> Iterator[Problem]:
     if (meta.get("generation") or 0) < 0:
-        yield invalid(path / "generation", meta["generation"], "must be greater than or equal to 0")
-    yield from check_labels(meta.get("labels"), path / "labels")
-    yield from check_annotations(meta.get("annotations"), path / "annotations")
-    yield from check_owner_references(meta.get("ownerReferences"), path / "ownerReferences")
-    yield from check_finalizers(meta.get("finalizers"), path / "finalizers", is_custom=is_custom)
+        yield invalid(_PATH / "generation", meta["generation"], "must be greater than or equal to 0")
+    if labels := meta.get("labels"):
+        yield from check_labels(labels, _PATH / "labels")
+    if annotations := meta.get("annotations"):
+        yield from check_annotations(annotations, _PATH / "annotations")
+    if references := meta.get("ownerReferences"):
+        yield from check_owner_references(references, _PATH / "ownerReferences")
+    if finalizers := meta.get("finalizers"):
+        yield from check_finalizers(finalizers, _PATH / "finalizers", is_custom=is_custom)
 
 
 def _check_owner_reference(reference: Meta, path: Path) -> Iterator[Problem]:

@@ -50,19 +50,19 @@ def generate(base: str, random: Chooser) -> str:
 def dns_subdomain(text: str) -> list[str]:
     """Labels joined by dots, 253 characters at most: what most objects are called."""
     detail = "must be a lowercase RFC 1123 subdomain: letters a-z, digits, '-' and '.', beginning and ending with a letter or digit"
-    return [*_too_long(text, 253), *_mismatch(_SUBDOMAIN, text, detail)]
+    return _check(_SUBDOMAIN, text, 253, detail)
 
 
 def dns_label(text: str) -> list[str]:
     """One label of a host name, 63 characters at most: namespaces, containers, services."""
     detail = "must be a lowercase RFC 1123 label: letters a-z, digits and '-', beginning and ending with a letter or digit"
-    return [*_too_long(text, 63), *_mismatch(_LABEL, text, detail)]
+    return _check(_LABEL, text, 63, detail)
 
 
 def dns_1035_label(text: str) -> list[str]:
     """A label that begins with a letter."""
     detail = "must be a DNS-1035 label: letters a-z, digits and '-', beginning with a letter and ending with a letter or digit"
-    return [*_too_long(text, 63), *_mismatch(_LABEL_1035, text, detail)]
+    return _check(_LABEL_1035, text, 63, detail)
 
 
 def path_segment(text: str) -> list[str]:
@@ -79,10 +79,12 @@ def path_segment_prefix(text: str) -> list[str]:
 
 def qualified_name(text: str) -> list[str]:
     """A label key: a name of 63 characters at most, with a DNS subdomain and a slash before it if wanted."""
-    prefix, slash, name = text.rpartition("/")
+    if "/" not in text:
+        return [f"name part {problem}" for problem in _filled(text, _qualified_part)]
+    prefix, _, name = text.rpartition("/")
     if "/" in prefix:
         return ["must be a name, with a DNS subdomain and one '/' before it if wanted (e.g. 'example.com/MyName')"]
-    found = [f"prefix part {problem}" for problem in _filled(prefix, dns_subdomain)] if slash else []
+    found = [f"prefix part {problem}" for problem in _filled(prefix, dns_subdomain)]
     return [*found, *(f"name part {problem}" for problem in _filled(name, _qualified_part))]
 
 
@@ -93,7 +95,9 @@ def label_value(text: str) -> list[str]:
 
 def config_key(text: str) -> list[str]:
     """A key in a ConfigMap or a Secret, which becomes a file's name."""
-    found = [*_too_long(text, 253), *_mismatch(_CONFIG_KEY, text, "must consist of letters, digits, '-', '_' and '.'")]
+    found = _check(_CONFIG_KEY, text, 253, "must consist of letters, digits, '-', '_' and '.'")
+    if not text.startswith("."):
+        return found
     if text in {".", ".."}:
         found.append(f"must not be '{text}'")
     elif text.startswith(".."):
@@ -187,7 +191,14 @@ _RULES: dict[tuple[str, str], Rule] = {
 
 def _qualified_part(text: str) -> list[str]:
     detail = "must consist of letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
-    return [*_too_long(text, 63), *_mismatch(_QUALIFIED, text, detail)]
+    return _check(_QUALIFIED, text, 63, detail)
+
+
+def _check(pattern: re.Pattern[str], text: str, limit: int, detail: str) -> list[str]:
+    """A text of ASCII, as all patterns are, with so many characters at most."""
+    if len(text) <= limit and pattern.fullmatch(text):
+        return []
+    return [*_too_long(text, limit), *_mismatch(pattern, text, detail)]
 
 
 def _filled(text: str, rule: Rule) -> list[str]:

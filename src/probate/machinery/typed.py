@@ -52,7 +52,7 @@ class Reader:
             return _int_or_string(value, path)
         if not schema.type or schema.keeps_unknown:
             return value
-        return getattr(self, f"_{schema.type}")(value, schema, path)
+        return _READERS[schema.type](self, value, schema, path)
 
     def _object(self, value: Any, schema: Schema, path: Trail) -> Any:
         if not isinstance(value, dict):
@@ -67,6 +67,8 @@ class Reader:
             if part is None:
                 if len(self.unknown) < MAX_UNKNOWN:
                     self.unknown.append(spelled((path, name)))
+            elif type(inner) is str and _is_text(part):
+                read[name] = inner
             elif inner is not None:
                 read[name] = self.read(inner, part, (path, name))
         return read
@@ -75,6 +77,8 @@ class Reader:
         part = schema.values
         if part is None:
             return value
+        if _is_text(part) and set(map(type, value.values())) <= {str}:
+            return dict(value)
         return {name: _nothing(part) if inner is None else self.read(inner, part, (path, name)) for name, inner in value.items()}
 
     def _array(self, value: Any, schema: Schema, path: Trail) -> Any:
@@ -120,6 +124,21 @@ class Reader:
                 f"{spelled(path)}: {shown(value)} is no quantity: quantities are numbers with a unit, such as 100m, 1.5 or 2Gi"
             )
         return canonical
+
+
+_READERS: dict[str, Callable[[Reader, Any, Schema, Trail], Any]] = {
+    "object": Reader._object,  # noqa: SLF001 they are its own
+    "array": Reader._array,  # noqa: SLF001
+    "string": Reader._string,  # noqa: SLF001
+    "integer": Reader._integer,  # noqa: SLF001
+    "number": Reader._number,  # noqa: SLF001
+    "boolean": Reader._boolean,  # noqa: SLF001
+}
+
+
+def _is_text(schema: Schema) -> bool:
+    """Whether any text will do, as it is."""
+    return schema.type == "string" and not schema.format and not schema.is_int_or_string
 
 
 def _int_or_string(value: Any, path: Trail) -> int | str:

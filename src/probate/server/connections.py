@@ -18,10 +18,11 @@ from typing import Any
 
 import httptools
 import orjson
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from probate import errors
 from probate.machinery import status
+from probate.server.exchange import Frugal
 
 MAX_HEAD_BYTES = 1024 * 1024
 HEADER_COST = 200
@@ -31,7 +32,7 @@ IDLE_SECONDS = 90
 LINGER_SECONDS = 2.0
 
 
-class Connection(HttpToolsProtocol):
+class Connection(Frugal):
     """uvicorn's connection with limits. `patience` is for how many seconds a client may keep it waiting."""
 
     def __init__(self, patience: float, **given: Any) -> None:
@@ -108,7 +109,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
         if self._deadline is not None:  # it was answered before it was complete
             self._unset_deadline()
-            self._await_next()
+            self._be_idle()
 
     # What uvicorn calls.
 
@@ -128,10 +129,6 @@ class Connection(HttpToolsProtocol):
         super().resume_writing()
 
     # Patience, and its end.
-
-    def _await_next(self) -> None:
-        self._unset_keepalive_if_required()
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def _set_deadline(self) -> None:
         self._deadline = self.loop.call_later(self._patience, self._give_up)

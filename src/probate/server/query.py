@@ -27,6 +27,9 @@ class WriteOptions(NamedTuple):
     is_forced: bool = False
 
 
+_PLAIN_WRITE = WriteOptions()
+
+
 class ListOptions(NamedTuple):
     """What a list or watch is to show, as asked: selectors and tokens are parsed by those who use them."""
 
@@ -40,6 +43,9 @@ class ListOptions(NamedTuple):
     wants_bookmarks: bool = False
     sends_initial_events: bool | None = None
     timeout_seconds: float | None = None
+
+
+_PLAIN_LIST = ListOptions()
 
 
 def first(query: Query, name: str) -> str:
@@ -69,6 +75,8 @@ def number(query: Query, name: str) -> int | None:
 
 def write_options(query: Query, kind: str) -> WriteOptions:
     """The options of a write. `kind` is CreateOptions, UpdateOptions or PatchOptions."""
+    if not query:
+        return _PLAIN_WRITE
     found = [*dry_run_problems(query.get("dryRun", ())), *_manager_problems(first(query, "fieldManager"))]
     field_validation = first(query, "fieldValidation") or "Warn"
     if field_validation not in FIELD_VALIDATIONS:
@@ -100,6 +108,8 @@ def _manager_problems(manager: str) -> list[Problem]:
 
 def list_options(query: Query) -> ListOptions:
     """The options of a list or watch."""
+    if not query:
+        return _PLAIN_LIST
     limit = max(0, number(query, "limit") or 0)
     timeout = number(query, "timeoutSeconds")
     options = ListOptions(

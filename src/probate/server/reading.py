@@ -31,7 +31,7 @@ class Read(NamedTuple):
 def parse(body: bytes, media: str, *, finds_duplicates: bool = False) -> Document:
     """The value in a body of this media type."""
     negotiation.check_is_object_form(media)
-    if not body.strip():
+    if not body or body.isspace():
         raise errors.BadRequest("the body is empty, and an object was expected")
     if media == negotiation.PROTOBUF:
         return Document(decode.decode(body, _schema), [])

@@ -13,7 +13,7 @@ import msgspec
 
 from probate.machinery import names
 from probate.machinery.problems import Path, forbidden, invalid, required, too_long
-from probate.machinery.validation.fields import Problems, Value, check_rule, check_unchanged, child, is_same, text
+from probate.machinery.validation.fields import Problems, Value, check_unchanged, child, is_same, text
 
 MAX_BYTES = 1024 * 1024
 
@@ -27,11 +27,10 @@ _DOCKER = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigj
 def check_config_map(config_map: Value) -> Problems:
     """A ConfigMap."""
     data, binary = child(config_map, "data"), child(config_map, "binaryData")
-    for key in data:
-        yield from check_rule(key, _DATA @ key, names.config_key)
-    for key in binary:
-        yield from check_rule(key, Path("binaryData") @ key, names.config_key)
-    yield from (invalid(Path("binaryData") @ key, key, "duplicate of key present in data") for key in binary if key in data)
+    yield from _check_keys(data, _DATA)
+    if binary:
+        yield from _check_keys(binary, Path("binaryData"))
+        yield from (invalid(Path("binaryData") @ key, key, "duplicate of key present in data") for key in binary if key in data)
     size = sum(len((value or "").encode(errors="replace")) for value in data.values()) + sum(map(_decoded_size, binary.values()))
     if size > MAX_BYTES:
         yield too_long(Path(), MAX_BYTES)
@@ -40,8 +39,7 @@ def check_config_map(config_map: Value) -> Problems:
 def check_secret(secret: Value) -> Problems:
     """A Secret."""
     data = _data_of(secret)
-    for key in data:
-        yield from check_rule(key, _DATA @ key, names.config_key)
+    yield from _check_keys(data, _DATA)
     if sum(len(value) for value in data.values()) > MAX_BYTES:
         yield too_long(_DATA, MAX_BYTES)
     kind = text(secret, "type")
@@ -60,6 +58,12 @@ def update_secret(new: Value, old: Value) -> Problems:
     """A Secret's type stays; an immutable one stays so, and its data too."""
     yield from check_unchanged(new.get("type"), old.get("type"), Path("type"))
     yield from _check_frozen(new, old, ("data",))
+
+
+def _check_keys(keys: Iterable[str], path: Path) -> Problems:
+    for key in keys:
+        for problem in names.config_key(key):
+            yield invalid(path @ key, key, problem)
 
 
 def _check_type(kind: str, data: dict[str, bytes], secret: Value) -> Problems:

@@ -14,7 +14,7 @@ import msgspec
 import orjson
 
 from probate.store import keys
-from probate.store.contract import NOTHING, Absent, EmptyRange, Guard, Refused, Revision, Txn, Unchanged
+from probate.store.contract import NOTHING, Absent, Guard, Refused, Revision, Txn, Unchanged
 
 _LIVE = "SELECT rev FROM live WHERE key = ?"
 _ENTRY = "SELECT rev FROM entry WHERE key = ?"
@@ -62,10 +62,11 @@ def transaction(db: apsw.Connection) -> Iterator[None]:
 def apply(db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[str], bool]) -> Change | Refused:
     """Make the change at this revision if every guard holds."""
     found = db.execute(_LIVE, (txn.key,)).get
-    if (found or NOTHING) != txn.expects or txn.guards:
-        failed = tuple(guard for guard in txn.all_guards() if not _holds(db, guard))
-        if failed:
-            return Refused(failed)
+    failed: tuple[Guard, ...] = () if (found or NOTHING) == txn.expects else (txn.own_guard(),)
+    if txn.guards:
+        failed += tuple([guard for guard in txn.guards if not _holds(db, guard)])
+    if failed:
+        return Refused(failed)
     _write_object(db, txn, revision, found)
     for entry in txn.enter:
         db.execute(_ENTER, (entry, revision))
@@ -131,14 +132,12 @@ def _write_object(db: apsw.Cursor, txn: Txn, revision: Revision, found: Revision
 
 
 def _holds(db: apsw.Cursor, guard: Guard) -> bool:
-    match guard:
-        case Unchanged(key, revision):
-            return _revision_of(db, key) == revision
-        case Absent(key):
-            return _revision_of(db, key) is None
-        case EmptyRange(prefix):
-            statement = _ANY_LIVE if keys.is_object(prefix) else _ANY_ENTRY
-            return db.execute(statement, (prefix, keys.end_of(prefix))).get is None
+    if isinstance(guard, Unchanged):
+        return _revision_of(db, guard.key) == guard.revision
+    if isinstance(guard, Absent):
+        return _revision_of(db, guard.key) is None
+    statement = _ANY_LIVE if keys.is_object(guard.prefix) else _ANY_ENTRY
+    return db.execute(statement, (guard.prefix, keys.end_of(guard.prefix))).get is None
 
 
 def _revision_of(db: apsw.Cursor, key: str) -> Revision | None:
