@@ -104,6 +104,7 @@ def test_nothing_of_the_kind_is_created_while_its_definition_goes(http: httpx.Cl
     http.delete(f"{DEFINITIONS}/{things.name}")
     refused = http.post(things.path(namespace), json=things.body("new"))
     assert (refused.status_code, refused.json()["reason"]) == (403, "Forbidden")
+    until(http, DEFINITIONS, things.name, is_held)
     held = http.get(f"{things.path(namespace)}/held").json()
     assert http.put(f"{things.path(namespace)}/held", json={**held, "spec": {}}).status_code == 200
     release(http, f"{things.path(namespace)}/held")
