@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 
 from probate.cli.serve import serve_command
-from probate.server import app, connections
+from probate.machinery.ownership import Standing
+from probate.server import app, connections, dispatch
+from probate.server.kinship import drawing, graph
 from probate.settings import Settings
 from probate.store.etcd.requests import LIMITS as ETCD
 from probate.store.hub import Buffer
@@ -17,6 +19,7 @@ from probate.store.sqlite.store import LIMITS as SQLITE
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
+SIGHT = (ROOT / "docs" / "sight.md").read_text()
 README = (ROOT / "README.md").read_text()
 
 
@@ -61,6 +64,19 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert row("how long a connection")[1:] == [f"{connections.IDLE_SECONDS} s"] * 2
     assert [size(cell) for cell in row("requests to the API under way")[1:]] == [app.MAX_UNDER_WAY] * 2
     assert [size(cell) for cell in row("warnings of one answer")[1:]] == [app.MAX_WARNINGS] * 2
+
+
+def test_every_limit_of_the_graph_is_documented() -> None:
+    assert f"It shows {drawing.LIMIT} objects, or as many as `limit` says, up to {drawing.MAX_LIMIT:,}" in SIGHT
+    assert f"`uid` (up to {graph.MAX_UIDS} of them)" in SIGHT
+    assert f"among the first {graph.WALK:,} objects" in SIGHT
+
+
+def test_every_question_and_standing_is_documented() -> None:
+    for path in dispatch.QUESTIONS:
+        assert f"GET {path}" in SIGHT
+    for standing in Standing:
+        assert f"`{standing.value}`" in SIGHT
 
 
 def test_every_make_target_named_in_the_readme_exists() -> None:

@@ -52,6 +52,8 @@ class Collector:
         self._work = asyncio.Event()
         self._later = Appointments()
         self._held: dict[str, tuple[str, float]] = {}  # owners whose controller lags, by where: their uid, and since when
+        self._orphaning: dict[str, int] = {}  # owners that let go of dependents in this turn
+        self._has_failed = False  # any action of the last ones
         self._seen = 0  # all changes up to here have become work
         self._noted = 0
         self._noted_at = 0.0
@@ -205,7 +207,8 @@ class Collector:
             await tasks.stop(*waiting)
 
     def _keep_appointments(self) -> None:
-        work = {"born": self._pending.born, "examine": self._pending.examine, "settle": self._pending.settle}
+        pending = self._pending
+        work = {"born": pending.born, "examine": pending.examine, "settle": pending.settle, "stuck": pending.stuck}
         for kind, where, since in self._later.due(self._clock.monotonic()):
             work[kind].setdefault(where, since)
 
@@ -238,6 +241,7 @@ class Collector:
                     leaving += await self._settle(item, settled[where])
             actions += await self._without_blocked(leaving, settled)
             await self._act(actions, {**settled, **born, **examined})
+            self._go_on_orphaning()
         except BaseException:  # nothing is forgotten: all of it is looked at again
             self._pending.examine.update(examined)
             self._pending.born.update(born)
@@ -361,13 +365,23 @@ class Collector:
         page = await self._world.mentions(item, limit=TURN)
         if not page.wheres:
             return [Release(item, "no dependent refers to it")]
-        self._pending.settle.setdefault(item.where, since)
+        self._orphaning[item.where] = since
         because = f"owner {item.meta.name} ({item.meta.uid}) leaves its dependents behind"
         uids = frozenset({item.meta.uid})
         return [Drop(one, uids, because) for one in _there(await self._world.items(page.wheres))]
 
+    def _go_on_orphaning(self) -> None:
+        """Owners that let go of their dependents are looked at again: at once, or later if something failed."""
+        orphaning, self._orphaning = self._orphaning, {}
+        for where, since in orphaning.items():
+            if self._has_failed:
+                self._later.add(self._clock.monotonic() + RETRY_SECONDS, "settle", where, since)
+            else:
+                self._pending.settle.setdefault(where, since)
+
     async def _act(self, actions: list[Action], since: dict[str, int]) -> None:
         outcomes = await self._world.act(actions) if actions else []
+        self._has_failed = Outcome.FAILED in outcomes
         is_logging = log.isEnabledFor(logging.INFO)
         held = await self._world.revision() if Outcome.HELD in outcomes else 0
         for action, outcome in zip(actions, outcomes, strict=True):
@@ -383,7 +397,7 @@ class Collector:
                 self._again(action).setdefault(action.item.where, revision)
             else:
                 self.failures[action.item.where.split("/")[1]] += 1
-                kind = "settle" if isinstance(action, Release) else "examine"
+                kind = {Release: "settle", Unblock: "stuck"}.get(type(action), "examine")
                 self._later.add(self._clock.monotonic() + RETRY_SECONDS, kind, action.item.where, revision)
 
     def _tell(self, action: Action) -> None:
