@@ -132,7 +132,7 @@ def _report(name: str, error: BaseException) -> None:
 def _api(store: Store, clock: Clock, offload: Offload, metrics: Registry) -> Api:
     return Api(
         store,
-        Kinds(store, builtin.load()),
+        Kinds(store, builtin.load(), offload),
         clock,
         new_uid=lambda: str(uuid.uuid4()),
         random=random.SystemRandom(),
