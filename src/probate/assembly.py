@@ -143,7 +143,7 @@ def _report(api: Api, name: str, error: BaseException) -> None:
 def _api(store: Store, clock: Clock, offload: Offload, metrics: Registry) -> Api:
     return Api(
         store,
-        Kinds(store, builtin.load()),
+        Kinds(store, builtin.load(), offload),
         clock,
         new_uid=lambda: str(uuid.uuid4()),
         random=random.SystemRandom(),

@@ -67,11 +67,10 @@ class Catalog:
     def __init__(self, resources: Iterable[Resource]) -> None:
         self._resources = tuple(resources)
         self._by_path = {(one.group, one.version, one.plural): one for one in self._resources}
-        self._versions: dict[str, list[str]] = {}
+        versions: dict[str, dict[str, None]] = {}
         for one in self._resources:
-            known = self._versions.setdefault(one.group, [])
-            if one.version not in known:
-                known.append(one.version)
+            versions.setdefault(one.group, {})[one.version] = None
+        self._versions = {group: list(found) for group, found in versions.items()}
         self._by_kind = {(one.group, one.version, one.kind): one for one in self._resources}
 
     def __iter__(self) -> Iterator[Resource]:

@@ -7,7 +7,9 @@ A body comes from anybody, so nothing here may take time or memory out of propor
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import orjson
@@ -15,7 +17,9 @@ import orjson
 from probate import errors
 from probate.machinery import yaml_values
 from probate.machinery.problems import field
-from probate.machinery.yaml_values import MAX_DEPTH, MAX_DUPLICATES
+from probate.machinery.yaml_values import MAX_DEPTH, MAX_DUPLICATES, MAX_PARTS
+
+_TEXT_OR_PART = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{\[]', re.DOTALL)
 
 
 class Document(NamedTuple):
@@ -27,6 +31,7 @@ class Document(NamedTuple):
 
 def parse_json(body: bytes, *, finds_duplicates: bool) -> Document:
     """The value in this JSON. Looking for duplicates costs extra."""
+    _check_parts(body)
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -34,6 +39,15 @@ def parse_json(body: bytes, *, finds_duplicates: bool) -> Document:
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH:  # fewer cannot be nested deeper
         _check_depth(value)
     return Document(value, _duplicates_in_json(body) if finds_duplicates and _may_repeat(body, value) else [])
+
+
+def _check_parts(body: bytes) -> None:
+    """`BadRequest` if the body has more lists and objects than any object has: what is made of them takes long, and much memory."""
+    if body.count(b"{") + body.count(b"[") <= MAX_PARTS:
+        return
+    beginnings = (found for found in _TEXT_OR_PART.finditer(body) if found[0] in {b"{", b"["})
+    if next(islice(beginnings, MAX_PARTS, None), None) is not None:
+        raise errors.BadRequest(f"the body has more than {MAX_PARTS:,} lists and objects")
 
 
 def parse_yaml(body: bytes, *, finds_duplicates: bool) -> Document:

@@ -14,12 +14,13 @@ of an object need not even be decoded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from probate import errors
+from probate.machinery.label_requirements import MAX_REQUIREMENTS
 from probate.machinery.selectable_fields import METADATA, SelectableField
 
 _TERMS = re.compile(r"(?:\\.|\\\Z|[^\\,])+", re.DOTALL)
@@ -48,11 +49,21 @@ class FieldSelector:
 
     def __init__(self, requirements: Iterable[FieldRequirement], fields: Mapping[str, SelectableField]) -> None:
         self.requirements = tuple(sorted(requirements))
-        self._tests = tuple((fields[one.field].read, one.is_equal, one.value) for one in self.requirements)
+        self._tests = tuple(self._test(name, fields[name]) for name in dict.fromkeys(one.field for one in self.requirements))
+
+    def _test(self, name: str, field: SelectableField) -> tuple[Callable[[Mapping[str, Any]], str], frozenset[str], frozenset[str]]:
+        """How to read a field, what it must be, and what it must not be: one look, however much is asked of it."""
+        asked = [one for one in self.requirements if one.field == name]
+        equal = frozenset(one.value for one in asked if one.is_equal)
+        return field.read, equal, frozenset(one.value for one in asked if not one.is_equal)
 
     def matches(self, document: Mapping[str, Any]) -> bool:
         """Whether the object's fields meet all requirements."""
-        return all((read(document) == value) is is_equal for read, is_equal, value in self._tests)
+        for read, equal, unequal in self._tests:
+            value = read(document)
+            if value in unequal or (equal and (value not in equal or len(equal) > 1)):
+                return False
+        return True
 
     def exact(self, field: str) -> str | None:
         """The only value that the field may have, if the selector says so."""
@@ -90,7 +101,10 @@ EVERYTHING = FieldSelector((), {})
 
 def parse(text: str, fields: Mapping[str, SelectableField]) -> FieldSelector:
     """The selector that the text of a query means for a resource with these fields. Raises `BadRequest`."""
-    return FieldSelector((_read_term(term, text, fields) for term in _TERMS.findall(text)), fields)
+    terms = _TERMS.findall(text)
+    if len(terms) > MAX_REQUIREMENTS:
+        raise errors.BadRequest(f"the field selector asks {len(terms):,} things, and may ask {MAX_REQUIREMENTS:,}")
+    return FieldSelector((_read_term(term, text, fields) for term in terms), fields)
 
 
 def _read_term(term: str, text: str, fields: Mapping[str, SelectableField]) -> FieldRequirement:

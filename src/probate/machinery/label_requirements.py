@@ -14,6 +14,9 @@ import msgspec
 
 from probate.machinery import names
 
+MAX_REQUIREMENTS = 1_000
+"""Of one selector in a query: each may be asked of every object. The values of one requirement are not counted."""
+
 Test = Callable[[Mapping[str, str]], bool]
 
 _INT64 = range(-(2**63), 2**63)

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from probate import errors
 from probate.machinery import names
-from probate.machinery.label_requirements import Requirement, problems_of_values
+from probate.machinery.label_requirements import MAX_REQUIREMENTS, Requirement, problems_of_values
 
 OPERATORS = ("=", "==", "!=", "in", "notin", "<", ">")
 
@@ -31,6 +31,8 @@ def read(text: str) -> list[Requirement]:
     while words.next != "":
         words.expect((",",), "',' or the end")
         found.append(_read_requirement(words))
+        if len(found) > MAX_REQUIREMENTS:
+            raise errors.BadRequest(f"the label selector asks more than {MAX_REQUIREMENTS:,} things")
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
+from probate import errors
 from probate.aio.deadlines import Deadline
 from probate.aio.offload import Inline, Offload
 from probate.clock import Clock
@@ -27,7 +28,7 @@ LARGE_BYTES = 16 * 1024
 """What is to be read, checked or written out is done on a thread if it is larger, so that nobody waits for it on the loop."""
 SMALL_EFFORT = 20_000
 """Steps of checking that are done on the loop; what takes more begins anew on a thread. (A step is about a microsecond.)"""
-MOST_EFFORT = 10_000_000
+MOST_EFFORT = 3_000_000
 
 
 class Answer(NamedTuple):
@@ -105,5 +106,8 @@ class Api:
 
 
 def _within(steps: int, work: Callable[[], T]) -> T:
-    with effort.limited(steps):
-        return work()
+    try:
+        with effort.limited(steps):
+            return work()
+    except errors.ApiError as error:
+        raise error.with_traceback(None) from None  # which holds all that was at work: to free that takes long as well

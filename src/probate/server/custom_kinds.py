@@ -1,7 +1,7 @@
 """The kinds that are served, as custom ones come and go.
 
-All definitions are read again after each change of one, by this server or another: then their status says which names each got, and
-the catalog has what is established. So a kind is served as soon as the write of its definition has been answered.
+After each change of a definition, by this server or another, those of its group are looked at: their status says which names each
+got, and the catalog has what is established. So a kind is served as soon as the write of its definition has been answered.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from probate import errors
+from probate.aio.offload import Inline, Offload
 from probate.machinery.catalog import Catalog, Resource
-from probate.machinery.crds import resources
+from probate.machinery.crds import conditions, resources
 from probate.server import places, wire
 from probate.server.rules.builtin import BuiltIn
 from probate.server.rules.contract import Rules
@@ -21,17 +22,35 @@ from probate.server.rules.converted import Converted
 from probate.server.rules.custom import Custom
 from probate.server.rules.definitions import Definitions
 from probate.store import contract, paging
-from probate.store.contract import Record, Store
+from probate.store.contract import NOTHING, Record, Refused, Revision, Store
 
 log = logging.getLogger(__name__)
 
 GROUP = "apiextensions.k8s.io"
 
 
+class _Known(NamedTuple):
+    """A definition as it is in the store, and what it brings. Kept as it is for as long as it does not change."""
+
+    revision: Revision
+    definition: dict[str, Any]
+    resources: list[Resource]
+    violations: dict[str, Any] | None  # of the rules for schemas
+
+    @property
+    def group(self) -> str:
+        return str(self.definition["spec"]["group"])
+
+
+def _known(revision: Revision, definition: dict[str, Any]) -> _Known:
+    return _Known(revision, definition, resources.resources(definition), conditions.non_structural(definition))
+
+
 class Kinds:
     """What is served, and by which rules. `catalog` is replaced whole, never changed."""
 
-    def __init__(self, store: Store, builtin: Catalog) -> None:
+    def __init__(self, store: Store, builtin: Catalog, offload: Offload | None = None) -> None:
+        self._offload = offload or Inline()
         self.catalog = builtin
         self._store = store
         self._builtin = builtin
@@ -39,10 +58,10 @@ class Kinds:
         if found is None:
             raise errors.InvariantViolation("there is no kind CustomResourceDefinition")
         self._resource = found
-        self._definitions: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, _Known] = {}
         self._rules: dict[tuple[str, str, str], Rules] = {}
         self._refreshing = asyncio.Lock()
-        self._own_rules = Definitions(found, self.definitions)
+        self._own_rules = Definitions(found)
 
     def rules(self, resource: Resource) -> Rules:
         """The rules of a resource that is served."""
@@ -53,7 +72,7 @@ class Kinds:
 
     def definitions(self) -> Iterable[dict[str, Any]]:
         """All definitions of custom kinds."""
-        return self._definitions.values()
+        return [known.definition for known in self._known.values()]
 
     def is_definition(self, resource: Resource) -> bool:
         """Whether a change of such an object changes what is served."""
@@ -66,12 +85,26 @@ class Kinds:
 
     async def _refresh(self, now: str) -> None:
         records = [record async for page in paging.pages(self._store, places.everywhere(self._resource)) for record in page.records]
-        self._definitions = {record.key: wire.loaded(record, self._resource) for record in records}
-        for record in records:
-            await self._settle(record, now)
-        custom = [one for definition in self._definitions.values() for one in resources.resources(definition)]
-        self.catalog = Catalog([*self._builtin, *custom])
-        self._rules = {}
+        found = {record.key: await self._look(record) for record in records}
+        changed = [one for key, one in found.items() if self._known.get(key) is not one]
+        changed += [one for key, one in self._known.items() if found.get(key) is not one]
+        for group in {one.group for one in changed}:
+            for key in [key for key, one in found.items() if one.group == group]:
+                found[key] = await self._settle(key, found, now)
+        self._serve(found)
+
+    async def _look(self, record: Record) -> _Known:
+        """The definition as it was known, if it has not changed."""
+        known = self._known.get(record.key)
+        if known is not None and known.revision == record.revision:
+            return known
+        return await self._offload.run(lambda: _known(record.revision, wire.loaded(record, self._resource)))
+
+    def _serve(self, found: dict[str, _Known]) -> None:
+        catalog = Catalog([*self._builtin, *(one for known in found.values() for one in known.resources)])
+        self._known = found
+        self._rules = {key: rules for key, rules in self._rules.items() if catalog.find(*key) is self.catalog.find(*key)}
+        self.catalog = catalog
 
     async def follow(self, now: Callable[[], str], pause: Callable[[], Awaitable[None]]) -> None:
         """Refresh whenever a definition changes, by whomever. Never returns; after a failure it goes on once `pause` is over."""
@@ -85,15 +118,17 @@ class Kinds:
                 log.warning("custom kinds are not followed, trying again: %s", error)
             await pause()
 
-    async def _settle(self, record: Record, now: str) -> None:
+    async def _settle(self, key: str, found: dict[str, _Known], now: str) -> _Known:
         """Write the definition's status if it is not what it should be. Whoever is faster settles it too."""
-        definition = self._definitions[record.key]
-        status = self._own_rules.accepted(definition, now=now)
-        if status == definition.get("status"):
-            return
-        settled = {**definition, "status": status}
-        self._definitions[record.key] = settled
-        await self._store.commit(contract.update(record.key, wire.stored(settled), revision=record.revision))
+        known = found[key]
+        others = [one.definition for one in found.values() if one is not known and one.group == known.group]
+        status = conditions.settle(known.definition, others, now, known.violations)
+        if status == known.definition.get("status"):
+            return known
+        settled = {**known.definition, "status": status}
+        outcome = await self._store.commit(contract.update(key, wire.stored(settled), revision=known.revision))
+        revision = NOTHING if isinstance(outcome, Refused) else Revision(outcome)  # if refused: it has changed, look again
+        return known._replace(revision=revision, definition=settled, resources=resources.resources(settled))
 
     def _make(self, resource: Resource) -> Rules:
         if self.is_definition(resource):
@@ -101,5 +136,5 @@ class Kinds:
         if not resource.is_custom:
             return BuiltIn(resource) if resource.stored_as is None else Converted(resource)
         name = f"{resource.plural}.{resource.group}"
-        definition = next(one for one in self._definitions.values() if one["metadata"]["name"] == name)
+        definition = next(one for one in self.definitions() if one["metadata"]["name"] == name)
         return Custom(resource, definition)

@@ -10,7 +10,7 @@ import orjson
 
 from probate import errors
 from probate.machinery.gvk import GroupResource
-from probate.server import exposition, health, negotiation, paths, query, refusals, version
+from probate.server import exposition, health, negotiation, paths, query, refusals, shaping, version
 from probate.server import request as requests
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.figures import Asked
@@ -71,6 +71,8 @@ async def answer_to(api: Api, request: Request, wanted: Asked | None) -> Answer 
         return await _resource(api, request, *wanted)
     if request.path in QUESTIONS:
         return await _question(api, request)
+    if request.path.startswith("/openapi"):
+        return await api.elsewhere(lambda: paths.openapi(api, request))
     documents = paths.document(api, request)
     if documents is not None:
         return documents
@@ -92,7 +94,8 @@ async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer
         if query.truth(request.query, "pretty"):
             form = form._replace(is_pretty=True)
     if verb in READS and not at.subresource:  # these have answered, or the store's own deadline ends them
-        return await VERBS[verb](api, request, at, form)
+        answer = await VERBS[verb](api, request, at, form)
+        return await _in_yaml(api, answer) if form.is_yaml else answer
     if seconds is None:
         with api.patience.running():
             answer = await _writer(verb, at)(api, request, at, form)
@@ -101,7 +104,14 @@ async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer
             answer = await _writer(verb, at)(api, request, at, form)
     if verb in WRITES and api.kinds.is_definition(at.resource):
         await api.kinds.refresh(now=api.now())
-    return answer
+    return await _in_yaml(api, answer) if form.is_yaml else answer
+
+
+async def _in_yaml(api: Api, answer: Answer | Stream) -> Answer | Stream:
+    if isinstance(answer, Stream):
+        return answer
+    whole = answer
+    return await api.apart(len(whole.body), lambda: shaping.as_yaml(whole))
 
 
 def _writer(verb: str, at: Target) -> Verb:

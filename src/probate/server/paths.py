@@ -20,12 +20,8 @@ from probate.server.request import Request
 def document(api: Api, request: Request) -> Answer | None:
     """The document at this path; None if there is none."""
     parts = [part for part in request.path.split("/") if part]
-    if not parts or parts[0] not in {"api", "apis", "openapi"}:
+    if not parts or parts[0] not in {"api", "apis"}:
         return None
-    if parts[0] == "openapi":
-        if request.method not in {"GET", "HEAD"}:
-            raise refusals.method_not_allowed()
-        return _openapi(api, request, parts[1:])
     found = _discovery(api.catalog, request, parts)
     if found is None:
         return None
@@ -80,7 +76,13 @@ def _documents(catalog: Catalog, kinds: Kinds) -> Documents:
     return Documents(catalog, builtin.definitions(), tuple(kinds.definitions()), version=f"v{builtin.version()}")
 
 
-def _openapi(api: Api, request: Request, parts: list[str]) -> Answer:
+def openapi(api: Api, request: Request) -> Answer:
+    """The OpenAPI document at this path. The first question after a change of the kinds takes long."""
+    first, *parts = [part for part in request.path.split("/") if part]
+    if first != "openapi":
+        raise refusals.no_such_path(request.path)
+    if request.method not in {"GET", "HEAD"}:
+        raise refusals.method_not_allowed()
     made = _documents(api.catalog, api.kinds)
     found: Document | None = None
     if parts == ["v2"]:

@@ -1,4 +1,4 @@
-"""Answers in the form that was asked for: whole objects, tables, or metadata alone; JSON or YAML."""
+"""Answers in the form that was asked for: whole objects, tables, or metadata alone; JSON, and YAML made of it at the very end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import yaml
 
 from probate.machinery.catalog import Resource
 from probate.machinery.tables import table
-from probate.server import wire
+from probate.server import negotiation, wire
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.store.contract import Record, Revision
@@ -45,19 +45,27 @@ def many(
     return raw(wire.listing(resource, items, revision=revision, continue_=continue_, remaining=remaining), form)
 
 
+def weight(records: list[Record], form: Form) -> int:
+    """How much there is to read and write to give the records this form; as they are stored they need neither."""
+    return sum(len(record.value) for record in records) if form.shape or form.is_pretty else 0
+
+
 def raw(body: bytes, form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
     """Bytes that are JSON already."""
-    if form.is_yaml or form.is_pretty:
+    if form.is_pretty:
         return finish(orjson.loads(body), form, code, warnings)
     return Answer(code, body, warnings=warnings)
 
 
 def finish(body: dict[str, Any], form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
     """A value, written as asked."""
-    if form.is_yaml:
-        text = yaml.dump(body, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
-        return Answer(code, text.encode(), "application/yaml", warnings)
     return Answer(code, orjson.dumps(body, option=orjson.OPT_INDENT_2 if form.is_pretty else 0), warnings=warnings)
+
+
+def as_yaml(answer: Answer) -> Answer:
+    """The same answer in YAML. This is slow."""
+    text = yaml.dump(orjson.loads(answer.body), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+    return answer._replace(body=text.encode(), content_type=negotiation.YAML)
 
 
 def partial(object_: dict[str, Any], form: Form) -> dict[str, Any]:

@@ -29,13 +29,18 @@ FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 def reconcile(crd: Definition, others: Iterable[Definition], now: str) -> dict[str, Any]:
     """The status that the definition should have, given all definitions. `now` is for conditions that change."""
+    return settle(crd, others, now, non_structural(crd))
+
+
+def settle(crd: Definition, others: Iterable[Definition], now: str, violations: Condition | None) -> dict[str, Any]:
+    """The same, if it is known already what `non_structural` says of it: that takes long for a large schema."""
     status = copy.deepcopy(crd.get("status") or {})
     names = review(crd, others)
     status["acceptedNames"] = {"plural": "", "kind": "", **names.accepted}
     conditions = status["conditions"] = status.get("conditions") or []
     _set(conditions, _condition(NAMES_ACCEPTED, names.reason, names.message, is_true=names.are_accepted), now)
     _set(conditions, _established(crd, are_accepted=names.are_accepted), now)
-    _set_or_drop(conditions, NON_STRUCTURAL, _non_structural(crd), now)
+    _set_or_drop(conditions, NON_STRUCTURAL, violations, now)
     _set_or_drop(conditions, APPROVAL, _approval(crd), now)
     return status
 
@@ -81,7 +86,8 @@ def _established(crd: Definition, *, are_accepted: bool) -> Condition:
     return _condition(ESTABLISHED, "NotAccepted", "not all names are accepted", is_true=False)
 
 
-def _non_structural(crd: Definition) -> Condition | None:
+def non_structural(crd: Definition) -> Condition | None:
+    """The condition that a definition has if its schemas are not structural."""
     names = [one.get("name") for one in versions_of(crd) if schema_of(one) is not None and not is_structural(schema_of(one))]
     if not names:
         return None

@@ -12,6 +12,8 @@ from probate.machinery.problems import Path, Problem, duplicate, invalid, requir
 COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 MAX_SELECTABLE_FIELDS = 8
+MAX_VERSIONS = 100  # Kubernetes has no such limits, but every list and document of the API would pay for it
+MAX_COLUMNS = 100
 MAX_DEPRECATION_WARNING = 256
 
 
@@ -23,6 +25,8 @@ def version_problems(crd: Definition) -> Iterator[Problem]:
     for part in parts(crd, "subresources"):
         yield from _check_scale(part.value.get("scale"), part.path)
     for part in parts(crd, "additionalPrinterColumns"):
+        if len(part.value) > MAX_COLUMNS:
+            yield too_many(part.path, len(part.value), MAX_COLUMNS)
         for index, column in enumerate(part.value):
             yield from _check_column(column, part.path / index)
     for part in parts(crd, "selectableFields"):
@@ -53,6 +57,8 @@ def _warning_faults(version: dict[str, Any], warning: str) -> list[str]:
 
 def _check_all(crd: Definition) -> Iterator[Problem]:
     versions = versions_of(crd)
+    if len(versions) > MAX_VERSIONS:
+        yield too_many(SPEC / "versions", len(versions), MAX_VERSIONS)
     given = [one.get("name") or "" for one in versions]
     if len(set(given)) < len(given):
         yield invalid(SPEC / "versions", versions, "must contain unique version names")

@@ -21,6 +21,7 @@ from probate import errors
 from probate.machinery.problems import Path
 from probate.machinery.protobuf import numbers, special, wire
 from probate.machinery.schema import Schema
+from probate.machinery.yaml_values import MAX_PARTS
 
 MAX_DEPTH = 100
 T = TypeVar("T")
@@ -58,9 +59,13 @@ class _Place(NamedTuple):
 class _Reader:
     def __init__(self, on_unknown: Callable[[str], None] | None) -> None:
         self._on_unknown = on_unknown
+        self._parts = 0
 
     def message(self, data: bytes, schema: Schema, place: _Place) -> dict[str, Any]:
         made: dict[str, Any] = {}
+        self._parts += 1
+        if self._parts > MAX_PARTS:
+            raise errors.BadRequest(f"the body has more than {MAX_PARTS:,} objects")
         if data:
             self._fill(made, data, schema, schema.name, place)
         return made

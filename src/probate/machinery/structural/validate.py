@@ -124,6 +124,7 @@ class _Checker:
 
     def told(self, value: Any, path: str, old: Any) -> list[Problem]:
         """The problems of this value and of all below it, as far as they are told."""
+        effort.spend(4)
         found = _Found()
         with suppress(_Full):
             self.walk(value, path, old, found)

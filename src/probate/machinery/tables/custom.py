@@ -2,7 +2,7 @@
 
 A definition without columns shows Age. A cell is the first value at the column's path, in the column's type; a value that is
 missing or of another type is null, which kubectl shows as nothing or `<none>`. A column of type string takes any value and
-shows what is no text as JSON.
+shows what is no text as JSON. Cells of a row that would take too long are null as well.
 
     printer = custom.printer(version["additionalPrinterColumns"])      once for a definition
     table.rows(printer, objects, now=clock.now())
@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from probate.machinery import effort
 from probate.machinery.tables import ages, fields, jsonpath
 from probate.machinery.tables.columns import AGE, NAME, Column, Object, Printer
 
@@ -22,6 +23,8 @@ _DEFAULT: list[Object] = [
     {"name": "Age", "type": "date", "description": AGE.description, "jsonPath": ".metadata.creationTimestamp"}
 ]
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+MAX_EFFORT = 20_000
+"""Of one row."""
 _WRITTEN_OUT = 2**63  # JSON as we write it has no larger whole numbers
 
 
@@ -32,7 +35,8 @@ def printer(additional: Sequence[Object] | None) -> Printer:
     fills = [(path.find, _FILLS.get(fields.text(one, "type"), _nothing)) for one, path in readable]
 
     def cells(object_: Object, now: float) -> list[Any]:
-        return [fields.name(object_), *(_cell(find(object_), fill, now) for find, fill in fills)]
+        with effort.limited(MAX_EFFORT):
+            return [fields.name(object_), *(_cell(find, fill, object_, now) for find, fill in fills)]
 
     return Printer(found, cells)
 
@@ -69,8 +73,12 @@ def _column(one: Object) -> Column:
     )
 
 
-def _cell(found: list[Any], fill: Callable[[Any, float], Any], now: float) -> Any:
-    return fill(found[0], now) if found else None
+def _cell(find: Callable[[Object], list[Any]], fill: Callable[[Any, float], Any], object_: Object, now: float) -> Any:
+    try:
+        found = find(object_)
+        return fill(found[0], now) if found else None
+    except effort.TooMuch:
+        return None
 
 
 def _integer(value: Any, _: float) -> int | None:
@@ -104,7 +112,9 @@ def _string(value: Any, _: float) -> str:
     if value is None:
         return "<no value>"
     if isinstance(value, dict | list):
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_ESCAPES)
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_ESCAPES)
+        effort.spend(len(text) // 100)
+        return text
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(_plain(value))

@@ -19,6 +19,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from probate.machinery import effort
+
 Step = Callable[[Any], list[Any]]  # from one value to those that the step leads to
 
 _AT_MOST = {"..": 3, "?": 32, ",": 12}  # each multiplies the work, or nests
@@ -51,6 +53,7 @@ class Path:
         found = [value]
         for step in self._steps:
             found = [result for one in found for result in step(one)]
+            effort.spend(len(found) // 10)
         return found
 
 

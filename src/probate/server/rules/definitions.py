@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
-
-from probate.machinery.catalog import Resource
-from probate.machinery.crds import conditions, preparation, validation
+from probate.machinery.crds import preparation, validation
 from probate.machinery.problems import Problem
 from probate.server.rules.builtin import BuiltIn
 from probate.server.rules.contract import Object
 
 
 class Definitions(BuiltIn):
-    """The rules of CustomResourceDefinitions. `others` gives all that there are."""
-
-    def __init__(self, resource: Resource, others: Callable[[], Iterable[dict[str, Any]]]) -> None:
-        super().__init__(resource)
-        self._others = others
+    """The rules of CustomResourceDefinitions."""
 
     def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:
         preparation.set_defaults(object_)
@@ -38,9 +30,3 @@ class Definitions(BuiltIn):
         if subresource == "status":
             return found + validation.validate_status_update(new)
         return found + validation.validate_update(new, old)
-
-    def accepted(self, definition: Object, *, now: str) -> Object:
-        """The status that the definition gets among the others: which names it has, and whether it is served."""
-        name = definition["metadata"]["name"]
-        others = [one for one in self._others() if one["metadata"]["name"] != name]
-        return conditions.reconcile(definition, others, now)

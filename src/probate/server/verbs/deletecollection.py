@@ -29,5 +29,6 @@ async def deletecollection(api: Api, request: Request, at: Target, form: Form) -
             await delete.delete_one(api, one, options, form)
         except errors.NotFound:
             continue
-    answer = shaping.many(api, found.records, at.resource, form, revision=found.revision)
+    weight = shaping.weight(found.records, form)
+    answer = await api.apart(weight, lambda: shaping.many(api, found.records, at.resource, form, revision=found.revision))
     return answer._replace(warnings=delete.warnings_of(at.resource, options))

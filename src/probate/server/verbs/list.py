@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import NamedTuple
 
 from probate.machinery.catalog import Resource
@@ -37,14 +38,11 @@ async def list_(api: Api, request: Request, at: Target, form: Form) -> Answer:
     found = await collect(api.store, prefix, wanted, start, options.limit)
     has_remaining = found.last and wanted.is_everything and start.at is None
     remaining = await api.store.count(prefix, after=found.last) if has_remaining else None
-    return shaping.many(
-        api,
-        found.records,
-        at.resource,
-        form,
-        revision=found.revision,
-        continue_=snapshots.token(found.revision, found.last, prefix) if found.last else "",
-        remaining=remaining or None,
+    continue_ = snapshots.token(found.revision, found.last, prefix) if found.last else ""
+    shape = functools.partial(shaping.many, api, found.records, at.resource, form)
+    return await api.apart(
+        shaping.weight(found.records, form),
+        lambda: shape(revision=found.revision, continue_=continue_, remaining=remaining or None),
     )
 
 
