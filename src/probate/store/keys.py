@@ -38,7 +38,7 @@ def is_object(key: str) -> bool:
 
 def check_key(key: str) -> None:
     """`BadKey` unless `key` can be stored."""
-    if _KEY.fullmatch(key) is None or _is_too_long(key):
+    if _KEY.fullmatch(key) is None or (len(key) * 4 > MAX_BYTES and _is_too_long(key)):
         raise errors.BadKey(_explain(key, "key"))
 
 
