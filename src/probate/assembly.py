@@ -9,6 +9,7 @@ import asyncio
 import functools
 import gc
 import logging
+import os
 import random
 import sys
 import uuid
@@ -28,6 +29,7 @@ from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.namespaces import Namespaces
 from probate.lifecycle.scopes import Scopes
 from probate.machinery import builtin
+from probate.machinery.uids import Uids
 from probate.metrics import Registry
 from probate.server import bootstrap, kubeconfig, listener
 from probate.server.api import Api
@@ -145,7 +147,7 @@ def _api(store: Store, clock: Clock, offload: Offload, metrics: Registry) -> Api
         store,
         Kinds(store, builtin.load(), offload),
         clock,
-        new_uid=lambda: str(uuid.uuid4()),
+        new_uid=Uids(os.urandom),
         random=random.SystemRandom(),
         offload=offload,
         metrics=metrics,

@@ -18,7 +18,8 @@ from probate.metrics import Registry
 from probate.server.custom_kinds import Kinds
 from probate.server.figures import Figures
 from probate.server.listings import Listings
-from probate.store.contract import Store
+from probate.server.request import Targets
+from probate.store.contract import Guard, Revision, Store
 
 T = TypeVar("T")
 
@@ -71,6 +72,8 @@ class Api:
         self.clock = clock
         self.patience = Deadline(PATIENCE)
         self.listings = Listings()
+        self.targets = Targets()
+        self.open_namespaces: dict[str, tuple[Guard, Revision]] = {}  # and when that was so
         self.new_uid = new_uid
         self._second, self._now = -1, ""
         self.random = random  # for names that were asked for by generateName, and for what services get

@@ -64,7 +64,7 @@ def changes(key: str, new: bytes, old: bytes | None) -> Changes:
 
 def may_have(resource: Resource) -> bool:
     """Whether its objects have anything of this sort."""
-    return resource.group_resource == SERVICES
+    return resource.plural == SERVICES.resource and resource.group == SERVICES.group
 
 
 def _of(spec: _Spec) -> tuple[str, ...]:

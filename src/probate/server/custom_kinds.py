@@ -66,9 +66,10 @@ class Kinds:
     def rules(self, resource: Resource) -> Rules:
         """The rules of a resource that is served."""
         key = (resource.group, resource.version, resource.plural)
-        if key not in self._rules:
-            self._rules[key] = self._make(resource)
-        return self._rules[key]
+        found = self._rules.get(key)
+        if found is None:
+            found = self._rules[key] = self._make(resource)
+        return found
 
     def definitions(self) -> Iterable[dict[str, Any]]:
         """All definitions of custom kinds."""
@@ -76,7 +77,7 @@ class Kinds:
 
     def is_definition(self, resource: Resource) -> bool:
         """Whether a change of such an object changes what is served."""
-        return resource.group_resource == self._resource.group_resource
+        return resource.plural == self._resource.plural and resource.group == GROUP
 
     async def refresh(self, *, now: str) -> None:
         """Read all definitions, settle their names, and serve what is established. One at a time: none ends with an older view."""

@@ -54,10 +54,10 @@ TEXT = "text/plain; charset=utf-8"
 
 def asked(api: Api, request: Request) -> Asked | None:
     """What is wanted of which resource; None if it is no resource that is asked. `NotFound` and others where nothing is served."""
-    if not requests.is_resource(request.path) or request.path in QUESTIONS:
+    if request.path in QUESTIONS:
         return None
-    at = requests.target(request.path, api.catalog)
-    return Asked(requests.verb(request, at), at)
+    at = api.targets.find(request.path, api.catalog)
+    return None if at is None else Asked(requests.verb(request, at), at)
 
 
 async def answer(api: Api, request: Request) -> Answer | Stream:

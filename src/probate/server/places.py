@@ -16,6 +16,7 @@ from probate.machinery.gvk import GroupResource
 
 NO_NAMESPACE = "-"
 NAMESPACES = GroupResource("", "namespaces")
+ALL_NAMESPACES = f"objects/{NAMESPACES}/"
 DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
 

@@ -16,6 +16,9 @@ from probate.machinery.catalog import Catalog, Resource
 from probate.server import query, refusals
 from probate.server.query import Query
 
+MAX_KNOWN = 4_000
+MAX_KNOWN_LENGTH = 300
+
 
 class Target(NamedTuple):
     """What a path names. `namespace` is None if all are meant, and empty for a kind that has none."""
@@ -38,6 +41,25 @@ class Request(NamedTuple):
 
     def header(self, name: str) -> str:
         return self.headers.get(name.encode(), b"").decode("latin-1")
+
+
+class Targets:
+    """What paths name, remembered for as long as the same catalog is served: most paths come again."""
+
+    def __init__(self) -> None:
+        self._catalog: Catalog | None = None
+        self._known: dict[str, Target] = {}
+
+    def find(self, path: str, catalog: Catalog) -> Target | None:
+        """What the path names; None if it is not that of a resource. `NotFound` if nothing is served there."""
+        if catalog is not self._catalog or len(self._known) > MAX_KNOWN:
+            self._catalog, self._known = catalog, {}
+        found = self._known.get(path)
+        if found is None and is_resource(path):
+            found = target(path, catalog)
+            if len(path) <= MAX_KNOWN_LENGTH:
+                self._known[path] = found
+        return found
 
 
 def is_resource(path: str) -> bool:

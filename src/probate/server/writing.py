@@ -16,6 +16,9 @@ from probate.store.contract import Guard, Record, Refused, Revision, Txn, Unchan
 
 Object = dict[str, Any]
 
+MAX_KNOWN = 4_000
+"""Namespaces that are remembered to be open, for as long as none changes."""
+
 
 async def open_scopes(api: Api, at: Target) -> list[Guard]:
     """Guards that what the new object is to lie in is still as it was found: there, and not on its way out."""
@@ -39,6 +42,19 @@ async def _open_definition(api: Api, at: Target) -> Guard:
 
 async def open_namespace(api: Api, name: str) -> Guard:
     """The guard that the namespace is still as it was found: there, and not on its way out."""
+    calm = api.store.calm(places.ALL_NAMESPACES)
+    known = api.open_namespaces.get(name)
+    if known is not None and calm is not None and calm.since <= known[1]:
+        return known[0]
+    guard = await _read_namespace(api, name)
+    if calm is not None:
+        if len(api.open_namespaces) >= MAX_KNOWN:
+            api.open_namespaces.clear()
+        api.open_namespaces[name] = guard, calm.now
+    return guard
+
+
+async def _read_namespace(api: Api, name: str) -> Guard:
     found = await api.store.read(places.of_namespace(name))
     namespaces = api.catalog.find("", "v1", "namespaces")
     if found is None:

@@ -29,6 +29,10 @@ class Calmness:
                 if prefix in self._changed:
                     self._changed[prefix] = revision
 
+    def follows(self, prefix: str) -> bool:
+        """Whether the range has been asked about."""
+        return prefix in self._changed
+
     def of(self, prefix: str, *, noted: Revision, now: Revision) -> Calm:
         """The range at `now`, where changes have been noted up to `noted`."""
         if now > noted:

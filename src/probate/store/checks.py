@@ -46,7 +46,10 @@ def _check_entries(txn: contract.Txn, limits: contract.Limits) -> None:
             f"the change of {txn.key!r} touches {len(entries):,} index entries; the store takes {limits.entries:,} at most. "
             "An object with fewer owner references needs fewer"
         )
-    keys.check_keys(entries)
+    if len(entries) == 1:
+        keys.check_key(entries[0])
+    else:
+        keys.check_keys(entries)
     for entry in entries:
         if entry.startswith(keys.OBJECTS):
             raise errors.BadKey(f"{entry!r} is an object's key, not an index key: a transaction changes one object only")

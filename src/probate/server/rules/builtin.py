@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 from probate.machinery import metadata, names, selectable_fields, typed
@@ -9,6 +10,7 @@ from probate.machinery.catalog import Resource
 from probate.machinery.defaulting import table as defaulting
 from probate.machinery.preparation import table as preparation
 from probate.machinery.problems import Problem
+from probate.machinery.schema import Schema
 from probate.machinery.selectable_fields import SelectableField
 from probate.machinery.tables import table
 from probate.machinery.tables.columns import Printer
@@ -29,10 +31,15 @@ class BuiltIn:
         self._resource = resource
         self._served = resource.group_version_kind
         self._kind = resource.stored_as or self._served
+        self._name_rule = names.rule_of(resource.group, resource.kind)
+
+    @functools.cached_property
+    def _schema(self) -> Schema:
+        return self._resource.load_schema()
 
     def read(self, value: Object) -> Typed:
         reader = typed.Reader(_quantity)
-        object_ = reader.read(value, self._resource.load_schema())
+        object_ = reader.read(value, self._schema)
         return Typed(object_, reader.unknown)
 
     def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:
@@ -40,8 +47,8 @@ class BuiltIn:
         preparation.create(*self._kind, object_, uid=uid, now=now)
 
     def problems_of_new(self, object_: Object) -> list[Problem]:
-        rule = names.rule_of(self._resource.group, self._resource.kind)
-        found = metadata.validate_create(object_["metadata"], is_namespaced=self._resource.is_namespaced, name_rule=rule)
+        is_namespaced = self._resource.is_namespaced
+        found = metadata.validate_create(object_["metadata"], is_namespaced=is_namespaced, name_rule=self._name_rule)
         return found + validation.create(*self._served, object_)
 
     def prepare_changed(self, new: Object, old: Object, subresource: str, *, now: str) -> None:

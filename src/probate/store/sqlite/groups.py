@@ -34,12 +34,17 @@ TURN = 64
 """Transactions evaluated before others get the event loop."""
 
 
+GATHERING = 16
+"""Turns of the event loop that a group waits at most for others to join it. What a group costs is shared by those in it."""
+
 RUN = 64
 """Deletes that have nothing to do with each other and are done together."""
 
 
 class Job:
     """Transactions that somebody waits for, and what became of those evaluated so far."""
+
+    __slots__ = ("done", "outcomes", "txns")
 
     def __init__(self, txns: Sequence[Txn]) -> None:
         self.txns = txns
@@ -85,6 +90,7 @@ class Groups:
         self._after_step = after_step
         self._stopped: errors.ApiError | None = None
         self._turn = turn
+        self._is_busy = False  # whether the last group had several single commits
         self._singles: deque[Job] = deque()
         self._bulk: deque[Job] = deque()
         self._steps: deque[tuple[Callable[[], object], asyncio.Future[object]]] = deque()
@@ -125,6 +131,7 @@ class Groups:
         while True:
             await self._work.wait()
             if self._singles or self._bulk:
+                await self._gather()
                 await self._write_group()
             if self._steps:
                 await self._run_step()
@@ -153,8 +160,9 @@ class Groups:
             raise _again(self._stopped)
 
     def _wake(self) -> None:
-        self._idle.clear()
-        self._work.set()
+        if not self._work.is_set():
+            self._idle.clear()
+            self._work.set()
 
     async def _run_step(self) -> None:
         step, done = self._steps.popleft()
@@ -168,6 +176,14 @@ class Groups:
                 done.set_result(result)
         finally:
             self._after_step()
+
+    async def _gather(self) -> None:
+        """Where several commit at once, let those in who are on their way: for as long as each turn of the loop brings more."""
+        before, turns = 0, GATHERING if self._is_busy else 0
+        while turns and before < len(self._singles) < GROUP:
+            before, turns = len(self._singles), turns - 1
+            await asyncio.sleep(0)
+        self._is_busy = len(self._singles) > 1
 
     async def _write_group(self) -> None:
         try:

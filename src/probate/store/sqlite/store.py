@@ -85,7 +85,8 @@ class SqliteStore:
 
     def calm(self, prefix: str) -> Calm | None:
         self._check_is_open()
-        checks.check_watch(prefix)
+        if not self._calmness.follows(prefix):
+            checks.check_watch(prefix)
         return self._calmness.of(prefix, noted=self._groups.revision, now=self._moments.revision())
 
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
