@@ -28,20 +28,21 @@ from probate.gc import figures as gc_figures
 from probate.gc.collector import Collector
 from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.namespaces import Namespaces
-from probate.lifecycle.scopes import Scopes
+from probate.lifecycle.scopes import Kind, Scopes
 from probate.server.api import Api
 from probate.server.local import Local
 from probate.server.world import World
-from probate.workloads import replicasets, replicationcontrollers
+from probate.workloads import deployments, replicasets, replicationcontrollers
 
 START_SECONDS = 1.0
 """How long a server that is otherwise ready waits for its collector."""
 
 COLLECTOR = "collector"
-SCOPES = {"namespaces": Namespaces, "definitions": Definitions}
+SCOPES: dict[str, Callable[[], Kind]] = {"namespaces": Namespaces, "definitions": Definitions}
 THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "replicationcontrollers": replicationcontrollers.start,
     "replicasets": replicasets.start,
+    "deployments": deployments.start,
 }
 NAMES = (COLLECTOR, *SCOPES, *THROUGH_THE_API)
 """What they are called where they are chosen."""
