@@ -33,6 +33,7 @@ from probate.server.api import Api
 from probate.server.local import Local
 from probate.server.world import World
 from probate.workloads import deployments, replicasets, replicationcontrollers
+from probate.workloads.jobs import controller as jobs
 
 START_SECONDS = 1.0
 """How long a server that is otherwise ready waits for its collector."""
@@ -43,6 +44,7 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "replicationcontrollers": replicationcontrollers.start,
     "replicasets": replicasets.start,
     "deployments": deployments.start,
+    "jobs": jobs.start,
 }
 NAMES = (COLLECTOR, *SCOPES, *THROUGH_THE_API)
 """What they are called where they are chosen."""
