@@ -1,13 +1,13 @@
 """The server of `in_process` on a clock that the test moves, so that nothing sleeps and every run can be repeated.
 
-`settle` lets the collector work until it has seen every change and has nothing left to do; when it waits for a time, that is the
-time next.
+`settle` lets everybody work until the collector has seen every change and has nothing left to do, and no controller has either;
+when the collector waits for a time, that is the time next. Times that controllers wait for are the test's to pass.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlencode
@@ -15,10 +15,13 @@ from urllib.parse import urlencode
 import orjson
 
 from in_process import House
+from probate import controllers
 from probate.aio import tasks
+from probate.client.objects import Client
 from probate.clock import FakeClock
 from probate.gc.collector import Collector
 from probate.server import bootstrap
+from probate.server.local import Local
 from probate.server.world import World
 from probate.store.contract import Revision, Store
 from probate.store.sqlite import store as sqlite
@@ -35,13 +38,14 @@ class Unsettled(AssertionError):
 
 
 class Cluster(House):
-    """One server, its collector, and its clock. `pause` is how long to wait for a store that is another process."""
+    """One server, its collector, its controllers, and its clock. `pause` is how long to wait for a store in another process."""
 
     clock: FakeClock
 
-    def __init__(self, store: Store, *, pause: float = 0) -> None:
+    def __init__(self, store: Store, *, pause: float = 0, names: Collection[str] = ()) -> None:
         super().__init__(store, FakeClock())
         self._pause = pause
+        self._names = names  # of the controllers that act through the API
         self._newest = 0  # change there is
         self._recorded: Callable[[], int] = lambda: 0
         self._restarting = asyncio.Lock()
@@ -53,10 +57,21 @@ class Cluster(House):
         recording = self._start(self._record())
         self._collecting = self._start(self.collector.run())
         try:
-            yield self
+            async with self.controlling():
+                yield self
         finally:
             await tasks.stop(recording, self._collecting)
         assert not self._failures
+
+    @asynccontextmanager
+    async def controlling(self) -> AsyncGenerator[None, None]:
+        """The controllers at work. Nobody is if there are no names."""
+        if not self._names:
+            yield
+            return
+        client = Client(Local(self.api))
+        async with controllers.controlling(client, self.clock, self._names, lambda _, error: self._failures.append(error)):
+            yield
 
     async def restart_collector(self) -> None:
         """Put another collector in the place of this one, which is stopped wherever it is."""
@@ -118,6 +133,8 @@ class Cluster(House):
     async def _is_at_rest(self) -> bool:
         before = await self.store.revision()
         has_seen_all = self._recorded() >= before and self.collector.seen >= self._newest
+        if self._names and asyncio.get_running_loop()._ready:  # type: ignore[attr-defined] # somebody else can go on
+            return False
         return has_seen_all and self.collector.is_waiting and await self.store.revision() == before
 
     async def _record(self) -> None:
@@ -131,11 +148,11 @@ class Cluster(House):
 
 
 @asynccontextmanager
-async def in_memory() -> AsyncGenerator[Cluster, None]:
-    """A fresh cluster that leaves nothing behind."""
+async def in_memory(*names: str) -> AsyncGenerator[Cluster, None]:
+    """A fresh cluster that leaves nothing behind, with the controllers of these names."""
     store = await sqlite.open_memory()
     try:
-        async with Cluster(store).running() as cluster:
+        async with Cluster(store, names=names).running() as cluster:
             yield cluster
     finally:
         await store.close()

@@ -13,21 +13,15 @@ import os
 import random
 import sys
 import uuid
-from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-from probate import errors, logs
+from probate import controllers, errors, logs
 from probate.aio import tasks
 from probate.aio.offload import Offload, Pool
 from probate.clock import Clock, SystemClock
-from probate.control.reconcile import Loop
-from probate.gc import figures as gc_figures
-from probate.gc.collector import Collector
-from probate.lifecycle.definitions import Definitions
-from probate.lifecycle.namespaces import Namespaces
-from probate.lifecycle.scopes import Scopes
+from probate.control import choice
 from probate.machinery import builtin
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
@@ -35,13 +29,9 @@ from probate.server import bootstrap, kubeconfig, listener
 from probate.server.api import Api
 from probate.server.app import App
 from probate.server.custom_kinds import Kinds
-from probate.server.world import World
 from probate.settings import Settings
 from probate.store import retention
 from probate.store.contract import Store
-
-START_SECONDS = 1.0
-"""How long a server that is otherwise ready waits for its collector."""
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +89,7 @@ async def opened_store(settings: Settings, clock: Clock) -> AsyncGenerator[Store
 
 
 async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
+    names = choice.chosen(settings.controllers, controllers.NAMES)
     async with opened_store(settings, clock) as store:
         with listener.bind(settings.listen) as listening:
             api = _api(store, clock, Pool("large"), Registry())
@@ -109,37 +100,9 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 kubeconfig.write(Path(settings.kubeconfig), url)
             greeting = functools.partial(_greet, settings, url, clock, began)
             app = App(api, patience=settings.patience)
-            async with at_work(api, clock):
+            async with controllers.at_work(api, clock, names, is_shared=settings.store.startswith("etcd:")):
                 await listener.Listener(app, on_start=greeting, patience=settings.patience).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
-
-
-@asynccontextmanager
-async def at_work(api: Api, clock: Clock) -> AsyncGenerator[None, None]:
-    """All that goes on beside the requests, until the end. It begins when the collector follows, or will not for a while."""
-    world = World(api)
-    collector = Collector(world, clock)
-    api.readiness["collector"] = lambda: collector.trouble
-    gc_figures.show(collector, api.figures.registry, newest=lambda: api.figures.revision)
-    loops: dict[str, Coroutine[Any, Any, None]] = {
-        "custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0)),
-        "collector": collector.run(),
-        "namespaces": Loop("namespaces", Scopes(Namespaces(), world, clock), world, clock).run(),
-        "definitions": Loop("definitions", Scopes(Definitions(), world, clock), world, clock).run(),
-    }
-    running = [tasks.guard(loop, name=name, on_failure=functools.partial(_report, api, name)) for name, loop in loops.items()]
-    try:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(START_SECONDS):
-                await collector.following.wait()
-        yield
-    finally:
-        await tasks.stop(*running)
-
-
-def _report(api: Api, name: str, error: BaseException) -> None:
-    log.error("the loop of the %s has ended", name, exc_info=error)
-    api.readiness[name.replace(" ", "-")] = lambda: f"its loop has ended: {error!r}. The log says more; restart the server"
 
 
 def _api(store: Store, clock: Clock, offload: Offload, metrics: Registry) -> Api:

@@ -11,6 +11,7 @@ DEFAULT_PATIENCE = 30.0
 DEFAULT_KUBECONFIG = "probate.kubeconfig"
 DEFAULT_LOG_LEVEL = "warning"
 DEFAULT_LOG_FORMAT = "text"
+DEFAULT_CONTROLLERS = "all"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,3 +32,5 @@ class Settings:
     """From which level on the log is written: debug, info, warning or error."""
     log_format: str = DEFAULT_LOG_FORMAT
     """How its lines are written: text or json."""
+    controllers: str = DEFAULT_CONTROLLERS
+    """Which controllers run: `control.choice` says how."""

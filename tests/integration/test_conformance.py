@@ -8,8 +8,9 @@ import pytest
 
 import cluster
 import scenarios
+from probate import controllers
 
-WITH_CONTROLLERS = {
+MADE_BY_CONTROLLERS = {
     f"{kind}-{policy}"
     for kind, policies in {
         "deployment": ("background", "default", "foreground"),
@@ -19,28 +20,20 @@ WITH_CONTROLLERS = {
     }.items()
     for policy in policies
 }
-"""Scenarios in which controllers make pods. There are no such controllers yet."""
+"""Scenarios in which controllers make pods."""
 
 SCENARIOS = scenarios.load()
 
 
 def test_all_recorded_scenarios_are_here() -> None:
     assert len(SCENARIOS) == 185
-    assert {name for name, one in SCENARIOS.items() if "count" in one} == WITH_CONTROLLERS
+    assert {name for name, one in SCENARIOS.items() if "count" in one} == MADE_BY_CONTROLLERS
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(reason="needs controllers of workloads", raises=AssertionError))
-        if name in WITH_CONTROLLERS
-        else name
-        for name in SCENARIOS
-    ],
-)
+@pytest.mark.parametrize("name", SCENARIOS)
 async def test_scenario_goes_as_recorded(name: str) -> None:
     scenario = SCENARIOS[name]
-    async with cluster.in_memory() as server:
+    async with cluster.in_memory(*controllers.THROUGH_THE_API) as server:
         notes = await scenarios.Player(server, scenario).play()
     told = zip(scenario["steps"], scenario["expect"], notes, strict=True)
     wrong = [f"{json.dumps(step)}\n  recorded {want}\n  now      {got}" for step, want, got in told if want != got]

@@ -18,12 +18,6 @@ OF_KIND = {"node-pod": "pod"}
 GRACE = 40  # that the recorded pods were given
 PATIENCE = 10
 
-WITH_CONTROLLER = {
-    f"rs {flow}"
-    for flow in ("foreground-no-dependents", "orphan-no-dependents", "finalizer", "finalizer-and-edit", "finalizer-foreground")
-}
-"""Flows in which the ReplicaSet's controller tells that it has seen the deletion. There is no such controller yet."""
-
 
 def named(flow: dict[str, Any]) -> str:
     return f"{flow['kind']} {flow['flow']}"
@@ -31,7 +25,6 @@ def named(flow: dict[str, Any]) -> str:
 
 def test_all_recorded_flows_are_here() -> None:
     assert len(FLOWS) == len({named(flow) for flow in FLOWS}) == 53
-    assert {named(flow) for flow in FLOWS} >= WITH_CONTROLLER
 
 
 class Flow:
@@ -67,26 +60,15 @@ class Flow:
         return found
 
 
-@pytest.mark.parametrize(
-    "flow",
-    [
-        pytest.param(
-            flow,
-            id=named(flow),
-            marks=pytest.mark.xfail(reason="needs the ReplicaSet controller", raises=AssertionError)
-            if named(flow) in WITH_CONTROLLER
-            else (),
-        )
-        for flow in FLOWS
-    ],
-)
+@pytest.mark.parametrize("flow", FLOWS, ids=named)
 async def test_flow_goes_as_recorded(flow: dict[str, Any]) -> None:
-    async with in_memory() as server:
+    async with in_memory("replicasets") as server:
         await sample_kinds.define(server)
         async with server.watching(sample_kinds.KINDS[OF_KIND.get(flow["kind"], flow["kind"])].path("default")) as events:
             under_way = Flow(server, flow["kind"], events)
             await under_way.create("o", flow["finalizers"])
-            assert [event["type"] for event in await under_way.new_events()] == ["ADDED"]
+            described = ["MODIFIED"] if flow["kind"] == "rs" else []  # by its controller
+            assert [event["type"] for event in await under_way.new_events()] == ["ADDED", *described]
             for step in flow["steps"]:
                 answer = await under_way.take(step)
                 shown = [{"type": event["type"], **brief(event["object"])} for event in await under_way.new_events()]

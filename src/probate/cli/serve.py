@@ -9,7 +9,15 @@ from typing import Any
 import click
 
 from probate import logs
-from probate.settings import DEFAULT_KUBECONFIG, DEFAULT_LISTEN, DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_STORE, Settings
+from probate.settings import (
+    DEFAULT_CONTROLLERS,
+    DEFAULT_KUBECONFIG,
+    DEFAULT_LISTEN,
+    DEFAULT_LOG_FORMAT,
+    DEFAULT_LOG_LEVEL,
+    DEFAULT_STORE,
+    Settings,
+)
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -80,6 +88,13 @@ class Duration(click.ParamType[float]):
     default=DEFAULT_LOG_FORMAT,
     show_default=True,
     help="How to write the lines of the log.",
+)
+@click.option(
+    "--controllers",
+    default=DEFAULT_CONTROLLERS,
+    show_default=True,
+    metavar="NAMES",
+    help="Which controllers run: all, none, or names with commas between them; -NAME leaves one out.",
 )
 @click.pass_obj
 def serve_command(serve: Callable[[Settings], None], /, **given: Any) -> None:

@@ -15,11 +15,13 @@ import orjson
 
 from probate import errors
 from probate.client.transport import Reply, Transport
+from probate.machinery.problems import Problem
 
 Object: TypeAlias = dict[str, Any]
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 
 class Kind(NamedTuple):
@@ -29,9 +31,14 @@ class Kind(NamedTuple):
     version: str
     plural: str
 
+    @property
+    def api_version(self) -> str:
+        """The version as objects spell it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
     def path(self, namespace: str = "", name: str = "", part: str = "") -> str:
         """Where its objects are: all of them, those of a namespace, one of them, or a part of one."""
-        base = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        base = f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
         spaced = f"{base}/namespaces/{namespace}" if namespace else base
         return "/".join(filter(None, (spaced, self.plural, name, part)))
 
@@ -90,12 +97,17 @@ class Client:
         meta = object_["metadata"]
         return await self._object("PUT", kind.path(meta.get("namespace", ""), meta["name"], part), body=object_)
 
-    async def patch(self, kind: Kind, namespace: str, name: str, change: Object, part: str = "") -> Object:
+    async def patch(
+        self, kind: Kind, namespace: str, name: str, change: Object, part: str = "", *, media: str = MERGE_PATCH
+    ) -> Object:
         """Merge the change into the object, whatever it is now."""
-        return await self._object("PATCH", kind.path(namespace, name, part), body=change, media=MERGE_PATCH)
+        return await self._object("PATCH", kind.path(namespace, name, part), body=change, media=media)
 
-    async def delete(self, kind: Kind, namespace: str, name: str, **options: Any) -> None:
-        """Delete the object: `uid`, `policy`, `grace` say which and how. One that is gone already is no failure."""
+    async def delete(self, kind: Kind, namespace: str, name: str, **options: Any) -> Object | None:
+        """Delete the object: `uid`, `policy`, `grace` say which and how. One that is gone already is no failure.
+
+        Returns the object as it is while something holds it; None if it is gone.
+        """
         body: Object = {}
         if "uid" in options:
             body["preconditions"] = {"uid": options["uid"]}
@@ -104,9 +116,10 @@ class Client:
         if "grace" in options:
             body["gracePeriodSeconds"] = options["grace"]
         try:
-            await self._object("DELETE", kind.path(namespace, name), body=body)
+            left = await self._object("DELETE", kind.path(namespace, name), body=body)
         except errors.NotFound:
-            return
+            return None
+        return None if left.get("kind") == "Status" or not is_held(left) else left
 
     async def _object(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Object | None = None, media: str = JSON
@@ -127,11 +140,30 @@ def understood(reply: Reply) -> Object:
 def refusal(status: Object, code: int) -> errors.ApiError:
     """The exception that a Status stands for."""
     reason, message = status.get("reason") or "", status.get("message") or f"the server answered {code}"
+    details = _details(status.get("details") or {})
     for kind in _all(errors.ApiError):
         if kind.reason == reason and kind.code == code:
-            return kind(message)
+            return kind(message, details)
     by_code = {404: errors.NotFound, 409: errors.Conflict, 410: errors.Gone, 422: errors.Invalid, 403: errors.Forbidden}
-    return by_code.get(code, errors.ApiError)(message)
+    return by_code.get(code, errors.ApiError)(message, details)
+
+
+def has_cause(error: errors.ApiError, reason: str) -> bool:
+    """Whether this is among the reasons that the server gave for a refusal."""
+    return any(cause.reason == reason for cause in error.details.causes)
+
+
+def _details(told: Object) -> errors.Details:
+    causes = [Problem(one.get("reason", ""), one.get("field", ""), one.get("message", "")) for one in told.get("causes") or []]
+    about = {name: told.get(name) or "" for name in ("name", "group", "kind", "uid")}
+    return errors.Details(**about, causes=tuple(causes), retry_after_seconds=told.get("retryAfterSeconds") or 0)
+
+
+def is_held(deleted: Object) -> bool:
+    """Whether a deleted object stays for now: for its finalizers, for its grace period, or for what is in it."""
+    meta = deleted["metadata"]
+    within = (deleted.get("spec") or {}).get("finalizers")
+    return bool(meta.get("finalizers") or meta.get("deletionGracePeriodSeconds") or within)
 
 
 def _all(kind: type[errors.ApiError]) -> list[type[errors.ApiError]]:

@@ -1,19 +1,19 @@
 """All objects of a kind, kept at hand by list and watch, for controllers to look things up in without asking the server.
 
 One informer serves all controllers of a process that care about its kind. It is behind the server by a moment, but never behind
-what was written through it: who creates a pod finds it there when looking next. Controllers go by what is there, and whatever they
-write is refused if it was based on something old.
+what was written through it: who creates a pod finds it there when looking next, and who deletes one finds it leaving, or gone.
+Controllers go by what is there, and whatever they write is refused if it was based on something old.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from probate import errors
-from probate.client.objects import Client, Happening, Kind, Object
+from probate.client.objects import MERGE_PATCH, Client, Happening, Kind, Object, is_held
 from probate.clock import Clock
 
 RETRY_SECONDS = 1.0
@@ -45,6 +45,25 @@ def controller_of(object_: Object) -> Object | None:
     return next((one for one in object_["metadata"].get("ownerReferences") or [] if one.get("controller")), None)
 
 
+class Index:
+    """Names of objects, by what they have in common."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, dict[Name, None]] = {}
+
+    def of(self, key: str) -> list[Name]:
+        return list(self._names.get(key, ()))
+
+    def add(self, key: str, name: Name) -> None:
+        self._names.setdefault(key, {})[name] = None
+
+    def remove(self, key: str, name: Name) -> None:
+        peers = self._names[key]
+        del peers[name]
+        if not peers:
+            del self._names[key]
+
+
 class Informer:
     """The objects of one kind. Never change one: copy it first."""
 
@@ -54,7 +73,9 @@ class Informer:
         self._client = client
         self._clock = clock
         self._objects: dict[Name, Object] = {}
-        self._controlled: dict[str, dict[Name, None]] = {}  # by the uid of the controller
+        self._inside = Index()  # by namespace
+        self._controlled = Index()  # by the uid of the controller; by the namespace where there is none
+        self._gone: set[str] = set()  # uids of those that were deleted through here, until the server tells so too
         self._listeners: list[Listener] = []
         self._seen = 0  # the revision up to which the server has told everything
 
@@ -67,13 +88,17 @@ class Informer:
     def get(self, name: Name) -> Object | None:
         return self._objects.get(name)
 
-    def within(self, namespace: str) -> Iterable[Object]:
+    def within(self, namespace: str) -> list[Object]:
         """The objects of a namespace."""
-        return [one for name, one in self._objects.items() if name.namespace == namespace]
+        return [self._objects[name] for name in self._inside.of(namespace)]
 
     def controlled_by(self, uid: str) -> list[Object]:
         """The objects whose controller has this uid."""
-        return [self._objects[name] for name in self._controlled.get(uid, ())]
+        return [self._objects[name] for name in self._controlled.of(f"uid {uid}")]
+
+    def uncontrolled(self, namespace: str) -> list[Object]:
+        """The objects of a namespace that have no controller."""
+        return [self._objects[name] for name in self._controlled.of(f"in {namespace}")]
 
     def listen(self, listener: Listener) -> None:
         """Be told of every change from now on, and of what is there already."""
@@ -89,14 +114,18 @@ class Informer:
         """Put an object (or its part) in place of the one that it was made from. `Conflict` if that has changed."""
         return self._learn(await self._client.update(self.kind, object_, part))
 
-    async def patch(self, name: Name, change: Object, part: str = "") -> Object:
+    async def patch(self, name: Name, change: Object, part: str = "", *, media: str = MERGE_PATCH) -> Object:
         """Merge a change into an object, whatever it is now."""
-        return self._learn(await self._client.patch(self.kind, name.namespace, name.name, change, part))
+        return self._learn(await self._client.patch(self.kind, name.namespace, name.name, change, part, media=media))
 
     async def delete(self, object_: Object, **options: Any) -> None:
         """Delete this very object, and not another of its name. One that is gone already is no failure."""
         meta = object_["metadata"]
-        await self._client.delete(self.kind, meta.get("namespace", ""), meta["name"], uid=meta["uid"], **options)
+        left = await self._client.delete(self.kind, meta.get("namespace", ""), meta["name"], uid=meta["uid"], **options)
+        if left is None:
+            self._forget(name_of(object_), meta["uid"])
+        else:
+            self._learn(left)
 
     async def run(self) -> None:
         """Follow the kind. Never returns."""
@@ -109,7 +138,8 @@ class Informer:
 
     async def _follow(self) -> None:
         listed = await self._client.list(self.kind)
-        there = {name_of(one): one for one in listed.items}
+        self._gone &= {_uid(one) for one in listed.items}
+        there = {name_of(one): one for one in listed.items if _uid(one) not in self._gone}
         self._seen = int(listed.revision)
         for name in [name for name in self._objects if name not in there]:
             self._replace(name, None)
@@ -128,13 +158,29 @@ class Informer:
     def _learn(self, written: Object) -> Object:
         """What was just written, unless the server has told of something newer already."""
         name, revision = name_of(written), _revision(written)
+        if "deletionTimestamp" in written["metadata"] and not is_held(written):
+            self._forget(name, _uid(written))
+            return written
         known = self._objects.get(name)
-        if revision > self._seen and (known is None or _revision(known) < revision):
+        is_news = revision > self._seen and (known is None or _revision(known) < revision)
+        if is_news and _uid(written) not in self._gone:
             self._replace(name, written)
         return written
 
+    def _forget(self, name: Name, uid: str) -> None:
+        """The server has let it go: older news of it, which may still come, is no news."""
+        known = self._objects.get(name)
+        if known is not None and _uid(known) == uid:
+            self._gone.add(uid)
+            self._replace(name, None)
+
     def _take(self, happening: Happening) -> None:
         if happening.type == "BOOKMARK":
+            return
+        uid = _uid(happening.object)
+        if uid in self._gone:
+            if happening.type == "DELETED":
+                self._gone.remove(uid)
             return
         known = self._objects.get(name_of(happening.object))
         if known is None or _revision(known) < _revision(happening.object):
@@ -142,15 +188,13 @@ class Informer:
 
     def _replace(self, name: Name, new: Object | None) -> None:
         old = self._objects.pop(name, None)
-        if old is not None and (reference := controller_of(old)) is not None:
-            peers = self._controlled.get(reference["uid"], {})
-            peers.pop(name, None)
-            if not peers:
-                self._controlled.pop(reference["uid"], None)
+        if old is not None:
+            self._inside.remove(name.namespace, name)
+            self._controlled.remove(_controlled_as(old), name)
         if new is not None:
             self._objects[name] = new
-            if (reference := controller_of(new)) is not None:
-                self._controlled.setdefault(reference["uid"], {})[name] = None
+            self._inside.add(name.namespace, name)
+            self._controlled.add(_controlled_as(new), name)
         if old is not None or new is not None:
             for listener in self._listeners:
                 listener(old, new)
@@ -180,6 +224,16 @@ class Informers:
 
 def _revision(object_: Object) -> int:
     return int(object_["metadata"]["resourceVersion"])
+
+
+def _uid(object_: Object) -> str:
+    uid: str = object_["metadata"]["uid"]
+    return uid
+
+
+def _controlled_as(object_: Object) -> str:
+    reference = controller_of(object_)
+    return f"uid {reference['uid']}" if reference is not None else f"in {name_of(object_).namespace}"
 
 
 def _is_same(old: Object | None, new: Object) -> bool:

@@ -1,7 +1,7 @@
-"""The loop of a controller that is told by informers where to look: a key at a time, and the same key never twice at once.
+"""The loop of a controller that is told by informers where to look: several names at a time, and the same name never twice at once.
 
-A failure is tried again, later each time; success makes that forgotten. A conflict is no failure: somebody was faster, and what
-they did has come, or will come, as a change.
+A name that is added while it is being looked at is looked at again afterwards. A failure is tried again, later each time; success
+makes that forgotten. A conflict is no failure: somebody was faster, and what they did has come, or will come, as a change.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from probate.control.queue import Queue
 
 FIRST_RETRY_SECONDS = 0.05
 LONGEST_RETRY_SECONDS = 60.0
+AT_ONCE = 5
 
 Sync: TypeAlias = Callable[[Name], Awaitable[float | None]]
 """Brings what a name stands for one step further. Returns in how many seconds to look again; None: when something changes."""
@@ -28,19 +29,21 @@ log = logging.getLogger(__name__)
 class Workers:
     """Works off a queue of names."""
 
-    def __init__(self, title: str, sync: Sync, clock: Clock) -> None:
+    def __init__(self, title: str, sync: Sync, clock: Clock, *, at_once: int = AT_ONCE) -> None:
         self.title = title
         self._sync = sync
         self._queue = Queue(clock)
+        self._room = asyncio.Semaphore(at_once)
         self._failures: dict[Name, int] = {}
-        self._is_busy = False
+        self._under_way: set[Name] = set()
+        self._again: set[Name] = set()  # of those under way
 
     def __len__(self) -> int:
         return len(self._queue)
 
     @property
     def is_idle(self) -> bool:
-        return not len(self._queue) and not self._is_busy
+        return not len(self._queue) and not self._under_way
 
     def add(self, name: Name) -> None:
         """Look at it soon."""
@@ -52,14 +55,31 @@ class Workers:
 
     async def run(self) -> None:
         """Never returns."""
-        while True:
-            name = _name(await self._queue.take())
-            self._is_busy = True
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._room.acquire()
+                name = _name(await self._queue.take())
+                if name in self._under_way:
+                    self._again.add(name)
+                    self._room.release()
+                else:
+                    self._under_way.add(name)
+                    group.create_task(self._look_at(name))
+
+    async def _look_at(self, name: Name) -> None:
+        try:
             again = await self._attempt(name)
-            if again is not None:
-                self.add_later(name, again)
-            self._is_busy = False
-            await asyncio.sleep(0)
+        finally:
+            self._under_way.remove(name)
+            self._room.release()
+        self._look_again(name, again)
+
+    def _look_again(self, name: Name, seconds: float | None) -> None:
+        if name in self._again:
+            self._again.remove(name)
+            self.add(name)
+        elif seconds is not None:
+            self.add_later(name, seconds)
 
     async def _attempt(self, name: Name) -> float | None:
         try:
@@ -73,9 +93,16 @@ class Workers:
 
     def _failed(self, name: Name, error: Exception) -> float:
         times = self._failures[name] = self._failures.get(name, 0) + 1
-        is_ours = not isinstance(error, errors.ApiError)
+        is_ours = _is_ours(error)
         log.log(logging.ERROR if is_ours else logging.INFO, "%s: %s is tried again: %s", self.title, name, error, exc_info=is_ours)
         return float(min(FIRST_RETRY_SECONDS * 2 ** min(times, 20), LONGEST_RETRY_SECONDS))
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether it is a mistake of ours, and not an answer that can be expected of a server."""
+    if isinstance(error, ExceptionGroup):
+        return error.split(errors.ApiError)[1] is not None
+    return not isinstance(error, errors.ApiError)
 
 
 def _text(name: Name) -> str:

@@ -1,0 +1,170 @@
+"""Events: what controllers tell people about an object. `kubectl describe` shows them.
+
+Telling never waits and never fails: what cannot be written is lost, for it is a courtesy, and no controller may depend on it. What
+is told again is counted, not written anew. Nobody is told everything either: of a thousand pods that a ReplicaSet makes, the first
+few are worth a line, and after that one line says that there were more.
+
+    one and the same thing                       one Event, whose `count` grows
+    more than 10 of one reason in 10 minutes     "(combined from similar events): …", one Event
+    more than 25 about one object                one more every 5 minutes
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections import OrderedDict, deque
+from typing import NamedTuple, TypeVar
+
+from probate import errors
+from probate.client.objects import Client, Kind, Object
+from probate.clock import Clock
+from probate.machinery.deletion import timestamp
+
+EVENTS = Kind("", "v1", "events")
+SIMILAR = 10
+SIMILAR_SECONDS = 600.0
+BURST = 25
+REFILL_SECONDS = 300.0
+REMEMBERED = 4096
+"""Objects and events that are known at most; of those that were told of longest ago nothing is known any more."""
+WAITING = 1000
+"""What is told faster than it can be written is lost beyond this."""
+
+Key = TypeVar("Key")
+Known = TypeVar("Known")
+
+log = logging.getLogger(__name__)
+
+
+class News(NamedTuple):
+    """What is to be told, by whom and about whom."""
+
+    component: str
+    api_version: str
+    kind: str
+    about: Object
+    type: str
+    reason: str
+    message: str
+
+
+class Allowance:
+    """How much may still be told about one object."""
+
+    def __init__(self, now: float) -> None:
+        self._left, self._since = float(BURST), now
+
+    def take(self, now: float) -> bool:
+        self._left = min(float(BURST), self._left + (now - self._since) / REFILL_SECONDS)
+        self._since = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class Events:
+    """Takes what is told, and writes it in the background."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._waiting: deque[News] = deque(maxlen=WAITING)
+        self._told = asyncio.Event()
+        self._allowances: OrderedDict[str, Allowance] = OrderedDict()
+        self._similar: OrderedDict[tuple[str, ...], tuple[float, set[str]]] = OrderedDict()
+        self._written: OrderedDict[str, Object] = OrderedDict()
+
+    def tell(self, news: News) -> None:
+        """Tell people. Returns at once, whatever becomes of it."""
+        uid, now = news.about["metadata"]["uid"], self._clock.monotonic()
+        if _remembered(self._allowances, f"{news.component} {uid}", Allowance(now)).take(now):
+            self._waiting.append(self._combined(news, now))
+            self._told.set()
+
+    async def run(self) -> None:
+        """Write what is told. Never returns."""
+        while True:
+            while self._waiting:
+                await self._write(self._waiting.popleft())
+            self._told.clear()
+            await self._told.wait()
+
+    def _combined(self, news: News, now: float) -> News:
+        key = (news.component, news.about["metadata"]["uid"], news.type, news.reason)
+        since, messages = _remembered(self._similar, key, (now, set()))
+        if now - since > SIMILAR_SECONDS:
+            messages.clear()
+            self._similar[key] = (now, messages)
+        messages.add(news.message)
+        if len(messages) <= SIMILAR:
+            return news
+        messages.pop()
+        return news._replace(message=f"(combined from similar events): {news.message}")
+
+    async def _write(self, news: News) -> None:
+        name = _name(news)
+        try:
+            written = await self._write_as(name, news, self._written.pop(name, None))
+        except errors.ApiError as error:
+            log.info("an event was not written: %s", error)
+        else:
+            _remembered(self._written, name, written)
+
+    async def _write_as(self, name: str, news: News, before: Object | None) -> Object:
+        if before is not None:
+            try:
+                return await self._count(before, news)
+            except errors.NotFound:  # events do not live long
+                return await self._create(name, news)
+        try:
+            return await self._create(name, news)
+        except errors.AlreadyExists:  # it was told before this process began
+            return await self._count(await self._client.get(EVENTS, _namespace(news), name) or {}, news)
+
+    async def _create(self, name: str, news: News) -> Object:
+        meta, now = news.about["metadata"], timestamp(self._clock.now())
+        about = {"kind": news.kind, "apiVersion": news.api_version, "name": meta["name"], "uid": meta["uid"]}
+        placed = {"namespace": meta["namespace"]} if meta.get("namespace") else {}
+        event = {
+            "metadata": {"name": name},
+            "involvedObject": {**about, **placed, "resourceVersion": meta["resourceVersion"]},
+            "type": news.type,
+            "reason": news.reason,
+            "message": news.message,
+            "source": {"component": news.component},
+            "reportingComponent": news.component,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        return await self._client.create(EVENTS, _namespace(news), event)
+
+    async def _count(self, before: Object, news: News) -> Object:
+        count = (before.get("count") or 0) + 1
+        change = {"count": count, "lastTimestamp": timestamp(self._clock.now()), "message": news.message}
+        return await self._client.patch(EVENTS, _namespace(news), _name(news), change)
+
+
+def _remembered(memory: OrderedDict[Key, Known], key: Key, new: Known) -> Known:
+    """What is known under the key, or else the new thing. The oldest is forgotten when there is too much."""
+    found = memory.setdefault(key, new)
+    memory.move_to_end(key)
+    if len(memory) > REMEMBERED:
+        memory.popitem(last=False)
+    return found
+
+
+def _namespace(news: News) -> str:
+    """Where the event is: with what it is about."""
+    return news.about["metadata"].get("namespace") or "default"
+
+
+def _name(news: News) -> str:
+    """The name of the event: the same for what is told again."""
+    meta = news.about["metadata"]
+    message = "" if news.message.startswith("(combined") else news.message
+    told = f"{news.component} {meta['uid']} {news.type} {news.reason} {message}"
+    return f"{meta['name'][:230]}.{hashlib.sha256(told.encode()).hexdigest()[:16]}"

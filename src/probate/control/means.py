@@ -1,0 +1,19 @@
+"""What a controller that acts through the API works with. All controllers of a process share it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from probate.client.objects import Client
+from probate.clock import Clock
+from probate.control.events import Events
+from probate.control.informers import Informers
+
+
+class Means(NamedTuple):
+    """A client for what must be asked of the server itself, informers for everything else, events for people, and the time."""
+
+    client: Client
+    informers: Informers
+    events: Events
+    clock: Clock

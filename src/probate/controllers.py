@@ -1,0 +1,123 @@
+"""Which controllers there are, and how they run beside the server.
+
+Two kinds of them. Some look at the store in bulk: what they do twice does no harm, so every server on a store runs them. The others
+act through the API like anybody; two of the same would make everything twice, so on a store that several servers share, the one
+that holds the Lease runs them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import uuid
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any
+
+from probate.aio import tasks
+from probate.client.objects import Client
+from probate.clock import Clock
+from probate.control.events import Events
+from probate.control.informers import Informers
+from probate.control.leadership import Leadership
+from probate.control.means import Means
+from probate.control.reconcile import Loop
+from probate.control.workers import Workers
+from probate.gc import figures as gc_figures
+from probate.gc.collector import Collector
+from probate.lifecycle.definitions import Definitions
+from probate.lifecycle.namespaces import Namespaces
+from probate.lifecycle.scopes import Kind, Scopes
+from probate.server.api import Api
+from probate.server.local import Local
+from probate.server.world import World
+from probate.workloads import deployments, replicasets, replicationcontrollers
+from probate.workloads.jobs import controller as jobs
+
+START_SECONDS = 1.0
+"""How long a server that is otherwise ready waits for its collector."""
+
+COLLECTOR = "collector"
+SCOPES: dict[str, Callable[[], Kind]] = {"namespaces": Namespaces, "definitions": Definitions}
+THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
+    "replicationcontrollers": replicationcontrollers.start,
+    "replicasets": replicasets.start,
+    "deployments": deployments.start,
+    "jobs": jobs.start,
+}
+NAMES = (COLLECTOR, *SCOPES, *THROUGH_THE_API)
+"""What they are called where they are chosen."""
+
+Loops = dict[str, Coroutine[Any, Any, None]]
+Report = Callable[[str, BaseException], None]
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def at_work(api: Api, clock: Clock, names: Collection[str], *, is_shared: bool = False) -> AsyncGenerator[None, None]:
+    """All that goes on beside the requests, until the end. It begins when the collector follows, or will not for a while."""
+    world, report = World(api), functools.partial(_report, api)
+    loops: Loops = {"custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0))}
+    for name in SCOPES.keys() & names:
+        loops[name] = Loop(name, Scopes(SCOPES[name](), world, clock), world, clock).run()
+    collector = _collector(api, world, clock) if COLLECTOR in names else None
+    if collector is not None:
+        loops[COLLECTOR] = collector.run()
+    client, acting = Client(Local(api)), [name for name in THROUGH_THE_API if name in names]
+    crew = functools.partial(controlling, client, clock, acting, report)
+    leadership = Leadership(client, clock, uuid.uuid4().hex) if is_shared and acting else None
+    if acting:
+        loops["controllers"] = _always(crew) if leadership is None else leadership.run(crew)
+    async with running(loops, report):
+        if collector is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(START_SECONDS):
+                    await collector.following.wait()
+        yield
+    if leadership is not None:
+        await leadership.resign()
+
+
+@asynccontextmanager
+async def controlling(client: Client, clock: Clock, names: Iterable[str], report: Report) -> AsyncGenerator[None, None]:
+    """Those that act through the API, all on the same informers. They begin when those have listed what there is."""
+    informers, events = Informers(client, clock), Events(client, clock)
+    means = Means(client, informers, events, clock)
+    crew = [workers for name in names for workers in THROUGH_THE_API[name](means)]
+    loops = {workers.title: _when_synced(informers, workers) for workers in crew}
+    async with running({"informers": informers.run(), "events": events.run(), **loops}, report):
+        yield
+
+
+@asynccontextmanager
+async def running(loops: Loops, report: Report) -> AsyncGenerator[None, None]:
+    """These loops, until the end. Should one of them end before, that is reported."""
+    under_way = [tasks.guard(loop, name=name, on_failure=functools.partial(report, name)) for name, loop in loops.items()]
+    try:
+        yield
+    finally:
+        await tasks.stop(*under_way)
+
+
+def _collector(api: Api, world: World, clock: Clock) -> Collector:
+    collector = Collector(world, clock)
+    api.readiness[COLLECTOR] = lambda: collector.trouble
+    gc_figures.show(collector, api.figures.registry, newest=lambda: api.figures.revision)
+    return collector
+
+
+async def _always(crew: Callable[[], AbstractAsyncContextManager[None]]) -> None:
+    async with crew():
+        await asyncio.Event().wait()
+
+
+async def _when_synced(informers: Informers, workers: Workers) -> None:
+    await informers.wait()
+    await workers.run()
+
+
+def _report(api: Api, name: str, error: BaseException) -> None:
+    log.error("the loop of the %s has ended", name, exc_info=error)
+    api.readiness[name.replace(" ", "-")] = lambda: f"its loop has ended: {error!r}. The log says more; restart the server"

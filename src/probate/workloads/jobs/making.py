@@ -1,0 +1,129 @@
+"""The pods of a Job: how many there are to be, when a new one may come after failures, and what it is.
+
+After each failure in a row the next pod waits twice as long: 10 s, 20 s, 40 s, up to 10 minutes. Where each index has a limit of
+its own, each waits by itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from probate.client.objects import Object
+from probate.workloads import pods
+from probate.workloads.jobs import members, policies
+from probate.workloads.jobs.members import FAILURES, IGNORED_FAILURES, INDEX, TRACKING
+from probate.workloads.jobs.tally import Tally
+from probate.workloads.owners import JOB
+
+FIRST_WAIT = 10.0
+LONGEST_WAIT = 600.0
+_NAME_LENGTH = 58  # of what generated names begin with
+_VARIABLE = "JOB_COMPLETION_INDEX"
+
+
+class Failures(NamedTuple):
+    """Failures in a row, and when the last one was."""
+
+    number: int = 0
+    last: float = 0.0
+
+    def waits(self, now: float) -> float:
+        """How long the next pod has to wait still."""
+        if not self.number:
+            return 0.0
+        return max(0.0, self.last + min(FIRST_WAIT * 2.0 ** min(self.number - 1, 30), LONGEST_WAIT) - now)
+
+    def after(self, tally: Tally, now: float) -> Failures:
+        """The failures in a row after those pods that have ended now."""
+        since = max((members.ended_at(pod, now) for pod in tally.new_succeeded), default=None)
+        ends = [members.ended_at(pod, now) for pod in tally.new_failed]
+        counted = [end for end in ends if since is None or end > since]
+        if since is not None:
+            return Failures(len(counted), max(counted, default=0.0))
+        return Failures(self.number + len(counted), max([self.last, *counted]))
+
+
+def wanted_active(tally: Tally) -> int:
+    """How many pods are to be active at once."""
+    spec = tally.job["spec"]
+    if members.is_suspended(tally.job):
+        return 0
+    if tally.completions is None:  # any success ends it: from then on those that are there are enough
+        return len(tally.active) if tally.succeeded else int(spec["parallelism"])
+    return max(0, min(tally.completions - tally.succeeded, int(spec["parallelism"])))
+
+
+def surplus(tally: Tally, order: list[Object]) -> list[Object]:
+    """The active pods that have to go, out of all in the order in which they would. Those that are of no use go anyway."""
+    useless = _useless(tally, order) if members.is_indexed(tally.job) else []
+    least = len(tally.active) - wanted_active(tally)
+    others = [pod for pod in order if not any(pod is one for one in useless)]
+    return useless + others[: max(0, least - len(useless))]
+
+
+def _useless(tally: Tally, order: list[Object]) -> list[Object]:
+    """Pods whose index is not wanted, has succeeded, or is another's already."""
+    taken: set[int] = set()
+    found = []
+    for pod in reversed(order):
+        index = members.index_of(pod, tally.job)
+        if index is None or index in taken or index in tally.succeeded_indexes or index in tally.failed_indexes:
+            found.append(pod)
+        else:
+            taken.add(index)
+    return found
+
+
+def due(tally: Tally, number: int, now: float) -> tuple[list[int], float | None]:
+    """The indexes that get a pod now, `number` of them at most, and in how many seconds the next of them does."""
+    waits = {index: _wait_of_index(tally.to_replace.get(index), now) for index in tally.pending_indexes(number)}
+    return [index for index, wait in waits.items() if not wait], min((wait for wait in waits.values() if wait), default=None)
+
+
+def _wait_of_index(failed: Object | None, now: float) -> float:
+    if failed is None:
+        return 0.0
+    return Failures(sum(members.failures_before(failed)) + 1, members.ended_at(failed, now)).waits(now)
+
+
+def new_pod(job: Object) -> Object:
+    """A pod of the job, which stays until it is counted. (JOB-1)"""
+    pod = pods.from_template(job["spec"]["template"], job, JOB)
+    held = pod["metadata"].get("finalizers") or []
+    pod["metadata"]["finalizers"] = held if TRACKING in held else [*held, TRACKING]
+    return pod
+
+
+def new_indexed_pod(tally: Tally, index: int) -> Object:
+    """The pod for one index: its name, its host's name and its environment say which."""
+    job = tally.job
+    pod, name, suffix = new_pod(job), job["metadata"]["name"], f"-{index}-"
+    meta = pod["metadata"]
+    meta["generateName"] = name[: _NAME_LENGTH - len(suffix)] + suffix
+    meta["labels"] = {**(meta.get("labels") or {}), INDEX: str(index)}
+    meta["annotations"] = {**(meta.get("annotations") or {}), INDEX: str(index), **_failure_counts(tally, index)}
+    spec = {**pod["spec"], "hostname": f"{name}-{index}"}
+    for list_ in ("containers", "initContainers"):
+        if spec.get(list_):
+            spec[list_] = [_with_index(container) for container in spec[list_]]
+    return {"metadata": meta, "spec": spec}
+
+
+def _with_index(container: Object) -> Object:
+    known = container.get("env") or []
+    if any(one["name"] == _VARIABLE for one in known):
+        return container
+    source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
+    return {**container, "env": [*known, {"name": _VARIABLE, "valueFrom": source}]}
+
+
+def _failure_counts(tally: Tally, index: int) -> dict[str, str]:
+    if members.limit_per_index(tally.job) is None:
+        return {}
+    failed = tally.to_replace.get(index)
+    if failed is None:
+        return {FAILURES: "0"}
+    count, ignored = members.failures_before(failed)
+    if policies.is_ignored(tally.job, failed):
+        return {FAILURES: str(count), IGNORED_FAILURES: str(ignored + 1)}
+    return {FAILURES: str(count + 1), **({IGNORED_FAILURES: str(ignored)} if ignored else {})}

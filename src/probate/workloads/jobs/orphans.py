@@ -1,0 +1,66 @@
+"""Pods that wait to be counted by a Job that will not count them any more: it is gone, it is over, or it is not theirs.
+
+They are let go, or nothing would ever delete them. (JOB-11 to JOB-13)
+"""
+
+from __future__ import annotations
+
+from probate import errors
+from probate.client.objects import STRATEGIC_MERGE_PATCH, Object
+from probate.control.informers import Informer, Name, controller_of, name_of
+from probate.control.means import Means
+from probate.control.workers import Workers
+from probate.workloads import selectors
+from probate.workloads.jobs import members
+from probate.workloads.owners import JOB, PODS, is_deleting, namespace_of
+
+
+class Orphans:
+    """Looks for such pods, and takes the finalizer off them."""
+
+    def __init__(self, means: Means) -> None:
+        self._jobs = means.informers.of(JOB.resource)
+        self._pods = means.informers.of(PODS)
+        self.workers = Workers("job-controller: orphans", self._sync, means.clock)
+        self._pods.listen(self._take_pod)
+        self._jobs.listen(self._take_job)
+
+    def _take_pod(self, _: Object | None, pod: Object | None) -> None:
+        if pod is not None and members.is_tracked(pod) and (controller_of(pod) is None or is_deleting(pod)):
+            self.workers.add(name_of(pod))
+
+    def _take_job(self, old: Object | None, job: Object | None) -> None:
+        """A job that is gone, or is over, leaves its pods behind: those that it controls, and those that it would."""
+        gone = old if job is None else job if members.is_finished(job) else None
+        if gone is None:
+            return
+        selector = selectors.of_expressions(gone)
+        orphans = [pod for pod in self._pods.uncontrolled(namespace_of(gone)) if selectors.matches(selector, pod)]
+        for pod in [*self._pods.controlled_by(members.uid_of(gone)), *orphans]:
+            if members.is_tracked(pod):
+                self.workers.add(name_of(pod))
+
+    async def _sync(self, name: Name) -> float | None:
+        pod = self._pods.get(name)
+        if pod is not None and members.is_tracked(pod) and not self._is_awaited(pod):
+            await free(self._pods, pod)
+        return None
+
+    def _is_awaited(self, pod: Object) -> bool:
+        """Whether somebody will count the pod, or may: then it is not ours to free. (JOB-12)"""
+        reference = controller_of(pod)
+        if reference is None:
+            return False
+        if (reference["apiVersion"], reference["kind"]) != (JOB.resource.api_version, JOB.name):
+            return True
+        job = JOB.find(self._jobs, namespace_of(pod), reference)
+        return job is not None and not (members.is_ours(job) and members.is_finished(job))
+
+
+async def free(pods: Informer, pod: Object) -> None:
+    """Take the finalizer off the pod, which may be gone with that. One that is gone already needs nothing. (JOB-6)"""
+    try:
+        change = {"metadata": {"$deleteFromPrimitiveList/finalizers": [members.TRACKING]}}
+        await pods.patch(name_of(pod), change, media=STRATEGIC_MERGE_PATCH)
+    except errors.NotFound:
+        return

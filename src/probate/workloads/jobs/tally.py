@@ -1,0 +1,100 @@
+"""How a Job stands, from what it has written down and from its pods: nothing is decided here, and nothing changed.
+
+A pod is in one of three places: not counted (it holds the finalizer), about to be counted (its uid is in the status), or counted.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from probate.client.objects import Object
+from probate.workloads import pods as facts
+from probate.workloads.jobs import indexes, members, policies
+from probate.workloads.jobs.members import uid_of
+
+
+class Tally:
+    """One look at a job and its pods."""
+
+    def __init__(self, job: Object, pods: list[Object]) -> None:
+        self.job = job
+        self.pods = pods
+        self.active = [pod for pod in pods if facts.is_active(pod)]
+        self.terminating = [pod for pod in pods if facts.is_terminating(pod)]
+        self._status = job.get("status") or {}
+        listed = self._status.get("uncountedTerminatedPods") or {}
+        self.listed_succeeded = set(listed.get("succeeded") or ())
+        self.listed_failed = set(listed.get("failed") or ())
+        valid = [pod for pod in pods if members.is_tracked(pod) and self._is_wanted(pod)]
+        self.new_succeeded = [one for one in valid if facts.phase(one) == "Succeeded" and uid_of(one) not in self.listed_succeeded]
+        self.new_failed = [one for one in valid if members.is_failed(one, job) and uid_of(one) not in self.listed_failed]
+
+    def _is_wanted(self, pod: Object) -> bool:
+        return not members.is_indexed(self.job) or members.index_of(pod, self.job) is not None
+
+    @property
+    def completions(self) -> int | None:
+        found: int | None = self.job["spec"].get("completions")
+        return found
+
+    @functools.cached_property
+    def succeeded(self) -> int:
+        """Successes so far."""
+        if members.is_indexed(self.job):
+            return len(self.succeeded_indexes)
+        return (self._status.get("succeeded") or 0) + len(self.new_succeeded) + len(self.listed_succeeded)
+
+    @functools.cached_property
+    def failed(self) -> int:
+        """Failures so far that matter."""
+        new = [pod for pod in self.new_failed if not policies.is_ignored(self.job, pod)]
+        return (self._status.get("failed") or 0) + len(new) + len(self.listed_failed)
+
+    @functools.cached_property
+    def succeeded_indexes(self) -> set[int]:
+        """The indexes that have succeeded."""
+        known = indexes.read(self._status.get("completedIndexes"), self.completions or 0)
+        return known | self._indexes(self.new_succeeded)
+
+    @functools.cached_property
+    def failed_indexes(self) -> set[int]:
+        """The indexes that are given up, where each has a limit of its own."""
+        limit = members.limit_per_index(self.job)
+        if limit is None:
+            return set()
+        known = indexes.read(self._status.get("failedIndexes"), self.completions or 0)
+        lost = [pod for pod in self.new_failed if self._is_last(pod, limit)]
+        return (known | self._indexes(lost)) - self.succeeded_indexes
+
+    def _is_last(self, pod: Object, limit: int) -> bool:
+        action = policies.action(self.job, pod)[0]
+        return action == "FailIndex" or (action != "Ignore" and members.failures_before(pod)[0] >= limit)
+
+    @functools.cached_property
+    def to_replace(self) -> dict[int, Object]:
+        """The latest failed pod of each index that gets another one: it says how often the index has failed."""
+        if members.limit_per_index(self.job) is None:
+            return {}
+        over = self.succeeded_indexes | self.failed_indexes | self._indexes(self.active)
+        found: dict[int, Object] = {}
+        for pod in sorted(self.new_failed, key=lambda one: sum(members.failures_before(one))):
+            index = members.index_of(pod, self.job)
+            if index is not None and index not in over:
+                found[index] = pod
+        return found
+
+    def pending_indexes(self, number: int) -> list[int]:
+        """The first indexes that have no pod and need one."""
+        busy = self.active + (self.terminating if members.waits_for_failure(self.job) else [])
+        over = self.succeeded_indexes | self.failed_indexes | self._indexes(busy)
+        found: list[int] = []
+        for index in range(self.completions or 0):
+            if len(found) >= number:
+                break
+            if index not in over:
+                found.append(index)
+        return found
+
+    def _indexes(self, pods: list[Object]) -> set[int]:
+        found = (members.index_of(pod, self.job) for pod in pods)
+        return {index for index in found if index is not None}

@@ -1,0 +1,1 @@
+"""How a Deployment gets from one version to the next: decisions only. `workloads.deployments` carries them out."""
