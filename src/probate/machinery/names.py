@@ -198,7 +198,7 @@ def _check(pattern: re.Pattern[str], text: str, limit: int, detail: str) -> list
     """A text of ASCII, as all patterns are, with so many characters at most."""
     if len(text) <= limit and pattern.fullmatch(text):
         return []
-    return [*_too_long(text, limit), *_mismatch(pattern, text, detail)]
+    return [*_too_long(text, limit), *_mismatch(pattern, text[:1000], detail)]
 
 
 def _filled(text: str, rule: Rule) -> list[str]:

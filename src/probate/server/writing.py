@@ -111,7 +111,7 @@ async def replace(api: Api, resource: Resource, now: Record, new: Object, *, is_
         if isinstance(outcome.failed[0], Unchanged):
             return None
         # It still holds others: it leaves with the last of them.
-    plan = deletions.change(now, old, new)
+    plan = await api.apart(len(now.value), lambda: deletions.change(now, old, new))
     if plan.txn is None or is_dry_run:
         return plan.left
     outcome = await api.store.commit(plan.txn)

@@ -16,7 +16,12 @@ from probate.server.request import Request, Target
 from probate.store.contract import Record, Revision, Store
 
 CHUNK = 500
-"""Records read at once, so that a long list lets others have their turn."""
+CHUNK_BYTES = 4 * 1024 * 1024
+"""Records read at once, and about how much they may be: so that a long list lets others have their turn."""
+FIRST_CHUNK = 50
+"""Nobody knows yet how large they are."""
+SLICE_BYTES = 256 * 1024
+"""What is compared with selectors in one turn."""
 
 
 class Found(NamedTuple):
@@ -67,11 +72,12 @@ async def collect(store: Store, prefix: str, wanted: Filter, start: snapshots.St
     """The first `limit` objects that match (all, if it is 0)."""
     records: list[Record] = []
     at, after = start
+    chunk = FIRST_CHUNK
     while True:
-        room = limit - len(records) if limit else CHUNK
-        page = await store.scan(prefix, after=after, limit=min(CHUNK, room) if wanted.is_everything else CHUNK, at=at)
-        at = page.revision
-        found = page.records if wanted.is_everything else [one for one in page.records if wanted.matches(one.value)]
+        room = limit - len(records) if limit else chunk
+        page = await store.scan(prefix, after=after, limit=min(chunk, room) if wanted.is_everything else chunk, at=at)
+        at, chunk = page.revision, _next_chunk(page.records)
+        found = page.records if wanted.is_everything else await _matching(page.records, wanted)
         if limit and len(found) > room:
             return Found(records + found[:room], at, found[room - 1].key)
         records += found
@@ -81,3 +87,21 @@ async def collect(store: Store, prefix: str, wanted: Filter, start: snapshots.St
         if limit and len(records) == limit:
             return Found(records, at, after)
         await asyncio.sleep(0)
+
+
+def _next_chunk(records: list[Record]) -> int:
+    """How many records to read next, if they are like these."""
+    size = sum([len(record.value) for record in records])
+    return max(1, min(CHUNK, CHUNK_BYTES * len(records) // size)) if size else CHUNK
+
+
+async def _matching(records: list[Record], wanted: Filter) -> list[Record]:
+    found, size = [], 0
+    for record in records:
+        if wanted.matches(record.value):
+            found.append(record)
+        size += len(record.value)
+        if size > SLICE_BYTES:
+            size = 0
+            await asyncio.sleep(0)
+    return found

@@ -13,8 +13,8 @@ from probate.machinery import effort
 from probate.machinery.structural.regexp import syntax
 from probate.machinery.structural.regexp.charsets import Charset
 
-_MOST_STEPS = 20_000  # kept; then all are forgotten and made again
-_MOST_PLACES = 50_000  # of all states that are kept: so that they take a few megabytes, not gigabytes
+_MOST_STEPS = 5_000  # kept; then all are forgotten and made again
+_MOST_PLACES = 20_000  # of all states that are kept: so that they take a few megabytes, not gigabytes
 
 
 class _Read(NamedTuple):
