@@ -46,7 +46,8 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "deployments": deployments.start,
     "jobs": jobs.start,
 }
-NAMES = (COLLECTOR, *SCOPES, *THROUGH_THE_API)
+IN_BULK = (COLLECTOR, *SCOPES)
+NAMES = (*IN_BULK, *THROUGH_THE_API)
 """What they are called where they are chosen."""
 
 Loops = dict[str, Coroutine[Any, Any, None]]
