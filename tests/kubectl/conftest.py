@@ -14,6 +14,8 @@ import pytest
 from kubectl_program import Kubectl
 
 VERSIONS = ("1.20", "1.24", "1.30", "1.34", "1.37")
+CONTROLLERS = "collector,namespaces,definitions"
+"""Nobody makes pods, so that what is shown is what the session made."""
 _numbers = itertools.count(1)
 ROOT = Path(__file__).parents[2]
 
@@ -29,7 +31,18 @@ def kubectls() -> Path:
 @pytest.fixture(scope="session")
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("server")
-    command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0"]
+    command = [
+        sys.executable,
+        "-m",
+        "probate",
+        "serve",
+        "--store",
+        "memory:",
+        "--listen",
+        "127.0.0.1:0",
+        "--controllers",
+        CONTROLLERS,
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
         assert process.stdout is not None
         assert "serving" in process.stdout.readline()
