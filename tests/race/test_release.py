@@ -2,6 +2,9 @@
 
 Whoever asks "has it dependents?" and then, a moment later, lets the owner go, will one day miss one that was created in that
 moment. Here a thousand owners go while others write, and the store is asked what there was at the very revision at which each left.
+
+The writers aim at that moment. After a first burst they wait, as the collector does, until a dependent is gone or let go, and then
+create the next one at once, or a few turns of the loop later.
 """
 
 from __future__ import annotations
@@ -22,8 +25,10 @@ from probate.store.sqlite.store import open_file
 ROUNDS = 1_000
 LANES = 8
 WRITERS = 2
-MOST = 12
+MOST = 8
 """Dependents that one writer creates at most, lest an owner that is never free for a moment stay for ever."""
+BURST = 3
+JITTER = 12
 
 FOLDER = "objects/configmaps/"
 
@@ -39,23 +44,35 @@ class Round(NamedTuple):
 
 
 class Registrar:
-    """Notes at which revision the owner of each namespace began to go, and left."""
+    """Notes at which revision the owner of each namespace began to go, and left, and tells when one of its dependents is free."""
 
     def __init__(self) -> None:
         self.marked: dict[str, int] = {}
         self.left: dict[str, asyncio.Future[int]] = {}
+        self._freed: dict[str, asyncio.Event] = {}
 
     def note(self, event: Event) -> None:
         namespace, name = event.key.removeprefix(FOLDER).split("/")
-        if name != "owner":
-            return
-        if event.value is None:
+        meta = None if event.value is None else wire.meta(event.value)
+        if name != "owner" and (meta is None or not meta.owner_references):
+            self._free(namespace)
+        elif name == "owner" and meta is None:
             self.expect(namespace).set_result(event.revision)
-        elif wire.meta(event.value).deletion_timestamp is not None:
+            self._free(namespace)
+        elif name == "owner" and meta is not None and meta.deletion_timestamp is not None:
             self.marked.setdefault(namespace, event.revision)
 
     def expect(self, namespace: str) -> asyncio.Future[int]:
         return self.left.setdefault(namespace, asyncio.get_running_loop().create_future())
+
+    async def next_freed(self, namespace: str) -> None:
+        """Wait until a dependent is gone or let go. (Or the owner has left: then there is nothing to wait for.)"""
+        if not self.expect(namespace).done():
+            await self._freed.setdefault(namespace, asyncio.Event()).wait()
+
+    def _free(self, namespace: str) -> None:
+        if namespace in self._freed:
+            self._freed.pop(namespace).set()
 
 
 @asynccontextmanager
@@ -86,18 +103,24 @@ async def play(house: House, registrar: Registrar, number: int, policy: str, dic
     written: dict[str, int] = {}
 
     async def write(writer: int, count: int) -> None:
+        burst = dice.randint(0, BURST)
         for at in range(count):
+            if at >= burst:
+                await registrar.next_freed(namespace)
+                await pause()
             name = f"dependent-{writer}-{at}"
             made = await house.create("configmaps", namespace, {"metadata": {"name": name, "ownerReferences": [reference]}})
             written[name] = int(made["metadata"]["resourceVersion"])
 
-    async def delete() -> None:
-        for _ in range(dice.randint(0, 8)):
+    async def pause() -> None:
+        for _ in range(dice.randint(0, JITTER)):
             await asyncio.sleep(0)
+
+    async def delete() -> None:
+        await pause()
         told = await house.ask("DELETE", f"/api/v1/namespaces/{namespace}/configmaps/owner", {"propagationPolicy": policy})
         assert told.code == 200
 
-    await write(WRITERS, dice.randint(0, 2))
     await asyncio.gather(delete(), *(write(writer, dice.randint(1, MOST)) for writer in range(WRITERS)))
     async with asyncio.timeout(20):
         left = await registrar.expect(namespace)
