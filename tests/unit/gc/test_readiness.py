@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from in_process import FakeClock, running
-from probate.controllers import IN_BULK, at_work
+from probate.controllers import COLLECTOR, at_work
 from probate.gc.collector import RETRY_SECONDS
 from probate.store.contract import create
 
@@ -37,7 +37,7 @@ async def test_collector_that_lost_the_thread_says_so_until_it_has_it_again() ->
 
 
 async def test_collector_that_ended_says_so() -> None:
-    async with running(clock=FakeClock(), collects=False) as house, at_work(house.api, house.clock, IN_BULK):
+    async with running(clock=FakeClock(), collects=False) as house, at_work(house.api, house.clock, [COLLECTOR]):
         assert (await house.ask("GET", "/readyz")).code == 200
         await house.store.commit(create("objects/configmaps/default/broken", b"nothing that a server writes"))
         await house.turns()
