@@ -38,6 +38,11 @@ BIRTH_SECONDS = 0.006
 
 _TOLD = {Delete: "deleted", Drop: "references dropped", Unblock: "references block no more", Release: "released"}
 
+MAX_GIVEN = 100
+"""Objects whose being unchanged one action can depend on, on any store."""
+BEGINNING = 1
+"""The revision that work comes from which no single change has made."""
+
 log = logging.getLogger(__name__)
 
 
@@ -161,12 +166,12 @@ class Collector:
             self._later.add(self._clock.monotonic() + BIRTH_SECONDS, "born", where, change.revision)
 
     async def _begin_anew(self) -> None:
-        """Look at everything as if it had just been created."""
+        """Look at everything as if it had just been created, and note no position before that is done."""
         revision, more = await self._world.revision(), ""
         while True:
             page = await self._world.everything(more, limit=TURN)
             for item in _there(await self._world.items(page.wheres)):
-                self._note(Change(revision, None, item))
+                self._note(Change(BEGINNING, None, item))
             more = page.more
             if not more:
                 break
@@ -270,16 +275,23 @@ class Collector:
         """Where the objects are that this turn looks at, each with the revision that it is looked at for."""
         found = dict(_drain(self._pending.examine, TURN))
         open_ = iter(list(islice(self._pending.expand.values(), TURN)))
-        while len(found) < TURN and (some := list(islice(open_, SOME))):
-            for one, page in zip(some, await self._expand(some), strict=True):
-                found.update((where, one.since) for where in page.wheres)
-                uid = one.owner.meta.uid
-                if self._pending.expand.get(uid) is not one:
-                    continue  # it was asked for again meanwhile: from the beginning
-                del self._pending.expand[uid]
-                if page.more:
-                    self._pending.expand[uid] = one._replace(more=page.more)
+        try:
+            while len(found) < TURN and (some := list(islice(open_, SOME))):
+                for one, page in zip(some, await self._expand(some), strict=True):
+                    found.update((where, one.since) for where in page.wheres)
+                    self._note_expanded(one, page.more)
+        except BaseException:  # nothing is forgotten
+            self._pending.examine.update(found)
+            raise
         return found
+
+    def _note_expanded(self, one: Expansion, more: str) -> None:
+        uid = one.owner.meta.uid
+        if self._pending.expand.get(uid) is not one:
+            return  # it was asked for again meanwhile: from the beginning
+        del self._pending.expand[uid]
+        if more:
+            self._pending.expand[uid] = one._replace(more=more)
 
     async def _expand(self, some: list[Expansion]) -> list[Places]:
         """The next dependents of each. Most that went had none: those are found out together."""
@@ -430,11 +442,19 @@ class Collector:
     # --- circles ------------------------------------------------------------------------------------------------------
 
     async def _break_circles(self) -> None:
-        """Let the references inside each circle block no more. Those who wait for others stay as they are."""
+        """Look for circles among those who cannot leave, whenever there are new ones."""
         stuck, self._pending.stuck = self._pending.stuck, {}
+        try:
+            await self._act(await self._find_circles(list(stuck)), stuck)
+        except BaseException:  # nothing is forgotten
+            self._pending.stuck = stuck | self._pending.stuck
+            raise
+
+    async def _find_circles(self, stuck: list[str]) -> list[Action]:
+        """What opens each circle. Those who wait for others stay as they are."""
         nodes: dict[str, Item] = {}
         points_at: dict[str, list[str]] = {}
-        frontier = [item for item in _there(await self._world.items(list(stuck))) if item.is_waiting]
+        frontier = [item for item in _there(await self._world.items(stuck)) if item.is_waiting]
         while frontier:
             nodes.update((item.where, item) for item in frontier)
             asked = [(item, owner) for item in frontier for owner in item.meta.owner_references if owner.block_owner_deletion]
@@ -445,11 +465,7 @@ class Collector:
                     if waiting.where not in nodes:
                         nodes[waiting.where] = waiting
                         frontier.append(waiting)
-        actions: list[Action] = []
-        for circle in circles.circles(points_at):
-            uids = frozenset(nodes[where].meta.uid for where in circle)
-            actions += [Unblock(nodes[where], uids, "it and its owners wait for each other") for where in sorted(circle)]
-        await self._act(actions, stuck)
+        return [_open([nodes[where] for where in sorted(circle)]) for circle in circles.circles(points_at)]
 
     async def _blocked(self, asked: list[tuple[Item, Owner]]) -> list[Item | None]:
         """The owners that wait. A reference blocks by its uid alone, so one that is wrong about the rest is followed too."""
@@ -457,6 +473,17 @@ class Collector:
         lost = {owner.uid for (_, owner), one in zip(asked, seen, strict=True) if one.item is None} - self._pending.gone.keys()
         found = {item.meta.uid: item for item in await self._world.waiting(list(lost))} if lost else {}
         return [_waiting(one, found.get(owner.uid), by) for (by, owner), one in zip(asked, seen, strict=True)]
+
+
+def _open(circle: list[Item]) -> Action:
+    """Let one of them block the others no more, as long as the circle is what it was found to be. What is left comes again.
+
+    It is the one that closed the circle by being deleted last, as in Kubernetes.
+    """
+    one = max(circle, key=lambda item: item.revision)
+    others = [item for item in circle if item is not one]
+    uids = frozenset(item.meta.uid for item in circle)
+    return Unblock(one, uids, "it and its owners wait for each other", tuple(others[:MAX_GIVEN]))
 
 
 def _waiting(seen: Seen, found: Item | None, by: Item) -> Item | None:

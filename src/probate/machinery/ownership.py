@@ -134,11 +134,12 @@ class Drop(NamedTuple):
 
 
 class Unblock(NamedTuple):
-    """Let the references to these owners block no more."""
+    """Let the references to these owners block no more, if those who made that right are unchanged."""
 
     item: Item
     uids: frozenset[str]
     because: str
+    given: tuple[Item, ...] = ()
 
 
 class Release(NamedTuple):

@@ -53,10 +53,11 @@ def plan(action: Action, now: Record | None, resource: Resource, moment: float) 
     about = {**object_["metadata"], "ownerReferences": references}
     if not references:
         del about["ownerReferences"]
-    return deletions.change(now, meta, {**object_, "metadata": about})
+    guards = () if isinstance(action, Drop) else _given(action)
+    return deletions.change(now, meta, {**object_, "metadata": about}, guards)
 
 
-def _given(action: Delete) -> tuple[Guard, ...]:
+def _given(action: Delete | Unblock) -> tuple[Guard, ...]:
     return tuple(Unchanged(one.where, Revision(one.revision)) for one in action.given)
 
 
