@@ -17,6 +17,7 @@ from probate.errors import Details
 from probate.machinery import status
 from probate.server import dispatch, negotiation
 from probate.server.api import Answer, Api, Stream
+from probate.server.exchange import Exchange
 from probate.server.figures import Asked
 from probate.server.request import Request
 from probate.settings import DEFAULT_PATIENCE
@@ -62,7 +63,7 @@ class App:
             finally:
                 self._figures.note_watcher(asked, -1)
         else:
-            await _send_whole(answer, send, is_head=request.method == "HEAD")
+            await _send_whole(answer, send, scope.get("exchange"), is_head=request.method == "HEAD")
 
     def stop(self) -> None:
         """End all streams: clients go on from where they were, elsewhere or later."""
@@ -106,7 +107,16 @@ class App:
 def _request(scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]]) -> Request:
     headers: dict[bytes, bytes] = dict(scope["headers"])
     asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True) if scope["query_string"] else {}
-    return Request(scope["method"], scope["path"], asked, headers, lambda: waiting_for(_body(headers, receive)))
+    exchange: Exchange | None = scope.get("exchange")
+    whole = exchange.whole_body() if exchange is not None else None
+    read = (lambda: waiting_for(_body(headers, receive))) if whole is None else (lambda: _at_hand(whole))
+    return Request(scope["method"], scope["path"], asked, headers, read)
+
+
+async def _at_hand(body: bytes) -> bytes:
+    if len(body) > MAX_BODY_BYTES:
+        raise _too_large()
+    return body
 
 
 async def _body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
@@ -138,14 +148,18 @@ def _refusal(error: errors.ApiError) -> Answer:
     return Answer(error.code, orjson.dumps(status.failure(error)), negotiation.JSON, headers=headers)
 
 
-async def _send_whole(answer: Answer, send: Send, *, is_head: bool) -> None:
+async def _send_whole(answer: Answer, send: Send, exchange: Exchange | None, *, is_head: bool) -> None:
     headers = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body))]
     if answer.headers:
         headers += [(name.encode(), value.encode()) for name, value in answer.headers]
     if answer.warnings:
         headers += [(b"warning", _warning(text)) for text in answer.warnings[:MAX_WARNINGS]]
+    body = b"" if is_head else answer.body
+    if exchange is not None:
+        await exchange.answer(answer.code, headers, body)
+        return
     await send({"type": "http.response.start", "status": answer.code, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
+    await send({"type": "http.response.body", "body": body})
 
 
 def _warning(text: str) -> bytes:

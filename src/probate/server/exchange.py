@@ -1,105 +1,209 @@
-"""uvicorn's connection with less work for each request.
+"""uvicorn's connection, with exchanges of our own: one request and its answer, and as little around them as can be.
 
-Three things cost more than they give here: the head of an answer and its body leave in two writes, the headers (all of them our
-own) are checked by patterns, and each answer sets a timer that the next request cancels. So the head waits for the body where
-that comes at once, and one timer looks from time to time for how long the client has been idle.
+uvicorn serves any application, so it checks what it is given and promises little about when. Both sides are ours here. So an answer
+leaves in one write and not in two, its headers are taken as they are, a body that is there already is not waited for, and one
+timer looks from time to time for how long a client has been idle, where each answer set one that the next request cancelled.
+
+An exchange is an ASGI server's side. What it can do besides, it offers as `scope["exchange"]`, and an app that does not know that
+need not. The attributes without an underscore are those that uvicorn's connection uses.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import urllib.parse
+from collections.abc import Iterable
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+log = logging.getLogger(__name__)
 
 
-class Exchange(RequestResponseCycle):
+class Exchange:
     """One request and its answer."""
 
-    _head: list[bytes] | None = None  # of an answer whose body is yet to come
+    __slots__ = (
+        "_connection",
+        "_expects_word",
+        "_has_news",
+        "_is_chunked",
+        "_transport",
+        "_waiter",
+        "body",
+        "disconnected",
+        "keep_alive",
+        "more_body",
+        "response_complete",
+        "response_started",
+        "scope",
+        "task",
+    )
 
-    async def send(self, message: Any) -> None:
-        if self.flow.write_paused and not self.disconnected:
-            await self.flow.drain()
-        if self.disconnected:
+    def __init__(self, connection: Frugal, scope: dict[str, Any], *, keep_alive: bool) -> None:
+        self.scope = scope
+        self.keep_alive = keep_alive
+        self.body = bytearray()  # what has come of the request's body and was not taken yet
+        self.more_body = True
+        self.response_started = False
+        self.response_complete = False
+        self.disconnected = False
+        self._connection = connection
+        self._transport = connection.transport
+        self._expects_word = connection.expect_100_continue
+        self._is_chunked = False
+        self._has_news = False
+        self._waiter: asyncio.Future[None] | None = None
+        self.task: Any = None  # in which the app runs
+        scope["exchange"] = self
+
+    @property
+    def message_event(self) -> Exchange:
+        """What uvicorn's connection sets when something has come."""
+        return self
+
+    def set(self) -> None:
+        """Something has come: more of the body, or its end, or the end of the connection."""
+        self._has_news = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def run_asgi(self, app: Any) -> None:
+        """Let the app answer."""
+        try:
+            await app(self.scope, self.receive, self.send)
+        except Exception:
+            log.exception("an answer could not be sent")
+        finally:
+            if not self.response_complete and not self.disconnected:
+                self._transport.close()
+            self._connection.tasks.discard(self.task)
+
+    def whole_body(self) -> bytes | None:
+        """The body, if all of it is there and none was taken."""
+        return None if self.more_body else bytes(self.body)
+
+    async def receive(self) -> dict[str, Any]:
+        if self._expects_word and not self._transport.is_closing():
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._expects_word = False
+        if not self.disconnected and not self.response_complete:
+            self._connection.flow.resume_reading()
+            if not self._has_news:
+                self._waiter = asyncio.get_running_loop().create_future()
+                await self._waiter
+            self._has_news = False
+        if self.disconnected or self.response_complete:
+            return {"type": "http.disconnect"}
+        body, self.body = self.body, bytearray()
+        return {"type": "http.request", "body": bytes(body), "more_body": self.more_body}
+
+    async def send(self, message: dict[str, Any]) -> None:
+        if self.is_behind:
+            await self._connection.flow.drain()
+        if self.disconnected or self.response_complete:
             return
         if not self.response_started:
-            self._begin(message["status"], message["headers"])
-        else:
-            self._go_on(message.get("body", b""), is_last=not message.get("more_body", False))
-
-    def _begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        self.response_started = True
-        self.waiting_for_100_continue = False
-        self.chunked_encoding = b"content-length" not in dict(headers)
-        head = [STATUS_LINE[status], *[b"%b: %b\r\n" % header for header in (*self.default_headers, *headers)]]
-        if not self.keep_alive:
-            head.append(b"connection: close\r\n")
-        if self.chunked_encoding:
-            head.append(b"transfer-encoding: chunked\r\n\r\n")
-            self.transport.write(b"".join(head))  # a stream may have nothing to say for long
-        else:
-            head.append(b"\r\n")
-            self._head = head
-
-    def _go_on(self, body: bytes, *, is_last: bool) -> None:
-        if self._head is not None:
-            self._head.append(body)
-            self.transport.write(b"".join(self._head))
-            self._head = None
-        elif self.chunked_encoding and body:
-            self.transport.write(b"%x\r\n%b\r\n" % (len(body), body))
-        elif body:
-            self.transport.write(body)
-        if is_last:
+            self.response_started = True
+            headers = message["headers"]
+            self._is_chunked = b"content-length" not in dict(headers)
+            more = b"transfer-encoding: chunked\r\n" if self._is_chunked else b""
+            self._transport.write(self._head(message["status"], headers, more))
+            return
+        body = message.get("body", b"")
+        if body:
+            self._transport.write(b"%x\r\n%b\r\n" % (len(body), body) if self._is_chunked else body)
+        if not message.get("more_body", False):
+            if self._is_chunked:
+                self._transport.write(b"0\r\n\r\n")
             self._end()
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the client has much to read yet of what it was sent before."""
+        return self._connection.flow.write_paused and not self.disconnected
+
+    async def answer(self, status: int, headers: Headers, body: bytes) -> None:
+        """The whole answer at once. Its length is among the headers."""
+        if self.is_behind:
+            await self._connection.flow.drain()
+        if self.disconnected:
+            return
+        self.response_started = True
+        self._transport.write(self._head(status, headers, b"") + body)
+        self._end()
+
+    def _head(self, status: int, headers: Headers, more: bytes) -> bytes:
+        self._expects_word = False
+        lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+        close = b"" if self.keep_alive else b"connection: close\r\n"
+        return b"%b%b%b%b%b\r\n" % (STATUS_LINE[status], self._connection.usual_headers(), lines, close, more)
+
     def _end(self) -> None:
-        if self.chunked_encoding:
-            self.transport.write(b"0\r\n\r\n")
         self.response_complete = True
-        self.message_event.set()
+        self.set()
         if not self.keep_alive:
-            self.transport.close()
-        self.on_response()
+            self._transport.close()
+        self._connection.on_response_complete()
 
 
 class Frugal(HttpToolsProtocol):
     """One client's connection."""
 
     _idle_since: float | None = None  # when the last answer was complete, if nothing has come since
+    _usual: tuple[Any, bytes] = (None, b"")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+
+    def on_message_begin(self) -> None:
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
 
     def on_headers_complete(self) -> None:
-        scope, parser = self.scope, self.parser
+        parser = self.parser
         version = parser.get_http_version()
-        scope["method"] = parser.get_method().decode("ascii")
-        scope["http_version"] = version
-        if parser.should_upgrade() and self._should_upgrade():
-            return
-        scope["raw_path"], scope["query_string"] = _target(self.url)
-        path = scope["raw_path"].decode("ascii")
-        scope["path"] = urllib.parse.unquote(path) if "%" in path else path
-        before = self.cycle
-        self.cycle = Exchange(
-            scope=scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=False,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=self.expect_100_continue,
-            keep_alive=version != "1.0" and parser.should_keep_alive(),
-            on_response=self.on_response_complete,
-        )
+        raw, query = _target(self.url)
+        path = raw.decode("ascii")
+        scope = {
+            "type": "http",
+            "asgi": _ASGI,
+            "http_version": version,
+            "method": parser.get_method().decode("ascii"),
+            "scheme": self.scheme,
+            "path": urllib.parse.unquote(path) if "%" in path else path,
+            "raw_path": raw,
+            "query_string": query,
+            "headers": self.headers,
+            "client": self.client,
+            "server": self.server,
+        }
+        before: Any = self.cycle
+        exchange: Any = Exchange(self, scope, keep_alive=version != "1.0" and parser.should_keep_alive())
+        self.cycle = exchange
         if before is None or before.response_complete:
-            self._start_asgi_task(self.cycle, self.app)
+            self._start_asgi_task(exchange, self.app)
         else:  # it was sent before the one before it was answered
             self.flow.pause_reading()
-            self.pipeline.appendleft((self.cycle, self.app))
+            self.pipeline.appendleft((exchange, self.app))
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        cycle.task = self.loop.create_task(cycle.run_asgi(app))
+        self.tasks.add(cycle.task)
+
+    def usual_headers(self) -> bytes:
+        """Those that uvicorn gives every answer: the date. It makes them anew each second."""
+        given = self.server_state.default_headers
+        if self._usual[0] is not given:
+            self._usual = given, b"".join([b"%b: %b\r\n" % header for header in given])
+        return self._usual[1]
 
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
@@ -116,11 +220,6 @@ class Frugal(HttpToolsProtocol):
         if self.timeout_keep_alive_task is None:
             self._look_again_in(self.timeout_keep_alive)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self.timeout_keep_alive_task is not None:
-            self.timeout_keep_alive_task.cancel()
-
     def timeout_keep_alive_handler(self) -> None:
         self.timeout_keep_alive_task = None
         if self._idle_since is None:
@@ -136,6 +235,9 @@ class Frugal(HttpToolsProtocol):
 
     def _look_again_in(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
+
+_ASGI = {"version": "3.0", "spec_version": "2.3"}
 
 
 def _target(url: bytes) -> tuple[bytes, bytes]:

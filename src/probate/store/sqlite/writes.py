@@ -78,9 +78,11 @@ def apply(db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[s
 
 def are_separate_deletes(txns: Sequence[Txn]) -> bool:
     """Whether these only delete, each its own object, under guards that none of them has to do with: so their order is all one."""
+    if any(txn.value is not None for txn in txns):
+        return False
     own = {txn.key for txn in txns}
     return len(own) == len(txns) and all(
-        txn.value is None and all(isinstance(guard, Unchanged) and guard.key not in own for guard in txn.guards) for txn in txns
+        isinstance(guard, Unchanged) and guard.key not in own for txn in txns for guard in txn.guards
     )
 
 
