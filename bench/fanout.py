@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import math
 import time
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
 
 import servers
 from client import Address, Reader, fetch, load, read, request
 from report import say, verdict
-from servers import Server
 
 WATCHERS = 100
 WRITERS = 32
@@ -28,39 +24,24 @@ def create() -> bytes:
     return request("POST", PATH, body)
 
 
-class Costs:
-    """Seconds, by the clock and of the server's processor, for the same work done several times."""
-
-    def __init__(self, server: Server | None = None) -> None:
-        self.wall, self.cpu = math.inf, math.inf
-        self._server = server
-
-    async def of(self, work: Coroutine[Any, Any, float], server: Server) -> None:
-        before = server.cpu()
-        self.wall = min(self.wall, await work)
-        self.cpu = min(self.cpu, server.cpu() - before)
-
-
 async def measure(folder: Path, *, rounds: int) -> None:
     (folder / "fanout").mkdir()
-    told, alone, limit = Costs(), Costs(), Costs()
+    ours, alone, limit = [], [], []
     with servers.probate(folder / "fanout") as server:
         for _ in range(rounds):
-            await alone.of(written(server.at), server)
-            chunks: list[bytes] = []
-            await told.of(watched(server.at, chunks), server)
+            alone.append(await written(server.at))
+            took, chunks = await watched(server.at)
+            ours.append(took)
             with servers.sockets(folder, chunks) as plain:
-                await limit.of(replayed(plain.at, chunks), plain)
-    print(f"{CHANGES} changes in {len(chunks)} pieces")
-    print("alone", alone.wall, alone.cpu, "told", told.wall, told.cpu, "limit", limit.wall, limit.cpu)
-    show("changes to {WATCHERS} watchers", told.wall - alone.wall, limit.wall, told.cpu - alone.cpu, limit.cpu)
-    show("  ... the writing included", told.wall, limit.wall, told.cpu, limit.cpu)
-
-
-def show(what: str, ours: float, limit: float, ours_cpu: float, limit_cpu: float) -> None:
-    number = WATCHERS * CHANGES
-    text = f"{number / max(ours, 1e-6):>9,.0f} /s {number / limit:>10,.0f} /s sockets {limit / max(ours, 1e-6):>6.2f} x sockets ({limit_cpu / max(ours_cpu, 1e-6):.2f} by processor time)"
-    say(what, text, verdict(limit / max(ours, 1e-6), BAR))
+                limit.append(await replayed(plain.at, chunks))
+    told = WATCHERS * CHANGES
+    note = f"{told / min(ours):>9,.0f} /s {told / min(limit):>10,.0f} /s sockets"
+    ratio = min(limit) / min(ours)
+    say(f"changes to {WATCHERS} watchers", f"{note} {ratio:>6.2f} x sockets, the writing included", verdict(ratio, BAR))
+    telling = max(min(ours) - min(alone), 1e-9)
+    ratio = min(limit) / telling
+    note = f"{told / telling:>9,.0f} /s {told / min(limit):>10,.0f} /s sockets"
+    say("  ... without writing", f"{note} {ratio:>6.2f} x sockets", verdict(ratio, BAR))
 
 
 async def written(at: Address) -> float:
@@ -70,19 +51,19 @@ async def written(at: Address) -> float:
     return time.perf_counter() - began
 
 
-async def watched(at: Address, chunks: list[bytes]) -> float:
+async def watched(at: Address) -> tuple[float, list[bytes]]:
     """Seconds until all watchers have been told of all changes, and in which pieces one of them was."""
     asked = request("GET", f"{PATH}?watch=1&resourceVersion={await latest(at)}")
     watchers = [await read(at, asked, keeps=number == 0) for number in range(WATCHERS)]
     began = time.perf_counter()
     heads = [watcher.count for watcher in watchers]
     await load(at, create, connections=WRITERS, count=CHANGES, expected=b"201")
-    chunks += await all_chunks(watchers[0], heads[0])
+    chunks = await all_chunks(watchers[0], heads[0])
     size = sum(map(len, chunks))
     await asyncio.gather(*(watcher.until(head + size) for watcher, head in zip(watchers, heads, strict=True)))
     took = time.perf_counter() - began
     close(watchers)
-    return took
+    return took, chunks
 
 
 async def all_chunks(watcher: Reader, head: int) -> list[bytes]:
