@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from probate.cli.serve import serve_command
-from probate.machinery.ownership import Standing
+from probate.control import telling
+from probate.machinery.ownership import Describe, Standing
 from probate.server import app, connections, dispatch
 from probate.server.kinship import drawing, graph
 from probate.settings import Settings
@@ -72,9 +73,11 @@ def test_every_limit_of_the_graph_is_documented() -> None:
     assert f"among the first {graph.WALK:,} objects" in SIGHT
 
 
-def test_every_question_and_standing_is_documented() -> None:
+def test_every_question_standing_and_message_is_documented() -> None:
     for path in dispatch.QUESTIONS:
         assert f"GET {path}" in SIGHT
+    for message in {*telling.MESSAGES.values()} - {telling.MESSAGES[Describe]}:
+        assert f"| `{message}` |" in SIGHT
     for standing in Standing:
         assert f"`{standing.value}`" in SIGHT
 

@@ -20,12 +20,12 @@ from typing import Any
 from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock
+from probate.control.telling import tell
 from probate.control.world import World
 from probate.gc import circles, decide, strays
 from probate.gc.figures import Timeline
 from probate.gc.pending import Appointments, Expansion, Pending
-from probate.logs import facts
-from probate.machinery.ownership import Action, Change, Delete, Drop, Item, Outcome, Owner, Places, Release, Seen, Standing, Unblock
+from probate.machinery.ownership import Action, Change, Drop, Item, Outcome, Owner, Places, Release, Seen, Standing, Unblock
 
 TURN = 500
 """Objects that are looked at, and decisions that are committed, at once."""
@@ -35,8 +35,6 @@ NOTE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 BIRTH_SECONDS = 0.006
 """A new object whose owner is not there is left alone this long: whoever made it may be in the middle of saying more about it."""
-
-_TOLD = {Delete: "deleted", Drop: "references dropped", Unblock: "references block no more", Release: "released"}
 
 MAX_GIVEN = 100
 """Objects whose being unchanged one action can depend on, on any store."""
@@ -394,13 +392,11 @@ class Collector:
     async def _act(self, actions: list[Action], since: dict[str, int]) -> None:
         outcomes = await self._world.act(actions) if actions else []
         self._has_failed = Outcome.FAILED in outcomes
-        is_logging = log.isEnabledFor(logging.INFO)
+        tell(log, self._world, zip(actions, outcomes, strict=True))
         held = await self._world.revision() if Outcome.HELD in outcomes else 0
         for action, outcome in zip(actions, outcomes, strict=True):
             if outcome is Outcome.DONE:
                 self.done[type(action).__name__] += 1
-                if is_logging:
-                    self._tell(action)
                 continue
             revision = since.get(action.item.where, self._seen)
             if outcome is Outcome.HELD:
@@ -411,20 +407,6 @@ class Collector:
                 self.failures[action.item.where.split("/")[1]] += 1
                 kind = {Release: "settle", Unblock: "stuck"}.get(type(action), "examine")
                 self._later.add(self._clock.monotonic() + RETRY_SECONDS, kind, action.item.where, revision)
-
-    def _tell(self, action: Action) -> None:
-        where, meta = action.item.where, action.item.meta
-        log.info(
-            _TOLD[type(action)],
-            extra=facts(
-                what=str(self._world.resource_at(where)),
-                namespace=meta.namespace,
-                name=meta.name,
-                uid=meta.uid,
-                policy=action.policy.value if isinstance(action, Delete) and action.policy is not None else "",
-                because=action.because,
-            ),
-        )
 
     def _hold(self, item: Item, since: int, held: int) -> None:
         """It cannot leave yet."""

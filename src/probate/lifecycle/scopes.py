@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from probate.clock import Clock
+from probate.control.telling import tell
 from probate.control.world import World
 from probate.lifecycle.sweep import Listing, Remains, Sweep, Way
 from probate.machinery import deletion
@@ -116,9 +117,10 @@ class Scopes:
         """Let the scope go. The sweep is over; should something be left all the same, another one finds it."""
         del self._sweeps[scope.item.meta.name]
         status = self._kind.status(scope.object, None, self._now())
-        [outcome] = await self._world.act([Conclude(scope.item, status, "nothing is left in it")])
+        action = Conclude(scope.item, status, "nothing is left in it")
+        [outcome] = await self._world.act([action])
+        tell(log, self._world, [(action, outcome)])
         if outcome is Outcome.DONE:
-            log.info("concluded %s: nothing is left in it", scope.item.where)
             return None
         return 0.0 if outcome is Outcome.CHANGED else RETRY_SECONDS
 

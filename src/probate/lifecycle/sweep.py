@@ -10,10 +10,12 @@ Everything is looked at as it is now. An object that was found is remembered bef
 from __future__ import annotations
 
 import itertools
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
+from probate.control.telling import tell
 from probate.control.world import World
 from probate.machinery.deletion import Policy
 from probate.machinery.gvk import GroupResource
@@ -21,6 +23,8 @@ from probate.machinery.ownership import Delete, Item, Outcome, Places
 
 TURN = 1_000
 """Objects that are looked at and deleted at once, before it is the turn of another scope."""
+
+log = logging.getLogger(__name__)
 
 Listing: TypeAlias = Callable[[str], Awaitable[Places]]
 """A part of the content, page by page: called with where the last page ended."""
@@ -110,7 +114,9 @@ class Sweep:
         try:
             due = self._sort(wheres, await self._world.items(wheres))
             actions = [Delete(item, self._way.policy, because, (scope,)) for item in due]
-            for action, outcome in zip(actions, await self._world.act(actions), strict=True):
+            outcomes = await self._world.act(actions)
+            tell(log, self._world, zip(actions, outcomes, strict=True))
+            for action, outcome in zip(actions, outcomes, strict=True):
                 self._note(action.item, outcome)
         except BaseException:  # nothing is forgotten: all of it is looked at again
             self._todo.update(dict.fromkeys(wheres))
