@@ -65,6 +65,13 @@ class FakeClock:
         heapq.heappush(self._sleepers, (self._now + seconds, next(self._ids), waiter))
         await waiter
 
+    @property
+    def next(self) -> float | None:
+        """When the next sleeper wakes; None if nobody sleeps."""
+        while self._sleepers and self._sleepers[0][2].done():
+            heapq.heappop(self._sleepers)
+        return self._sleepers[0][0] if self._sleepers else None
+
     async def advance(self, seconds: float) -> None:
         """Let `seconds` pass. Sleepers wake at their own time, one after the other."""
         until = self._now + seconds

@@ -1,7 +1,9 @@
 """The loop of a controller that is told by informers where to look: several names at a time, and the same name never twice at once.
 
-A name that is added while it is being looked at is looked at again afterwards. A failure is tried again, later each time; success
-makes that forgotten. A conflict is no failure: somebody was faster, and what they did has come, or will come, as a change.
+A name that is added while it is being looked at is looked at again afterwards. Where a look takes long, as much time passes before
+the next one: so an owner of thousands, about whom there is always news, takes half of the time at most. A failure is tried again,
+later each time; success makes that forgotten. A conflict is no failure: somebody was faster, and what they did has come, or will
+come, as a change.
 """
 
 from __future__ import annotations
@@ -19,9 +21,13 @@ from probate.control.queue import Queue
 FIRST_RETRY_SECONDS = 0.05
 LONGEST_RETRY_SECONDS = 60.0
 AT_ONCE = 5
+LONG_SECONDS = 0.005
+"""A look that takes longer is followed by a rest."""
+LONGEST_REST_SECONDS = 1.0
 
 Sync: TypeAlias = Callable[[Name], Awaitable[float | None]]
-"""Brings what a name stands for one step further. Returns in how many seconds to look again; None: when something changes."""
+"""Brings what a name stands for one step further. Returns in how many seconds to look again; None: when something changes; 0: there
+was too much for one look."""
 
 log = logging.getLogger(__name__)
 
@@ -32,11 +38,13 @@ class Workers:
     def __init__(self, title: str, sync: Sync, clock: Clock, *, at_once: int = AT_ONCE) -> None:
         self.title = title
         self._sync = sync
+        self._clock = clock
         self._queue = Queue(clock)
         self._room = asyncio.Semaphore(at_once)
         self._failures: dict[Name, int] = {}
         self._under_way: set[Name] = set()
         self._again: set[Name] = set()  # of those under way
+        self._rests: dict[Name, float] = {}  # until when; some of them are over
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -47,7 +55,11 @@ class Workers:
 
     def add(self, name: Name) -> None:
         """Look at it soon."""
-        self._queue.add(_text(name))
+        until = self._rests.get(name)
+        if until is None or until <= self._clock.monotonic():
+            self._queue.add(_text(name))
+        else:
+            self._queue.add_later(_text(name), until - self._clock.monotonic())
 
     def add_later(self, name: Name, seconds: float) -> None:
         """Look at it then."""
@@ -67,19 +79,31 @@ class Workers:
                     group.create_task(self._look_at(name))
 
     async def _look_at(self, name: Name) -> None:
+        began = self._clock.monotonic()
         try:
             again = await self._attempt(name)
         finally:
             self._under_way.remove(name)
             self._room.release()
+        if again != 0:
+            self._rest(name, self._clock.monotonic() - began)
         self._look_again(name, again)
 
+    def _rest(self, name: Name, took: float) -> None:
+        now = self._clock.monotonic()
+        if len(self._rests) > 2 * len(self._queue) + 100:
+            self._rests = {one: until for one, until in self._rests.items() if until > now}
+        if took > LONG_SECONDS:
+            self._rests[name] = now + min(took, LONGEST_REST_SECONDS)
+
     def _look_again(self, name: Name, seconds: float | None) -> None:
+        if seconds == 0:
+            self._rests.pop(name, None)
+        if seconds is not None:
+            self.add_later(name, seconds)
         if name in self._again:
             self._again.remove(name)
             self.add(name)
-        elif seconds is not None:
-            self.add_later(name, seconds)
 
     async def _attempt(self, name: Name) -> float | None:
         try:

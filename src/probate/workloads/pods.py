@@ -5,6 +5,7 @@ from __future__ import annotations
 from probate.client.objects import Object
 from probate.machinery import names
 from probate.machinery.deletion import seconds
+from probate.workloads import times
 from probate.workloads.owners import OwnerKind, is_deleting
 
 
@@ -50,7 +51,7 @@ def available_in(pod: Object, min_ready_seconds: int, now: float) -> float | Non
     since = condition.get("lastTransitionTime")
     if not min_ready_seconds:
         return 0.0
-    return max(0.0, seconds(since) + min_ready_seconds - now) if since else None
+    return times.until(seconds(since) + min_ready_seconds, now) if since else None
 
 
 def from_template(template: Object, owner: Object, kind: OwnerKind) -> Object:

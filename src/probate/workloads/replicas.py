@@ -74,7 +74,8 @@ class Replicas:
         again = await self._describe(owner, selector, trouble)
         if trouble is not None:
             raise ExceptionGroup(f"the number of pods of {name} is not what it should be", trouble.failures)
-        return again
+        is_more_to_do = not is_deleting(owner) and abs(len(ours) - owner["spec"]["replicas"]) > batches.MOST
+        return 0.0 if is_more_to_do else again
 
     async def _manage(self, owner: Object, ours: list[Object]) -> Trouble | None:
         """Make or delete what makes the difference."""

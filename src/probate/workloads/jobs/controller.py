@@ -15,7 +15,7 @@ from probate.control.informers import Name
 from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.machinery.deletion import timestamp
-from probate.workloads import batches, conditions, pods, ranks, selectors
+from probate.workloads import batches, conditions, pods, selectors
 from probate.workloads.claims import Claims
 from probate.workloads.jobs import accounts, endings, making, members
 from probate.workloads.jobs.accounts import Account
@@ -83,16 +83,16 @@ class Jobs:
 
     async def _manage(self, tally: Tally, ending: Ending | None) -> Managed:
         """Make the pods that are missing, or end those that are too many."""
-        job, now = tally.job, self._clock.now()
+        job = tally.job
         if is_deleting(job):
             return Managed()
         if ending is not None:
             done = await batches.at_once(tally.active, functools.partial(self._end, job))
             return Managed(failures=tuple(done.failures))
-        surplus = making.surplus(tally, ranks.in_order(tally.active, tally.active, now))[: batches.MOST]
+        surplus = making.surplus(tally, self._clock.now())[: batches.MOST]
         if surplus:
             done = await batches.at_once(surplus, functools.partial(self._drop, job))
-            return Managed(failures=tuple(done.failures))
+            return Managed(again=0.0 if len(surplus) == batches.MOST else None, failures=tuple(done.failures))
         missing = making.wanted_active(tally) - len(tally.active)
         if members.waits_for_failure(job):
             missing -= len(tally.terminating)
@@ -102,7 +102,7 @@ class Jobs:
         job, now = tally.job, self._clock.now()
         again: float | None = None
         if members.limit_per_index(job) is None:
-            wait = self._failures.get(uid_of(job), Failures()).after(tally, now).waits(now)
+            wait = self._failures.get(uid_of(job), Failures()).after(tally).waits(now)
             if wait:
                 return Managed(wait)
         if members.is_indexed(job):
@@ -111,6 +111,8 @@ class Jobs:
         else:
             new = [making.new_pod(job)] * missing
         done = await batches.slowly(new, functools.partial(self._create, job))
+        if missing == batches.MOST:
+            again = 0.0
         return Managed(again, tuple(one for one in done.failures if not has_cause(one, "NamespaceTerminating")))
 
     async def _create(self, job: Object, pod: Object) -> None:
@@ -139,7 +141,7 @@ class Jobs:
         ended = account.enter(ending)
         told = accounts.with_ending(self._with_suspension(job, ending), ending, timestamp(now))
         job = await self._write(job, tally, account, told)
-        record = self._failures.get(uid_of(job), Failures()).after(tally, now)
+        record = self._failures.get(uid_of(job), Failures()).after(tally)
         if record.number:
             self._failures[uid_of(job)] = record
         else:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from probate.client.objects import Object
 from probate.machinery.deletion import seconds
-from probate.workloads import conditions
+from probate.workloads import conditions, times
 from probate.workloads.jobs import members, policies
 from probate.workloads.jobs.tally import Tally
 from probate.workloads.pods import phase
@@ -54,7 +54,7 @@ def deadline_in(job: Object, now: float) -> float | None:
     limit, began = job["spec"].get("activeDeadlineSeconds"), (job.get("status") or {}).get("startTime")
     if limit is None or began is None or members.is_suspended(job):
         return None
-    return max(0.0, seconds(began) + float(limit) - now)
+    return times.until(seconds(began) + limit, now)
 
 
 def _decided(job: Object) -> Ending | None:

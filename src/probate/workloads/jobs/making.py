@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from probate.client.objects import Object
-from probate.workloads import pods
+from probate.workloads import pods, ranks, times
 from probate.workloads.jobs import members, policies
 from probate.workloads.jobs.members import FAILURES, IGNORED_FAILURES, INDEX, TRACKING
 from probate.workloads.jobs.tally import Tally
@@ -31,12 +31,12 @@ class Failures(NamedTuple):
         """How long the next pod has to wait still."""
         if not self.number:
             return 0.0
-        return max(0.0, self.last + min(FIRST_WAIT * 2.0 ** min(self.number - 1, 30), LONGEST_WAIT) - now)
+        return times.until(self.last + min(FIRST_WAIT * 2.0 ** min(self.number - 1, 30), LONGEST_WAIT), now)
 
-    def after(self, tally: Tally, now: float) -> Failures:
+    def after(self, tally: Tally) -> Failures:
         """The failures in a row after those pods that have ended now."""
-        since = max((members.ended_at(pod, now) for pod in tally.new_succeeded), default=None)
-        ends = [members.ended_at(pod, now) for pod in tally.new_failed]
+        since = max((members.ended_at(pod) for pod in tally.new_succeeded), default=None)
+        ends = [members.ended_at(pod) for pod in tally.new_failed]
         counted = [end for end in ends if since is None or end > since]
         if since is not None:
             return Failures(len(counted), max(counted, default=0.0))
@@ -53,11 +53,15 @@ def wanted_active(tally: Tally) -> int:
     return max(0, min(tally.completions - tally.succeeded, int(spec["parallelism"])))
 
 
-def surplus(tally: Tally, order: list[Object]) -> list[Object]:
-    """The active pods that have to go, out of all in the order in which they would. Those that are of no use go anyway."""
-    useless = _useless(tally, order) if members.is_indexed(tally.job) else []
+def surplus(tally: Tally, now: float) -> list[Object]:
+    """The active pods that have to go. Those that are of no use go anyway."""
     least = len(tally.active) - wanted_active(tally)
-    others = [pod for pod in order if not any(pod is one for one in useless)]
+    if not members.is_indexed(tally.job) and least <= 0:
+        return []
+    order = ranks.in_order(tally.active, tally.active, now)
+    useless = _useless(tally, order) if members.is_indexed(tally.job) else []
+    dropped = set(map(members.uid_of, useless))
+    others = [pod for pod in order if members.uid_of(pod) not in dropped]
     return useless + others[: max(0, least - len(useless))]
 
 
@@ -83,7 +87,7 @@ def due(tally: Tally, number: int, now: float) -> tuple[list[int], float | None]
 def _wait_of_index(failed: Object | None, now: float) -> float:
     if failed is None:
         return 0.0
-    return Failures(sum(members.failures_before(failed)) + 1, members.ended_at(failed, now)).waits(now)
+    return Failures(sum(members.failures_before(failed)) + 1, members.ended_at(failed)).waits(now)
 
 
 def new_pod(job: Object) -> Object:

@@ -79,14 +79,19 @@ def is_failed(pod: Object, job: Object) -> bool:
     return is_deleting(pod) and phase(pod) != "Succeeded" and not waits_for_failure(job)
 
 
-def ended_at(pod: Object, now: float) -> float:
-    """When the pod ended, as far as anybody knows."""
-    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+def ended_at(pod: Object) -> float:
+    """When the pod ended, as far as anybody knows: when its containers did, when it was not ready any more, or was deleted."""
+    meta, status = pod["metadata"], pod.get("status") or {}
+    statuses = status.get("containerStatuses") or []
     ends: list[str] = [((one.get("state") or {}).get("terminated") or {}).get("finishedAt") or "" for one in statuses]
     if ends and all(ends):
         return max(seconds(one) for one in ends)
-    marked = pod["metadata"].get("deletionTimestamp")
-    return min(now, seconds(marked)) if marked else now
+    ready = conditions.find(status.get("conditions") or [], "Ready") or {}
+    if ready.get("status") == "False" and ready.get("lastTransitionTime"):
+        return seconds(ready["lastTransitionTime"])
+    if is_deleting(pod):
+        return seconds(meta["deletionTimestamp"]) - (meta.get("deletionGracePeriodSeconds") or 0)
+    return seconds(meta["creationTimestamp"])
 
 
 def failures_before(pod: Object) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from probate.client.objects import Object
 from probate.machinery.deletion import seconds, timestamp
-from probate.workloads import conditions
+from probate.workloads import conditions, times
 from probate.workloads.conditions import Conditions
 from probate.workloads.rollout import sizes
 from probate.workloads.rollout.family import Family, total
@@ -92,7 +92,7 @@ def stuck_in(deployment: Object, status: Object, now: float) -> float | None:
     allowed, current = deadline(deployment), conditions.find(status["conditions"], PROGRESSING)
     if allowed is None or current is None or current["reason"] == STUCK or is_complete(deployment, status):
         return None
-    return max(0.0, seconds(current["lastUpdateTime"]) + allowed - now) + 1.0
+    return times.until(seconds(current["lastUpdateTime"]) + allowed, now) + 1.0
 
 
 def _was_done(deployment: Object, status: Object) -> bool:
