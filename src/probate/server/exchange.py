@@ -82,6 +82,7 @@ class Exchange:
             if not self.response_complete and not self.disconnected:
                 self._transport.close()
             self._connection.tasks.discard(self.task)
+            del self.scope, self.task  # which refer back to it, and would be found by Python's search for garbage only
 
     def whole_body(self) -> bytes | None:
         """The body, if all of it is there and none was taken."""
