@@ -11,6 +11,7 @@ need not. The attributes without an underscore are those that uvicorn's connecti
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import urllib.parse
 from collections.abc import Iterable
@@ -82,6 +83,7 @@ class Exchange:
             if not self.response_complete and not self.disconnected:
                 self._transport.close()
             self._connection.tasks.discard(self.task)
+            del self.scope, self.task  # which refer back to it, and would be found by Python's search for garbage only
 
     def whole_body(self) -> bytes | None:
         """The body, if all of it is there and none was taken."""
@@ -116,7 +118,7 @@ class Exchange:
             return
         body = message.get("body", b"")
         if body:
-            self._transport.write(b"%x\r\n%b\r\n" % (len(body), body) if self._is_chunked else body)
+            self._transport.write(_framed(body) if self._is_chunked else body)
         if not message.get("more_body", False):
             if self._is_chunked:
                 self._transport.write(b"0\r\n\r\n")
@@ -235,6 +237,12 @@ class Frugal(HttpToolsProtocol):
 
     def _look_again_in(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
+
+@functools.lru_cache(maxsize=1)
+def _framed(body: bytes) -> bytes:
+    """A piece of a stream as it goes on the wire. The same one goes to all who watch the same, one after the other."""
+    return b"%x\r\n%b\r\n" % (len(body), body)
 
 
 _ASGI = {"version": "3.0", "spec_version": "2.3"}
