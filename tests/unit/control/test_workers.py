@@ -145,26 +145,26 @@ async def test_mistake_of_ours_is_logged_and_keeps_nobody_waiting(
         assert bool([record for record in caplog.records if record.levelno >= logging.ERROR]) == is_ours
 
 
-async def test_long_look_is_followed_by_a_rest_as_long_unless_there_was_too_much_for_one() -> None:
+async def test_long_look_is_followed_by_a_longer_rest_unless_there_was_too_much_for_one() -> None:
     async with desk() as one:
         result: list[float | None] = [None]
 
         async def slowly(_: Name) -> float | None:
-            await one.clock.sleep(0.5)
+            await one.clock.sleep(0.1)
             return result[0]
 
         one.ends = slowly
         one.workers.add(A)
-        await one.clock.advance(0.6)
-        one.workers.add(A)  # the rest lasts until 1.0
+        await one.clock.advance(0.2)
+        one.workers.add(A)  # the rest lasts from 0.1 to 0.5
         await one.turns()
         assert len(one.looks) == 1
-        await one.clock.advance(0.3)
+        await one.clock.advance(0.25)
         assert len(one.looks) == 1
         result[0] = 0.0
-        await one.clock.advance(0.2)
+        await one.clock.advance(0.1)
         assert len(one.looks) == 2
-        await one.clock.advance(0.5)  # it said that there is more to do
+        await one.clock.advance(0.1)  # it said that there is more to do
         assert len(one.looks) == 3
 
 
