@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from probate import controllers
 from probate.cli.serve import serve_command
 from probate.control import telling
 from probate.machinery.ownership import Describe, Standing
@@ -48,6 +49,11 @@ def test_every_setting_and_option_is_documented_with_its_default() -> None:
         assert cells[1:3] == [f"`{name}`", f"`{default}`"]
 
 
+def test_every_controller_is_documented() -> None:
+    named = re.findall(r"`([a-z]+)`", row("`--controllers ")[3].split("The names are")[1].split(". Of several")[0])
+    assert tuple(named) == controllers.NAMES
+
+
 def test_every_limit_of_the_engines_is_documented() -> None:
     assert [size(cell) for cell in row("a key")[1:]] == [SQLITE.key_bytes, ETCD.key_bytes]
     assert [size(cell) for cell in row("an object's value")[1:]] == [SQLITE.value_bytes, ETCD.value_bytes]
@@ -55,6 +61,11 @@ def test_every_limit_of_the_engines_is_documented() -> None:
     assert [size(cell) for cell in row("guards")[1:]] == [SQLITE.guards, ETCD.guards]
     assert [size(cell) for cell in row("records of one page")[1:]] == [SQLITE.page, ETCD.page]
     assert f"{Buffer().events:,} changes or {Buffer().size // 1024**2} MiB" in row("what a watcher")[1]
+
+
+def test_every_controller_is_documented() -> None:
+    named = re.findall(r"`([a-z]+)`", row("`--controllers ")[3].split("The names are")[1].split(". Of several")[0])
+    assert tuple(named) == controllers.NAMES
 
 
 def test_every_limit_of_the_door_is_documented() -> None:
