@@ -165,13 +165,10 @@ class Subscription:
         if self._waiter is None or self._waiter.done():
             return False
         try:
-            is_taken = sink(events)
+            return sink(events)
         except Exception:
             log.exception("what follows the watch of %s could not take a batch at once", self.prefix)
             return False
-        if is_taken:
-            self._taken = events[-1].revision
-        return is_taken
 
     def nudge(self) -> None:
         """Let `take` return, with nothing if there is nothing."""
