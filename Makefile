@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-api format clean
+.PHONY: help run test check bench bench-store bench-api format clean
 
 help: ## say what can be made
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
 
 run: $(READY) ## start the server on 127.0.0.1:8080 with its store in ./probate.db (ARGS="--store memory:" …)
 	@exec $(BIN)/probate serve $(ARGS)
@@ -25,11 +25,13 @@ check: $(READY) ## style, types, layers, generated code
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make-etcd-rpc.py --check
 
-bench: $(READY) ## measure the store against raw SQLite in the same run (ARGS=--quick for a short one)
+bench: bench-store bench-api ## measure the store and the API, each against its limit in the same run (ARGS=--quick for a short one)
+
+bench-store: $(READY) ## measure the store alone, against raw SQLite
 	@$(BIN)/python bench/store.py $(ARGS)
 
-bench-api: $(READY) ## measure the API against a bare uvicorn in the same run (needs wrk)
-	@$(BIN)/python bench/api.py
+bench-api: $(READY) ## measure the API alone, against a bare uvicorn
+	@$(BIN)/python bench/api.py $(ARGS)
 
 format: $(READY) ## rewrite the sources in the house's format
 	$(BIN)/ruff format .

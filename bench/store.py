@@ -1,7 +1,7 @@
 """Measures the store against raw SQLite doing the same rows in the same batches, in the same run.
 
-    make bench                 everything, with a million objects (a few minutes)
-    make bench ARGS=--quick    the same with a hundred thousand
+    make bench-store                 everything, with a million objects (a few minutes)
+    make bench-store ARGS=--quick    the same with a hundred thousand
 
 Machines are noisy, so what counts is the ratio: each measurement alternates raw and ours several times and takes the best of
 each. The bars are printed beside what was reached.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from probate import errors
 from probate.aio.deadlines import Deadline
@@ -42,12 +42,28 @@ class Answer(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
+class Outlet(Protocol):
+    """The client's end of a stream, for who has something to tell at once."""
+
+    def is_ready(self) -> bool:
+        """Whether something can be told now: the stream has begun and goes on, and the client keeps up with it."""
+        ...
+
+    def tell(self, chunk: bytes) -> None:
+        """Send this, after all that was sent before."""
+        ...
+
+
 class Stream(NamedTuple):
-    """An answer that goes on: each chunk is sent as it comes."""
+    """An answer that goes on: each chunk is sent as it comes.
+
+    `attach` is given an outlet, if there is one. While the next chunk is waited for, whoever makes them may use it instead.
+    """
 
     chunks: AsyncGenerator[bytes, None]
     content_type: str = "application/json"
     code: int = 200
+    attach: Callable[[Outlet], None] = lambda _: None
 
 
 class Api:

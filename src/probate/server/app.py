@@ -59,6 +59,9 @@ class App:
         if isinstance(answer, Stream):
             self._figures.note_watcher(asked, 1)
             try:
+                exchange = scope.get("exchange")
+                if exchange is not None:
+                    answer.attach(exchange)
                 await _send_stream(answer, receive, send, self._stopping)
             finally:
                 self._figures.note_watcher(asked, -1)

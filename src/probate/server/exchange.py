@@ -124,6 +124,15 @@ class Exchange:
                 self._transport.write(b"0\r\n\r\n")
             self._end()
 
+    def is_ready(self) -> bool:
+        """Whether a stream has begun and goes on, and the client keeps up with it."""
+        is_on = self.response_started and not self.response_complete and not self.disconnected
+        return is_on and not self._connection.flow.write_paused
+
+    def tell(self, chunk: bytes) -> None:
+        """Send the next piece of a stream, which `is_ready`."""
+        self._transport.write(_framed(chunk))
+
     @property
     def is_behind(self) -> bool:
         """Whether the client has much to read yet of what it was sent before."""

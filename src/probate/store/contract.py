@@ -33,7 +33,7 @@ Engines are built by `assembly` and used by the server alone. All methods belong
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NewType, Protocol, TypeAlias
 
@@ -178,6 +178,9 @@ class Limits(msgspec.Struct, frozen=True, gc=False):
     page: int  # records of one scan
 
 
+Sink: TypeAlias = Callable[[Batch], bool]
+
+
 class Watch(Protocol):
     """The changes of a range, in the order of their revisions, each once. Iterate it inside its `async with`."""
 
@@ -192,6 +195,14 @@ class Watch(Protocol):
 
     def nudge(self) -> None:
         """Let the one who iterates go on now, with an empty batch if there is nothing new."""
+        ...
+
+    def hand_to(self, sink: Sink) -> None:
+        """From now on, offer batches to `sink` first, while the one who iterates waits for the next.
+
+        It is called where changes are made known, so it must be quick. It returns whether it has taken the batch; one that it does
+        not take, or trips over, comes by iteration. So each batch is handed out once and in order all the same.
+        """
         ...
 
 

@@ -13,6 +13,7 @@ Everything here belongs to one event loop. Events are shared between watchers, n
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from itertools import chain
 from types import TracebackType
@@ -20,7 +21,9 @@ from typing import NamedTuple, Self, TypeAlias
 
 from probate import errors
 from probate.store import keys
-from probate.store.contract import Batch, Event, Revision
+from probate.store.contract import Batch, Event, Revision, Sink
+
+log = logging.getLogger(__name__)
 
 
 class Buffer(NamedTuple):
@@ -129,6 +132,7 @@ class Subscription:
         self._is_nudged = False
         self._error: errors.ProbateError | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self.sink: Sink | None = None
 
     @property
     def revision(self) -> Revision:
@@ -146,6 +150,8 @@ class Subscription:
             size = size_of(events)
             if not events:
                 return
+        if self.sink is not None and self._is_offered(events, self.sink):
+            return
         self._batches.append(events)
         self._count += len(events)
         self._size += size
@@ -153,6 +159,16 @@ class Subscription:
             self._cut_off()
         else:
             self._wake()
+
+    def _is_offered(self, events: Batch, sink: Sink) -> bool:
+        """Whether the sink has taken the events. Only while somebody waits to take them is everything before them done with."""
+        if self._waiter is None or self._waiter.done():
+            return False
+        try:
+            return sink(events)
+        except Exception:
+            log.exception("what follows the watch of %s could not take a batch at once", self.prefix)
+            return False
 
     def nudge(self) -> None:
         """Let `take` return, with nothing if there is nothing."""
@@ -205,6 +221,7 @@ class HubWatch:
         self._chapters: AsyncGenerator[Chapter, None] | None = None
         self._subscription: Subscription | None = None
         self._is_nudged = False
+        self._sink: Sink | None = None
 
     @property
     def revision(self) -> Revision:
@@ -221,6 +238,7 @@ class HubWatch:
             if self._caught_up_to >= self._hub.revision:
                 # No await between this test and joining: what is published from here on is collected.
                 self._subscription = self._hub.subscribe(self._prefix, after=self._caught_up_to)
+                self._subscription.sink = self._sink
             elif events := await self._next_chapter():
                 return Batch(events)
         return await self._subscription.take()
@@ -230,6 +248,11 @@ class HubWatch:
             self._is_nudged = True
         else:
             self._subscription.nudge()
+
+    def hand_to(self, sink: Sink) -> None:
+        self._sink = sink
+        if self._subscription is not None:
+            self._subscription.sink = sink
 
     async def __aenter__(self) -> Self:
         return self

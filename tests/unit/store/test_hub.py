@@ -9,7 +9,7 @@ import pytest
 
 from probate import errors
 from probate.store import hub
-from probate.store.contract import Event, Revision
+from probate.store.contract import Batch, Event, Revision, Sink
 
 
 def event(revision: int, key: str = "objects/k/x", value: bytes | None = b"") -> Event:
@@ -22,6 +22,16 @@ def make(revision: int = 1, *, events: int = 3, size: int = 100) -> hub.Hub:
 
 def publish(target: hub.Hub, *events: Event) -> None:
     target.publish(events, revision=events[-1].revision)
+
+
+def keep(told: list[int]) -> Sink:
+    """A sink that takes everything and keeps the revisions."""
+
+    def take(batch: Batch) -> bool:
+        told.extend(event.revision for event in batch)
+        return True
+
+    return take
 
 
 async def no_history(prefix: str, after: Revision) -> AsyncGenerator[hub.Chapter, None]:
@@ -252,3 +262,47 @@ async def test_watcher_who_is_behind_gets_all_in_one_batch_and_others_keep_their
     publish(target, event(3))
     assert [found.revision for found in await behind.take()] == [2, 3]
     assert [found.revision for found in quick] == [2]
+
+
+async def test_sink_takes_what_comes_while_somebody_waits_and_nothing_else() -> None:
+    target = make(events=10)
+    told: list[int] = []
+    watch = hub.HubWatch(target, no_history, "objects/", Revision(1))
+    watch.hand_to(keep(told))
+    taking = asyncio.create_task(anext(watch))
+    await asyncio.sleep(0)
+    publish(target, event(2), event(3))
+    assert (told, taking.done(), watch.revision) == ([2, 3], False, 3)
+    watch.nudge()
+    publish(target, event(4))  # nobody waits any more: what comes has to be taken
+    assert [found.revision for found in await taking] == [4]
+    publish(target, event(5))
+    assert [found.revision for found in await anext(watch)] == [5]
+    assert told == [2, 3]
+
+
+@pytest.mark.parametrize("sink", [lambda _: False, lambda _: 1 // 0], ids=["refuses", "fails"])
+async def test_what_a_sink_does_not_take_comes_by_iteration(sink: Sink) -> None:
+    target = make()
+    watch = hub.HubWatch(target, no_history, "objects/", Revision(1))
+    watch.hand_to(sink)
+    taking = asyncio.create_task(anext(watch))
+    await asyncio.sleep(0)
+    publish(target, event(2))
+    assert [found.revision for found in await taking] == [2]
+    assert watch.revision == 2
+
+
+async def test_sink_is_not_given_what_was_read_from_history() -> None:
+    target = make()
+    told: list[int] = []
+    watch = hub.HubWatch(target, no_history, "objects/", Revision(3))
+    watch.hand_to(keep(told))
+    taking = asyncio.create_task(anext(watch))
+    await asyncio.sleep(0)
+    publish(target, event(2), event(3), event(4))
+    assert told == [4]
+    taking.cancel()
+    await asyncio.wait([taking])
+    publish(target, event(5))
+    assert told == [4]

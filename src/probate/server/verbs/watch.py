@@ -9,6 +9,7 @@ A watch that cannot begin or go on says why in an ERROR event; the HTTP answer w
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Self
@@ -20,14 +21,14 @@ from probate.aio import tasks
 from probate.clock import Clock
 from probate.machinery import status
 from probate.server import filtering, places, query, snapshots, wire
-from probate.server.api import Api, Stream
+from probate.server.api import Api, Outlet, Stream
 from probate.server.filtering import Filter
 from probate.server.negotiation import Form
 from probate.server.query import ListOptions
 from probate.server.request import Request, Target
 from probate.server.rows import Lines
 from probate.server.verbs import list as listing
-from probate.store.contract import Revision, Watch
+from probate.store.contract import Batch, Revision, Watch
 
 BOOKMARK_SECONDS = 60.0
 LONGEST_SECONDS = 3600.0
@@ -41,12 +42,27 @@ async def watch(api: Api, request: Request, at: Target, form: Form) -> Stream:
     wanted = filtering.of(at, options, api.kinds.rules(at.resource).fields())
     if options.resource_version:
         snapshots.revision(options.resource_version)
-    return Stream(_guarded(api, at, form, options, wanted))
+    asked = _Asked(at, form, options, wanted)
+    return Stream(_guarded(api, asked), attach=asked.attach)
 
 
-async def _guarded(api: Api, at: Target, form: Form, options: ListOptions, wanted: Filter) -> AsyncGenerator[bytes, None]:
+class _Asked:
+    """What a watcher asked for, and its end of the stream, if there is one that can be written to at once."""
+
+    def __init__(self, at: Target, form: Form, options: ListOptions, wanted: Filter) -> None:
+        self.at = at
+        self.form = form
+        self.options = options
+        self.wanted = wanted
+        self.outlet: Outlet | None = None
+
+    def attach(self, outlet: Outlet) -> None:
+        self.outlet = outlet
+
+
+async def _guarded(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
     try:
-        async with aclosing(_events(api, at, form, options, wanted)) as chunks:
+        async with aclosing(_events(api, asked)) as chunks:
             async for chunk in chunks:
                 yield chunk
     except errors.ApiError as error:
@@ -55,9 +71,10 @@ async def _guarded(api: Api, at: Target, form: Form, options: ListOptions, wante
         yield wire.event(b"ERROR", orjson.dumps(status.failure(errors.Gone(str(error)))))
 
 
-async def _events(api: Api, at: Target, form: Form, options: ListOptions, wanted: Filter) -> AsyncGenerator[bytes, None]:
-    lines = Lines(api, at.resource, form)
-    prefix = places.within(at.resource, at.namespace)
+async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
+    options, wanted = asked.options, asked.wanted
+    lines = Lines(api, asked.at.resource, asked.form)
+    prefix = places.within(asked.at.resource, asked.at.namespace)
     after, is_from_now = await _beginning(api, options)
     if is_from_now:
         found = await listing.collect(api.store, prefix, wanted, snapshots.NOW, 0)
@@ -69,6 +86,7 @@ async def _events(api: Api, at: Target, form: Form, options: ListOptions, wanted
             yield lines.bookmark(after, is_end_of_initial_events=True)
     seconds = min(options.timeout_seconds or LONGEST_SECONDS, LONGEST_SECONDS)
     async with api.store.watch(prefix, after=after) as changes, _Pace(api.clock, changes, seconds) as pace:
+        changes.hand_to(functools.partial(_tell_at_once, asked, lines, pace))
         async for events in changes:
             if events and (chunk := lines.batch(events, wanted)):
                 yield chunk
@@ -78,6 +96,16 @@ async def _events(api: Api, at: Target, form: Form, options: ListOptions, wanted
                     yield lines.bookmark(changes.revision)
                 if pace.is_over:
                     return
+
+
+def _tell_at_once(asked: _Asked, lines: Lines, pace: _Pace, events: Batch) -> bool:
+    """Tell the client where the change is made known, without waking anybody. Whether that was possible."""
+    outlet = asked.outlet
+    if outlet is None or pace.is_due or not outlet.is_ready():
+        return False
+    if chunk := lines.batch(events, asked.wanted):
+        outlet.tell(chunk)
+    return True
 
 
 async def _beginning(api: Api, options: ListOptions) -> tuple[Revision, bool]:
