@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-api format clean
+.PHONY: help run test check bench bench-api fuzz format clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 16
@@ -30,6 +30,9 @@ bench: $(READY) ## measure the store against raw SQLite in the same run (ARGS=--
 
 bench-api: $(READY) ## measure the API against a bare uvicorn in the same run (needs wrk)
 	@$(BIN)/python bench/api.py
+
+fuzz: $(READY) ## ask a server for what its own OpenAPI documents allow, and for what they do not: five minutes
+	@$(BIN)/python tests/fuzz.py $(ARGS)
 
 format: $(READY) ## rewrite the sources in the house's format
 	$(BIN)/ruff format .
