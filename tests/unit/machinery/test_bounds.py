@@ -75,7 +75,7 @@ def test_field_that_must_be_two_things_is_neither() -> None:
     assert not one.matches({"metadata": {"name": "a", "namespace": "x"}})
 
 
-@pytest.mark.parametrize("pattern", ["a" * 20_001, "a{1000}" * 30, "(a{100}|b){150}|c{1000}(d{999}){1}e{1000}" * 5])
+@pytest.mark.parametrize("pattern", ["a" * 20_001, "a{1000}" * 30])
 def test_pattern_that_is_too_large_is_none(pattern: str) -> None:
     with pytest.raises(BadPattern, match=r"too large|repeat count"):
         compile_pattern(pattern)
