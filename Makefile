@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-store bench-api format clean
+.PHONY: help run test check bench bench-store bench-api bench-cascade fuzz format clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
@@ -25,13 +25,19 @@ check: $(READY) ## style, types, layers, generated code
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make-etcd-rpc.py --check
 
-bench: bench-store bench-api ## measure the store and the API, each against its limit in the same run (ARGS=--quick for a short one)
+bench: bench-store bench-api bench-cascade ## measure the store, the API and cascades, each against its limit in the same run (ARGS=--quick for a short one)
 
 bench-store: $(READY) ## measure the store alone, against raw SQLite
 	@$(BIN)/python bench/store.py $(ARGS)
 
 bench-api: $(READY) ## measure the API alone, against a bare uvicorn
 	@$(BIN)/python bench/api.py $(ARGS)
+
+bench-cascade: $(READY) ## measure cascades alone, against raw SQLite (ARGS="1000 10000" for short ones)
+	@$(BIN)/python bench/cascade.py $(filter-out --quick,$(ARGS))
+
+fuzz: $(READY) ## ask a server for what its own OpenAPI documents allow, and for what they do not: five minutes
+	@$(BIN)/python tests/fuzz.py $(ARGS)
 
 format: $(READY) ## rewrite the sources in the house's format
 	$(BIN)/ruff format .

@@ -11,8 +11,11 @@ import click
 from probate import controllers
 from probate.cli.serve import serve_command
 from probate.control import telling
+from probate.machinery import label_requirements, problems, yaml_values
+from probate.machinery.crds import versions
 from probate.machinery.ownership import Describe, Standing
-from probate.server import app, connections, dispatch
+from probate.machinery.structural.regexp import syntax
+from probate.server import api, app, connections, dispatch
 from probate.server.kinship import drawing, graph
 from probate.settings import Settings
 from probate.store.etcd.requests import LIMITS as ETCD
@@ -76,6 +79,13 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert row("how long a connection")[1:] == [f"{connections.IDLE_SECONDS} s"] * 2
     assert [size(cell) for cell in row("requests to the API under way")[1:]] == [app.MAX_UNDER_WAY] * 2
     assert [size(cell) for cell in row("warnings of one answer")[1:]] == [app.MAX_WARNINGS] * 2
+    assert [size(cell) for cell in row("lists and objects in a body")[1:]] == [yaml_values.MAX_PARTS] * 2
+    assert row("how deep a body is nested")[1:] == [f"{yaml_values.MAX_DEPTH} levels"] * 2
+    assert [size(cell) for cell in row("problems of one object")[1:]] == [problems.MAX_PROBLEMS] * 2
+    assert [size(cell) for cell in row("requirements of a selector")[1:]] == [label_requirements.MAX_REQUIREMENTS] * 2
+    assert [size(cell) for cell in row("versions of a custom kind")[1:]] == [versions.MAX_VERSIONS, versions.MAX_COLUMNS]
+    assert [size(cell) for cell in row("a pattern in a schema")[1:]] == [syntax.MOST_SIZE] * 2
+    assert [size(cell) for cell in row("work to check one object")[1:]] == [api.MOST_EFFORT] * 2
 
 
 def test_every_limit_of_the_graph_is_documented() -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from probate import errors
 from probate.machinery import propagation
 from probate.machinery.deletion import Policy, Wish
+from probate.machinery.problems import shown
 from probate.server import query, reading, refusals
 from probate.server.query import Query
 
@@ -53,8 +54,8 @@ def _from_body(body: bytes, media: str) -> dict[str, Any]:
     value = reading.parse(body, media).value
     if not isinstance(value, dict):
         raise errors.BadRequest("the body of a delete must be DeleteOptions")
-    if value.get("kind") not in {None, "", "DeleteOptions"}:
-        raise errors.BadRequest(f"the body of a delete must be DeleteOptions, not {value.get('kind')}")
+    if value.get("kind") not in (None, "", "DeleteOptions"):
+        raise errors.BadRequest(f"the body of a delete must be DeleteOptions, not {shown(value['kind'])}")
     for name, expected in _TYPES.items():
         found = value.get(name)
         if found is not None and (not isinstance(found, expected) or (expected is int and isinstance(found, bool))):

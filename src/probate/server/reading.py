@@ -79,8 +79,10 @@ def _without_repeated_owners(meta: dict[str, Any]) -> Iterator[str]:
 
 def check_kind(value: dict[str, Any], resource: Resource) -> None:
     """`BadRequest` if the object says that it is of another kind than the resource's."""
-    kind, version = value.get("kind"), value.get("apiVersion")
-    if kind not in {None, "", resource.kind} or version not in {None, "", str(resource.group_version)}:
+    kind, version = value.get("kind") or "", value.get("apiVersion") or ""
+    if not isinstance(kind, str) or not isinstance(version, str):
+        raise errors.BadRequest("the object's apiVersion and kind must be texts")
+    if kind not in {"", resource.kind} or version not in {"", str(resource.group_version)}:
         raise errors.BadRequest(
             f"the object is a {version or '?'} {kind or '?'}, but what is served here is {resource.group_version} {resource.kind}"
         )

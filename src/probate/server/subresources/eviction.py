@@ -25,7 +25,7 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     value = (await api.apart(len(body), lambda: reading.parse(body, media))).value
     if not isinstance(value, dict):
         raise errors.BadRequest("the body must be an Eviction")
-    if value.get("kind") not in {None, "", "Eviction"} or _name(value) not in {"", at.name}:
+    if value.get("kind") not in (None, "", "Eviction") or _name(value) not in {"", at.name}:
         raise errors.BadRequest(f"the body must be an Eviction of {at.name}")
     given = value.get("deleteOptions") or {}
     options = delete_options.read(orjson.dumps(given) if given else b"", negotiation.JSON, request.query)

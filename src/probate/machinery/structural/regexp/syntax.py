@@ -15,7 +15,7 @@ from probate.machinery.structural.regexp import charsets
 from probate.machinery.structural.regexp.charsets import Charset
 
 _MOST_REPEATS = 1000
-_MOST_SIZE = 20_000  # Go allows a hundred times as much, and is about as much faster
+MOST_SIZE = 20_000  # Go allows a hundred times as much, and is about as much faster
 _MOST_DEPTH = 200  # Go has 1000, but Python's stack is shorter
 _COUNT = re.compile(r"\{([0-9]{1,9})(,([0-9]{1,9})?)?\}")
 _GROUP_NAME = re.compile(r"P?<([A-Za-z0-9_]+)>")
@@ -69,7 +69,7 @@ Node = One | Edge | Sequence | Either | Repeat
 
 def parse(pattern: str) -> Node:
     """The pattern as a tree. Raises `BadPattern`."""
-    if len(pattern) > _MOST_SIZE:
+    if len(pattern) > MOST_SIZE:
         raise BadPattern("expression too large")
     effort.spend(5 * len(pattern))
     reader = _Reader(pattern)
@@ -77,7 +77,7 @@ def parse(pattern: str) -> Node:
     if not reader.is_done:
         raise BadPattern(f"unexpected ): `{pattern}`")
     _limit_repeats(node, 1)
-    if size(node) > _MOST_SIZE:
+    if size(node) > MOST_SIZE:
         raise BadPattern("expression too large")
     return node
 

@@ -1,0 +1,85 @@
+"""Kinds as definitions come and go: what did not change is not made again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from probate import errors
+from probate.machinery import builtin
+from probate.server import places, wire
+from probate.server.custom_kinds import Kinds
+from probate.store import contract
+from probate.store.contract import Revision, Store, Txn
+from probate.store.sqlite.store import open_memory
+
+NOW = "2024-01-01T00:00:00Z"
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[Store]:
+    opened = await open_memory()
+    yield opened
+    await opened.close()
+
+
+def key(plural: str, group: str) -> str:
+    return f"objects/{places.DEFINITIONS}/{places.NO_NAMESPACE}/{plural}.{group}"
+
+
+async def define(store: Store, plural: str, group: str, kind: str) -> Revision:
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    names = {"plural": plural, "singular": plural, "kind": kind, "listKind": f"{kind}List"}
+    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
+    object_ = {"metadata": {"name": f"{plural}.{group}"}, "spec": spec}
+    outcome = await store.commit(contract.create(key(plural, group), wire.stored(object_)))
+    assert isinstance(outcome, int)
+    return Revision(outcome)
+
+
+async def test_other_definition_leaves_resources_and_rules_as_they_are(store: Store) -> None:
+    kinds = Kinds(store, builtin.load())
+    await define(store, "apples", "fruit.example.com", "Apple")
+    await kinds.refresh(now=NOW)
+    apples = kinds.catalog.find("fruit.example.com", "v1", "apples")
+    assert apples is not None
+    rules = kinds.rules(apples)
+    await define(store, "pears", "fruit.example.com", "Pear")
+    await kinds.refresh(now=NOW)
+    assert kinds.catalog.find("fruit.example.com", "v1", "pears") is not None
+    assert kinds.catalog.find("fruit.example.com", "v1", "apples") is apples
+    assert kinds.rules(apples) is rules
+
+
+async def test_names_that_become_free_go_to_the_next(store: Store) -> None:
+    kinds = Kinds(store, builtin.load())
+    await define(store, "apples", "fruit.example.com", "Apple")
+    await kinds.refresh(now=NOW)
+    await define(store, "others", "fruit.example.com", "Apple")
+    await kinds.refresh(now=NOW)
+    assert kinds.catalog.find("fruit.example.com", "v1", "others") is None
+    first = await store.read(key("apples", "fruit.example.com"))
+    assert first is not None
+    await store.commit(contract.delete(first.key, revision=first.revision))
+    await kinds.refresh(now=NOW)
+    assert kinds.catalog.find("fruit.example.com", "v1", "apples") is None
+    assert kinds.catalog.find("fruit.example.com", "v1", "others") is not None
+
+
+async def test_kind_whose_status_could_not_be_written_is_settled_the_next_time(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = Kinds(store, builtin.load())
+    await define(store, "apples", "fruit.example.com", "Apple")
+
+    async def fail(_: Txn) -> Any:
+        raise errors.StoreUnavailable("not now")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "commit", fail)
+        with pytest.raises(errors.StoreUnavailable):
+            await kinds.refresh(now=NOW)
+    await kinds.refresh(now=NOW)
+    assert kinds.catalog.find("fruit.example.com", "v1", "apples") is not None
