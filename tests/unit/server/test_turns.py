@@ -1,6 +1,6 @@
 """Nobody waits for somebody else's request: whatever a body, a schema or a query asks for, the loop goes on with the others.
 
-How long the loop was kept is told in processor time of this process, so that a busy machine changes nothing.
+How long the loop was kept is told in processor time of its own thread, so that a busy machine changes nothing.
 """
 
 from __future__ import annotations
@@ -68,16 +68,16 @@ async def ask(app: App, method: str, path: str, body: bytes = b"", query: str = 
 
 
 class Heart:
-    """Beats on the loop. `longest` is the most processor time that passed between two beats."""
+    """Beats on the loop. `longest` is the most processor time that its thread took between two beats."""
 
     def __init__(self) -> None:
         self.longest = 0.0
 
     async def beat(self) -> None:
-        before = time.process_time()
+        before = time.thread_time()
         while True:
             await asyncio.sleep(0.001)
-            now = time.process_time()
+            now = time.thread_time()
             self.longest, before = max(self.longest, now - before), now
 
 
