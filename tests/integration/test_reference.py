@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from integration_server import serving
+
 DATA = Path(__file__).parents[1] / "data"
 
 LATER = {"apply without manager", "apply with managedFields", "crd bad cel"}
 """Rows about server-side apply and CEL, which do not exist yet."""
+
+
+@pytest.fixture(scope="module")
+def http() -> Iterator[httpx.Client]:
+    """A server on which nobody but the test does anything: some rows have owners that do not exist."""
+    with serving("--controllers", "none") as url, httpx.Client(base_url=url, timeout=30) as client:
+        yield client
 
 
 def load(name: str) -> Any:
