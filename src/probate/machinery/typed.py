@@ -57,13 +57,14 @@ class Reader:
     def _object(self, value: Any, schema: Schema, path: Trail) -> Any:
         if not isinstance(value, dict):
             raise _mistyped(value, "object", path)
-        if schema.is_map:
+        if schema.values is not None:
             return self._map(value, schema, path)
-        if not schema.properties:
+        properties = schema.properties
+        if not properties:
             return value
         read = {}
         for name, inner in value.items():
-            part = schema.properties.get(name)
+            part = properties.get(name)
             if part is None:
                 if len(self.unknown) < MAX_UNKNOWN:
                     self.unknown.append(spelled((path, name)))

@@ -60,7 +60,7 @@ def _form(wish: str) -> Form | None:
 
 def media_type(header: str) -> str:
     """The media type of a `Content-Type`, without its parameters; JSON if none was given."""
-    return header.partition(";")[0].strip().lower() or JSON
+    return JSON if header == JSON else header.partition(";")[0].strip().lower() or JSON
 
 
 def check_is_object_form(media: str) -> None:

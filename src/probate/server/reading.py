@@ -57,11 +57,13 @@ def read_object(body: bytes, media: str, resource: Resource, rules: Rules, field
 def typed_object(value: dict[str, Any], rules: Rules, field_validation: str, *, duplicates: list[str]) -> Read:
     """The value as an object of this kind."""
     object_, unknown = rules.read(value)
-    object_.setdefault("metadata", {})
+    meta = object_.setdefault("metadata", {})
+    if not unknown and not duplicates and "ownerReferences" not in meta:
+        return Read(object_, ())
     odd = [f'unknown field "{path}"' for path in unknown] + [f'duplicate field "{path}"' for path in duplicates]
     if odd and field_validation == "Strict":
         raise errors.BadRequest(f"strict decoding error: {', '.join(odd)}")
-    return Read(object_, (*(odd if field_validation == "Warn" else ()), *_without_repeated_owners(object_["metadata"])))
+    return Read(object_, (*(odd if field_validation == "Warn" else ()), *_without_repeated_owners(meta)))
 
 
 def _without_repeated_owners(meta: dict[str, Any]) -> Iterator[str]:
@@ -82,7 +84,7 @@ def check_kind(value: dict[str, Any], resource: Resource) -> None:
     kind, version = value.get("kind") or "", value.get("apiVersion") or ""
     if not isinstance(kind, str) or not isinstance(version, str):
         raise errors.BadRequest("the object's apiVersion and kind must be texts")
-    if kind not in {"", resource.kind} or version not in {"", str(resource.group_version)}:
+    if (kind and kind != resource.kind) or (version and version != str(resource.group_version)):
         raise errors.BadRequest(
             f"the object is a {version or '?'} {kind or '?'}, but what is served here is {resource.group_version} {resource.kind}"
         )

@@ -38,7 +38,7 @@ def is_object(key: str) -> bool:
 
 def is_sound(key: str) -> bool:
     """Whether `key` can be stored."""
-    return _KEY.fullmatch(key) is not None and not _is_too_long(key)
+    return _KEY.fullmatch(key) is not None and (len(key) * 4 <= MAX_BYTES or not _is_too_long(key))
 
 
 def check_key(key: str) -> None:
