@@ -186,6 +186,14 @@ def test_watch_from_the_future_says_so(http: httpx.Client, configmaps: str) -> N
     assert (event["type"], event["object"]["code"]) == ("ERROR", 504)
 
 
+@pytest.mark.parametrize(
+    "path", ["/api/v1///", "/apis////", "/apis/apps/v1//", "/apis///x", "//api/v1/pods", "/api/v1//pods", "//"]
+)
+def test_path_with_nothing_between_its_slashes_is_not_found(http: httpx.Client, path: str) -> None:
+    answer = http.get(f"{str(http.base_url).rstrip('/')}{path}")
+    assert (answer.status_code, answer.json()["kind"]) in {(404, "Status"), (200, "APIResourceList")}
+
+
 def test_documents_are_only_read(http: httpx.Client) -> None:
     assert http.post("/openapi/v3/api/v1").status_code == 405
     assert http.delete("/apis").status_code == 405

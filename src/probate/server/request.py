@@ -72,9 +72,9 @@ def is_resource(path: str) -> bool:
 def target(path: str, catalog: Catalog) -> Target:
     """What the path of a resource names; `NotFound` if nothing is served there."""
     prefix, *parts = path.strip("/").split("/")
-    group, version, *below = parts if prefix == "apis" else ("", *parts)
-    if not all(parts):
+    if len(parts) < (3 if prefix == "apis" else 2) or not all(parts):  # with nothing between some of its slashes
         raise refusals.no_such_resource()
+    group, version, *below = parts if prefix == "apis" else ("", *parts)
     is_watch = below[0] == "watch" and len(below) > 1
     found = _find(catalog, group, version, below[1:] if is_watch else below, is_watch=is_watch)
     if found is None:

@@ -6,6 +6,7 @@ How long the loop was kept is told in processor time of its own thread, so that 
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import sys
 import time
@@ -34,11 +35,16 @@ THINGS = "/apis/example.com/v1/namespaces/default/things"
 
 @pytest.fixture
 def quick_turns() -> Iterator[None]:
-    """Threads take turns as in the real process."""
-    before = sys.getswitchinterval()
+    """Threads take turns and garbage is looked for as in the real process, not as in one that has run thousands of tests."""
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(0.0001)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
     yield
-    sys.setswitchinterval(before)
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+    sys.setswitchinterval(interval)
 
 
 @pytest.fixture
