@@ -63,11 +63,6 @@ def test_every_limit_of_the_engines_is_documented() -> None:
     assert f"{Buffer().events:,} changes or {Buffer().size // 1024**2} MiB" in row("what a watcher")[1]
 
 
-def test_every_controller_is_documented() -> None:
-    named = re.findall(r"`([a-z]+)`", row("`--controllers ")[3].split("The names are")[1].split(". Of several")[0])
-    assert tuple(named) == controllers.NAMES
-
-
 def test_every_limit_of_the_door_is_documented() -> None:
     assert [size(cell) for cell in row("a request's body")[1:]] == [app.MAX_BODY_BYTES] * 2
     assert [size(cell) for cell in row("a request line")[1:]] == [connections.MAX_HEAD_BYTES] * 2
