@@ -118,6 +118,7 @@ def test_a_second_server_on_the_same_store_names_the_first(tmp_path: Path) -> No
         (["--store", "memory:", "--listen", "0.0.0.0:0"], "plain HTTP is served on loopback only"),
         (["--store", "memory:", "--listen", "0.0.0.0:0", "--insecure"], "plain HTTP is served on loopback only"),
         (["--store", "memory:", "--listen", "127.0.0.1:99999"], "is no address to listen on"),
+        (["--store", "memory:", "--controllers", "all,-job"], "'-job' is no controller. Give all, none, or names of collector, "),
     ],
 )
 def test_a_bad_setting_is_one_clear_line(tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -10,12 +10,14 @@ import pytest
 
 from integration_server import serving
 
+CONTROLLERS = "collector,namespaces,definitions"
+"""Nobody makes pods, or writes into the status of what the tests make."""
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
-    with serving() as url:
+    with serving("--controllers", CONTROLLERS) as url:
         yield url
 
 

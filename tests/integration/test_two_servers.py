@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 import etcd_members
+import watching
 
 
 @contextmanager
@@ -47,6 +48,38 @@ def test_objects_and_custom_kinds_of_one_server_are_served_by_the_other(etcd_mem
         deadline = time.monotonic() + 20
         while other.get("/apis/two.example.com/v1/things").status_code != 200:
             assert time.monotonic() < deadline, "the other server never served the new kind"
+
+
+def test_pods_are_made_by_one_server_and_by_the_other_when_that_has_stopped(
+    etcd_member: etcd_members.Member, tmp_path: Path
+) -> None:
+    store, path = f"etcd://{etcd_member.endpoint}/two-crews", "/apis/apps/v1/namespaces/default/replicasets"
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+    with watching.serving(store, tmp_path) as one, watching.serving(store, tmp_path) as other:
+        assert other.http.post(path, json={"metadata": {"name": "web"}, "spec": spec}).status_code == 201
+        until_made(other.http, 3)
+        lease = other.http.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/probate").json()
+        one.process.terminate()
+        one.process.wait()
+        patch = {"Content-Type": "application/merge-patch+json"}
+        assert other.http.patch(f"{path}/web", json={"spec": {"replicas": 5}}, headers=patch).status_code == 200
+        until_made(other.http, 5)
+        now = other.http.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/probate").json()
+        assert now["spec"]["holderIdentity"] != lease["spec"]["holderIdentity"]
+
+
+def until_made(http: httpx.Client, number: int) -> None:
+    """Wait until the ReplicaSet says that it has so many pods; there are not more."""
+    found = watching.until(
+        http,
+        "/apis/apps/v1/namespaces/default/replicasets",
+        "web",
+        lambda now: now is not None and (now.get("status") or {}).get("replicas") == number,
+    )
+    assert found is not None
+    assert len(http.get("/api/v1/namespaces/default/pods").json()["items"]) == number
 
 
 SERVICES = "/api/v1/namespaces/default/services"

@@ -98,8 +98,6 @@ class Workers:
             self._rests[name] = now + min(RESTS * took, LONGEST_REST_SECONDS)
 
     def _look_again(self, name: Name, seconds: float | None) -> None:
-        if seconds == 0:
-            self._rests.pop(name, None)
         if seconds is not None:
             self.add_later(name, seconds)
         if name in self._again:

@@ -63,18 +63,6 @@ class Deployments:
         routing = Routing(DEPLOYMENT, self._deployments, selectors.of_expressions, self.workers.add)
         self._deployments.listen(routing.take_owner)
         self._replica_sets.listen(routing.take_dependent)
-        self._pods.listen(self._take_pod)
-
-    def _take_pod(self, old: Object | None, new: Object | None) -> None:
-        """A deployment that must not overlap goes on when the last old pod has ended."""
-        has_ended = new is None or pods.is_finished(new)
-        if old is None or not has_ended or pods.is_finished(old) or (above := controller_of(old)) is None:
-            return
-        replica_set = REPLICA_SET.find(self._replica_sets, namespace_of(old), above)
-        higher = controller_of(replica_set) if replica_set is not None else None
-        deployment = DEPLOYMENT.find(self._deployments, namespace_of(old), higher) if higher is not None else None
-        if deployment is not None and not sizes.is_rolling(deployment):
-            self.workers.add(name_of(deployment))
 
     async def _sync(self, name: Name) -> float | None:
         deployment = self._deployments.get(name)
@@ -105,8 +93,7 @@ class Deployments:
         if sizes.is_scaled(deployment, members):
             members = await self._resize(draft, members, sizes.scaled(deployment, members))
             return await self._describe(draft, members)
-        if not members.is_awaited:
-            members = await (self._overlap if sizes.is_rolling(deployment) else self._replace)(draft, members)
+        members = await (self._overlap if sizes.is_rolling(deployment) else self._replace)(draft, members)
         return await self._describe(draft, members, progresses=True)
 
     async def _overlap(self, draft: Draft, members: Family) -> Family:

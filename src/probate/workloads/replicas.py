@@ -91,7 +91,7 @@ class Replicas:
     async def _make(self, owner: Object, number: int) -> Trouble | None:
         pod = pods.from_template(owner["spec"]["template"], owner, self._kind)
         done = await batches.slowly([pod] * number, functools.partial(self._create, owner))
-        # Nothing can be made in a namespace that is being deleted, and nobody has to be told. (RS-5)
+        # Nothing can be made in a namespace that is being deleted, not even an event, and that is no failure. (RS-5)
         failures = [one for one in done.failures if not has_cause(one, "NamespaceTerminating")]
         return Trouble("FailedCreate", failures) if failures else None
 
@@ -99,8 +99,7 @@ class Replicas:
         try:
             made = await self._pods.create(namespace_of(owner), pod)
         except errors.ApiError as error:
-            if not has_cause(error, "NamespaceTerminating"):
-                self._tell(owner, "Warning", "FailedCreate", f"Error creating: {error}")
+            self._tell(owner, "Warning", "FailedCreate", f"Error creating: {error}")
             raise
         self._tell(owner, "Normal", "SuccessfulCreate", f"Created pod: {made['metadata']['name']}")
 

@@ -22,13 +22,20 @@ CONTAINERS = {"containers": [{"name": "c", "image": "i"}]}
 
 
 class Slow(Local):
-    """A transport that brings news of changes only while its gate is open."""
+    """A transport that brings news of changes only while its gate is open, and answers only while its door is."""
 
     def __init__(self, house: House) -> None:
         super().__init__(house.api)
         self.gate = asyncio.Event()
         self.gate.set()
+        self.door = asyncio.Event()
+        self.door.set()
         self.is_broken = False
+
+    async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> tuple[int, bytes]:
+        reply = await super().send(method, path, query, body, media)
+        await self.door.wait()
+        return reply
 
     @asynccontextmanager
     async def stream(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[AsyncIterator[bytes], None]:
@@ -131,6 +138,19 @@ async def test_pod_of_the_same_name_that_comes_after_is_another() -> None:
         assert [one["metadata"]["uid"] for one in informer] == [again["metadata"]["uid"]]
         await informer.let_go()
         assert [one["metadata"]["uid"] for one in informer] == [again["metadata"]["uid"]]
+
+
+async def test_pod_that_was_gone_before_its_creation_was_answered_does_not_come_back() -> None:
+    async with followed() as informer:
+        informer._slow.door.clear()
+        creating = asyncio.ensure_future(informer.create("default", pod("a")))
+        await informer._house.turns()
+        assert informer.names() == ["a"], "the server told of it before it answered"
+        await informer._house.ask("DELETE", "/api/v1/namespaces/default/pods/a")
+        await informer._house.turns()
+        informer._slow.door.set()
+        await creating
+        assert informer.names() == []
 
 
 async def test_what_was_deleted_stays_gone_and_what_was_missed_is_learnt_when_everything_is_listed_again() -> None:

@@ -89,6 +89,17 @@ def test_ref_4_nobody_is_adopted_by_or_from_the_dying(is_owner_dying: bool, is_d
     assert judge(made("owner", is_dying=False), made("dependent", is_dying=False), is_match=True) is Verdict.ADOPT
 
 
+def test_ref_1_and_ref_4_are_kept_for_whoever_is_asked_about() -> None:
+    def made(name: str, namespace: str = NAMESPACE, controller: str = "") -> dict[str, Any]:
+        references = [{"kind": "ReplicaSet", "uid": controller, "controller": True}] if controller else []
+        return {"metadata": {"name": name, "namespace": namespace, "uid": name, "ownerReferences": references}}
+
+    owner = made("owner")
+    assert judge(owner, made("far", "elsewhere"), is_match=True) is Verdict.NONE
+    assert judge(owner, made("theirs", controller="another"), is_match=True) is Verdict.NONE
+    assert judge(owner, made("theirs", controller="another"), is_match=False) is Verdict.NONE
+
+
 async def claiming(stage: Stage, owner: Any, pod: Any) -> tuple[list[Any], list[Any]]:
     """Claim the pod for the owner, as both were known at some time."""
     client = Client(Local(stage.cluster.api))

@@ -203,16 +203,18 @@ async def test_scaling_to_nought_and_back_works() -> None:
 
 
 async def test_replica_set_that_somebody_else_scaled_too_does_not_keep_a_deployment_from_rolling() -> None:
-    async with staged("replicasets", "deployments") as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(2))
-        await roll_out(stage)
+    async with staged() as stage:
+        stage.cluster._names = ALL
+        async with stage.cluster.controlling():
+            await stage.make(DEPLOYMENTS, "web", rolling(2))
+            await roll_out(stage)
         one = await replica_set(stage, "one")
-        await stage.client.patch(REPLICA_SETS, "default", name_of(one), {"spec": {"replicas": 4}})
-        await stage.client.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 4}})
-        await stage.settle()
-        await new_image(stage, "two")
-        await roll_out(stage)
-        assert await sizes(stage) == {"one": 0, "two": 4}
+        await stage.change(REPLICA_SETS, name_of(one), {"spec": {"replicas": 4}})
+        await stage.change(DEPLOYMENTS, "web", {"spec": {"replicas": 4}})
+        async with stage.cluster.controlling():
+            await new_image(stage, "two")
+            await roll_out(stage)
+            assert await sizes(stage) == {"one": 0, "two": 4}
 
 
 async def test_rollout_that_gets_nowhere_is_stuck_after_its_deadline_and_can_recover() -> None:
@@ -220,9 +222,11 @@ async def test_rollout_that_gets_nowhere_is_stuck_after_its_deadline_and_can_rec
         await stage.make(DEPLOYMENTS, "web", rolling(2, progressDeadlineSeconds=60))
         first, second = await active(stage)
         await stage.pass_time(50)
+        since = condition(await stage.get(DEPLOYMENTS, "web"), "Progressing")["lastTransitionTime"]
         await stage.run(first)  # something happened, so it begins anew
         await stage.pass_time(59)
-        assert condition(await stage.get(DEPLOYMENTS, "web"), "Progressing")["status"] == "True"
+        goes_on = condition(await stage.get(DEPLOYMENTS, "web"), "Progressing")
+        assert (goes_on["status"], goes_on["lastTransitionTime"]) == ("True", since)
         await stage.pass_time(2)
         stuck = condition(await stage.get(DEPLOYMENTS, "web"), "Progressing")
         assert (stuck["status"], stuck["reason"]) == ("False", "ProgressDeadlineExceeded")

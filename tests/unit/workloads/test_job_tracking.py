@@ -76,9 +76,10 @@ async def test_job_2_finalizer_goes_when_the_pod_has_ended_or_counts_as_failed()
         assert ((await status(stage))["succeeded"], (await status(stage))["failed"]) == (1, 2)
 
 
-async def test_job_2_finalizer_goes_from_all_pods_when_the_job_is_over() -> None:
+@pytest.mark.parametrize("policy", ["TerminatingOrFailed", "Failed"])
+async def test_job_2_finalizer_goes_from_all_pods_when_the_job_is_over(policy: str) -> None:
     async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(3, 3, backoffLimit=0))
+        await stage.make(JOBS, "work", job(3, 3, backoffLimit=0, podReplacementPolicy=policy))
         pods = await stage.pods()
         await stage.bind(*pods)
         await stage.end(pods[0], phase="Failed")
@@ -223,13 +224,14 @@ async def test_job_8_job_is_over_only_when_no_pod_is_left_on_its_way_out() -> No
 
 async def test_job_8_what_has_been_decided_stays_decided() -> None:
     async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(1, 1, activeDeadlineSeconds=50))
-        [pod] = await stage.pods()
-        await stage.bind(pod)
-        await stage.pass_time(50)
-        await stage.end(pod, phase="Succeeded")
-        await stage.delete(PODS, name_of(pod), grace=0)
-        assert condition(await stage.get(JOBS, "work"), "Failed")["reason"] == "DeadlineExceeded"
+        await stage.make(JOBS, "work", job(2, 2, backoffLimit=0))
+        lost, left = await stage.pods()
+        await stage.bind(lost, left)
+        await stage.end(lost, phase="Failed")
+        assert condition(await stage.get(JOBS, "work"), "FailureTarget")["reason"] == "BackoffLimitExceeded"
+        await stage.change(JOBS, "work", {"spec": {"backoffLimit": 9}})
+        await stage.delete(PODS, name_of(left), grace=0)
+        assert condition(await stage.get(JOBS, "work"), "Failed")["reason"] == "BackoffLimitExceeded"
 
 
 async def test_job_9_pods_of_a_job_that_ends_are_counted_and_those_that_were_too_many_are_not() -> None:

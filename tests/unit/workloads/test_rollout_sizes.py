@@ -62,6 +62,11 @@ def test_replica_sets_that_are_being_deleted_get_no_size(state: tuple[Any, Bound
     assert not dying & decided.keys()
 
 
+def test_pods_that_are_going_anyway_are_no_reason_to_take_others() -> None:
+    dying, sick = member("1", 4, 4, is_dying=True), member("2", 3, 2)
+    assert sizes.of_old(Family(member("9", 0, 0), [dying, sick]), Bounds(3, 1, 0)) == {}
+
+
 @given(states())
 def test_where_all_pods_serve_something_can_always_happen(state: tuple[Any, Bounds]) -> None:
     family, wanted = state

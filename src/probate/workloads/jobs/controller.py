@@ -119,8 +119,7 @@ class Jobs:
         try:
             made = await self._pods.create(namespace_of(job), pod)
         except errors.ApiError as error:
-            if not has_cause(error, "NamespaceTerminating"):
-                self._tell(job, "Warning", "FailedCreate", f"Error creating: {error}")
+            self._tell(job, "Warning", "FailedCreate", f"Error creating: {error}")
             raise
         self._tell(job, "Normal", "SuccessfulCreate", f"Created pod: {made['metadata']['name']}")
 

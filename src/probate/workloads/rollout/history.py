@@ -8,13 +8,11 @@ from probate.client.objects import Object
 from probate.workloads.rollout import revisions
 from probate.workloads.rollout.family import Family, by_age, size, total
 
-_UNLIMITED = 2**31 - 1
-
 
 def outdated(deployment: Object, family: Family) -> list[Object]:
     """Old ReplicaSets beyond the limit. One that still has pods, or whose controller lags, is left alone, and none goes instead."""
     limit = deployment["spec"].get("revisionHistoryLimit")
-    if limit is None or limit == _UNLIMITED:
+    if limit is None:
         return []
     old = sorted(family.living_old, key=functools.cmp_to_key(_compare))
     return [one for one in old[: max(0, len(old) - limit)] if _is_over(one)]
