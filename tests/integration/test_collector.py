@@ -83,6 +83,19 @@ async def test_owner_waited_for_ever_after_a_blocker_that_misnamed_it_had_gone()
         assert await left(server) == set()
 
 
+async def test_owner_waited_for_ever_because_another_had_already_said_something_wrong_about_it() -> None:
+    async with in_memory() as server:
+        owner = await create(server, "owner")
+        from_elsewhere = {"metadata": {"name": "elsewhere", "ownerReferences": [reference("owner", owner)]}, "value": 1}
+        priorities = "/apis/scheduling.k8s.io/v1/priorityclasses"
+        assert (await server.ask("POST", priorities, from_elsewhere)).code == 201
+        await create(server, "dependent", reference("owner", owner), finalizers=HELD)
+        await delete(server, "owner", FOREGROUND)
+        assert await left(server) == {"owner", "dependent"}
+        await asyncio.gather(server.ask("DELETE", f"{priorities}/elsewhere"), patch(server, "dependent", ownerReferences=None))
+        assert await left(server) == {"dependent"}
+
+
 async def test_circle_of_references_that_misname_their_owners_was_not_seen() -> None:
     async with in_memory() as server:
         one = await create(server, "one")
@@ -97,4 +110,15 @@ async def test_object_that_misnamed_itself_as_its_owner_waited_for_itself() -> N
         one = await create(server, "one")
         await patch(server, "one", ownerReferences=[reference("nobody", one, "Ghost", "ghost.example.com/v1")])
         await delete(server, "one", FOREGROUND)
+        assert await left(server) == set()
+
+
+async def test_owner_waited_for_ever_for_a_blocker_that_was_freed_of_an_owner_of_an_unknown_kind() -> None:
+    async with in_memory() as server:
+        owner = await create(server, "owner")
+        ghost = reference("ghost", "0f0f", "Ghost", "ghost.example.com/v1", blocks=False)
+        await create(server, "dependent", ghost, reference("owner", owner))
+        await delete(server, "owner", FOREGROUND)
+        assert await left(server) == {"owner", "dependent"}
+        await patch(server, "dependent", ownerReferences=[reference("owner", owner)])
         assert await left(server) == set()

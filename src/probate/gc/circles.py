@@ -46,9 +46,9 @@ def _components(points_at: Mapping[str, Sequence[str]]) -> list[set[str]]:
                 if todo:
                     lowest[todo[-1][0]] = min(lowest[todo[-1][0]], lowest[node])
                 if lowest[node] == order[node]:
-                    cut = trail.index(node)
-                    component = set(trail[cut:])
-                    del trail[cut:]
+                    component = {trail.pop()}
+                    while node not in component:
+                        component.add(trail.pop())
                     on_trail -= component
                     found.append(component)
     return found

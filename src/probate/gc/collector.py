@@ -263,11 +263,12 @@ class Collector:
         """Of the owners that somebody blocked until now, those that wait may be free."""
         if not self._pending.owners:
             return
-        asked = list(islice(self._pending.owners.values(), TURN * 2))
-        for (_, owner, since), waiting in zip(asked, await self._blocked([(item, owner) for item, owner, _ in asked]), strict=True):
+        asked = list(islice(self._pending.owners.items(), TURN * 2))
+        blocked = await self._blocked([(item, owner) for (_, owner), (item, _) in asked])
+        for (key, (_, since)), waiting in zip(asked, blocked, strict=True):
             if waiting is not None:
                 self._pending.settle.setdefault(waiting.where, since)
-            del self._pending.owners[owner.uid]
+            del self._pending.owners[key]
 
     async def _gather(self) -> dict[str, int]:
         """Where the objects are that this turn looks at, each with the revision that it is looked at for."""

@@ -1,7 +1,7 @@
 """What becomes of an object whose owners stand so. A pure function; docs/collector.md shows it as a table.
 
 owners of the item                           has dependents    what happens
-none solid and unknown ones among them       any               nothing: never delete on doubt; look again when the kind is known
+unknown, or out of reach, among them         any               nothing: never delete on doubt; look again when the kind is known
 solid only                                   any               nothing
 solid, and dangling or waiting ones          any               drop the references to the dangling and the waiting
 no solid, one waiting at least               yes               delete in the foreground: its own dependents go first

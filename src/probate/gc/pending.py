@@ -5,6 +5,7 @@
     an object began to wait (foreground)      look at all that refer to it, and whether it can leave
     an object began to orphan                 take the references to it off, and let it leave
     a reference blocks no more                look at its owner
+    a blocking object has lost an owner       look at the others: it may be free to go, and they with it
     a custom kind came or went                look at all that refer to owners of that kind
 
 Each piece of work remembers the revision of the change it comes from. What is older than the oldest piece is dealt with for good.
@@ -40,7 +41,7 @@ class Pending:
         self.born: dict[str, int] = {}  # with owners that may not be there
         self.settle: dict[str, int] = {}  # objects that wait for blockers, or for references, to vanish
         self.expand: dict[str, Expansion] = {}  # by the owner's uid
-        self.owners: dict[str, tuple[Item, Owner, int]] = {}  # owners that may be free now, by uid
+        self.owners: dict[tuple[str, Owner], tuple[Item, int]] = {}  # that may be free now, as seen from a namespace: who says so
         self.kinds: dict[str, int] = {}  # definitions that changed, by where
         self.stuck: dict[str, int] = {}  # objects that wait, and could be in a circle
         self.gone: dict[str, str] = {}  # objects that were seen to go: where each was, by uid
@@ -63,7 +64,7 @@ class Pending:
             self.kinds.values(),
             self.stuck.values(),
             (one.since for one in self.expand.values()),
-            (since for _, _, since in self.owners.values()),
+            (since for _, since in self.owners.values()),
         )
         return min(pieces, default=None)
 
@@ -125,8 +126,7 @@ class Pending:
     def _note_present(self, item: Item, before: Item | None, revision: int) -> list[str]:
         owners = item.meta.owner_references
         if before is not None and before.meta.owner_references != owners:
-            blocked = {owner.uid for owner in owners if owner.block_owner_deletion}
-            self._free(before, (owner for owner in before.meta.owner_references if owner.uid not in blocked), revision)
+            self._free(before, self._freed(item, before), revision)
         if item.is_waiting or item.is_orphaning:
             self.settle.setdefault(item.where, revision)
         if item.is_waiting and (before is None or not before.is_waiting):
@@ -134,10 +134,20 @@ class Pending:
         has_new_owners = owners and (before is None or before.meta.owner_references != owners)
         return [item.where] if has_new_owners and not item.is_deleting else []
 
+    def _freed(self, item: Item, before: Item) -> list[Owner]:
+        """The owners that may be free now that the item refers to others: it blocks them no more, or can go itself.
+
+        An item that blocks an owner because nobody knows another owner of it can go once it refers to that other one no more.
+        """
+        owners, old = item.meta.owner_references, before.meta.owner_references
+        blocked = {owner.uid for owner in owners if owner.block_owner_deletion}
+        may_go = not item.is_deleting and any(owner not in owners for owner in old)
+        return [owner for owner in old if owner.uid not in blocked or (may_go and item.where not in self.late.get(owner.uid, ()))]
+
     def _free(self, item: Item, owners: Iterable[Owner], revision: int) -> None:
         for owner in owners:
             if owner.block_owner_deletion:
-                self.owners.setdefault(owner.uid, (item, owner, revision))
+                self.owners.setdefault((item.meta.namespace, owner), (item, revision))
 
 
 class Appointments:
