@@ -118,8 +118,9 @@ async def look(server: Cluster, shorts: Iterable[str]) -> World:
     found: dict[str, Thing] = {}
     for short in shorts:
         for item in (await server.ask("GET", sample_kinds.KINDS[short].path())).json["items"]:
-            thing = seen(short, item)
-            found[thing.uid] = thing
+            if "component" not in item.get("source", {}):  # the collector's own Events tell of what it did
+                thing = seen(short, item)
+                found[thing.uid] = thing
     return found
 
 

@@ -1,9 +1,9 @@
 """The rules of deletion and collection, once more and as simply as can be, to hold the server against.
 
-A `World` is all objects there are. Requests change it at once; the collector changes it by small steps, each of which the rules must
-allow at that moment (`steps`), and it may rest only where the rules leave nothing to be done (`is_at_rest`). Nothing here says in
-which order steps come. So where the outcome depends on the order, every order that the rules allow counts: `explain` searches for
-one that leads from what was to what is.
+A `World` is all objects there are. Requests change it at once. The collector changes it by small steps, each of which the rules
+must allow at that moment (`steps`), and it may rest only where the rules leave nothing to be done (`is_at_rest`). Nothing here says
+in which order steps come. So where the outcome depends on the order, every order that the rules allow counts: `explain` in
+`deletion_machine` searches for one that leads from what was to what is.
 
 What an owner has to do with its dependents:
 
@@ -177,7 +177,8 @@ def steps(world: World) -> Iterator[World]:
             if after is not None:
                 yield after
     for circle in circles(world):
-        yield _unblocked(world, circle)
+        for uid in circle:
+            yield _unblocked(world, world[uid], circle)
 
 
 def is_at_rest(world: World) -> bool:
@@ -265,9 +266,7 @@ def _reachable(edges: Mapping[str, set[str]], start: str) -> set[str]:
     return found
 
 
-def _unblocked(world: World, circle: frozenset[str]) -> World:
-    for uid in circle:
-        thing = world[uid]
-        refs = tuple(ref._replace(blocks=False) if ref.uid in circle else ref for ref in thing.refs)
-        world = _put(world, thing._replace(refs=refs))
-    return world
+def _unblocked(world: World, thing: Thing, circle: frozenset[str]) -> World:
+    """One of a circle lets go of the others. Whether they still go round after that remains to be seen."""
+    refs = tuple(ref._replace(blocks=False) if ref.uid in circle else ref for ref in thing.refs)
+    return _put(world, thing._replace(refs=refs))

@@ -305,7 +305,7 @@ some_refs = st.lists(
     min_size=1,
     max_size=3,
 )
-refs = st.one_of(some_refs, some_refs, st.just([]))
+refs: st.SearchStrategy[list[RefPlan]] = st.one_of(some_refs, some_refs, st.just([]))
 held = ("example.com/x",)
 finalizers = st.sampled_from(
     (
