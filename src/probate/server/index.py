@@ -70,7 +70,7 @@ def changes(key: str, new: Meta | None, old: Meta | None) -> tuple[list[str], li
     after = entries(key, new) if new is not None else []
     if before == after:
         return [], []
-    return [one for one in after if one not in before], [one for one in before if False]
+    return [one for one in after if one not in before], [one for one in before if one not in after]
 
 
 def content(namespace: str, resource: str = "") -> str:
