@@ -32,8 +32,8 @@ class Reconciler(Protocol):
         """Forget what is known, and say which keys are to be looked at whatever happened before."""
         ...
 
-    def concerns(self, touch: Touch) -> str | None:
-        """The key that this change is about, if any."""
+    def concerns(self, touch: Touch) -> Iterable[str]:
+        """The keys that these changes are about."""
         ...
 
     async def reconcile(self, key: str) -> float | None:
@@ -87,8 +87,7 @@ class Loop:
 
     def _take(self, touches: list[Touch]) -> None:
         for touch in touches:
-            key = self._reconciler.concerns(touch)
-            if key is not None:
+            for key in self._reconciler.concerns(touch):
                 self._queue.add(key)
 
     async def _work(self) -> None:

@@ -17,6 +17,8 @@ from collections.abc import AsyncIterator
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock
@@ -154,14 +156,14 @@ class Collector:
     def _take(self, changes: list[Change]) -> None:
         self._timeline.note(self._seen, self._clock.monotonic())
         for change in changes:
-            self._note(change)
+            if born := self._pending.note(change):
+                self._look_later(born, change.revision)
         self._seen = changes[-1].revision
         if changes[0].before is not None or changes[0].after is not None:
             self._work.set()
 
-    def _note(self, change: Change) -> None:
-        for where in self._pending.note(change):
-            self._later.add(self._clock.monotonic() + BIRTH_SECONDS, "born", where, change.revision)
+    def _look_later(self, born: str, revision: int) -> None:
+        self._later.add(self._clock.monotonic() + BIRTH_SECONDS, "born", born, revision)
 
     async def _begin_anew(self) -> None:
         """Look at everything as if it had just been created, and note no position before that is done."""
@@ -169,7 +171,8 @@ class Collector:
         while True:
             page = await self._world.everything(more, limit=TURN)
             for item in _there(await self._world.items(page.wheres)):
-                self._note(Change(BEGINNING, None, item))
+                if born := self._pending.note(Change(BEGINNING, None, item)):
+                    self._look_later(born, BEGINNING)
             more = page.more
             if not more:
                 break
@@ -277,7 +280,8 @@ class Collector:
         try:
             while len(found) < TURN and (some := list(islice(open_, SOME))):
                 for one, page in zip(some, await self._expand(some), strict=True):
-                    found.update((where, one.since) for where in page.wheres)
+                    if page.wheres:
+                        found.update(dict.fromkeys(page.wheres, one.since))
                     self._note_expanded(one, page.more)
         except BaseException:  # nothing is forgotten
             self._pending.examine.update(found)
@@ -290,7 +294,7 @@ class Collector:
             return  # it was asked for again meanwhile: from the beginning
         del self._pending.expand[uid]
         if more:
-            self._pending.expand[uid] = one._replace(more=more)
+            self._pending.expand[uid] = msgspec.structs.replace(one, more=more)
 
     async def _expand(self, some: list[Expansion]) -> list[Places]:
         """The next dependents of each. Most that went had none: those are found out together."""
@@ -395,9 +399,9 @@ class Collector:
         self._has_failed = Outcome.FAILED in outcomes
         tell(log, self._world, zip(actions, outcomes, strict=True))
         held = await self._world.revision() if Outcome.HELD in outcomes else 0
+        self.done.update([type(one).__name__ for one, outcome in zip(actions, outcomes, strict=True) if outcome is Outcome.DONE])
         for action, outcome in zip(actions, outcomes, strict=True):
             if outcome is Outcome.DONE:
-                self.done[type(action).__name__] += 1
                 continue
             revision = since.get(action.item.where, self._seen)
             if outcome is Outcome.HELD:
@@ -453,7 +457,8 @@ class Collector:
     async def _blocked(self, asked: list[tuple[Item, Owner]]) -> list[Item | None]:
         """The owners that wait. A reference blocks by its uid alone, so one that is wrong about the rest is followed too."""
         seen = await self._world.owners(asked)
-        lost = {owner.uid for (_, owner), one in zip(asked, seen, strict=True) if one.item is None} - self._pending.gone.keys()
+        gone = self._pending.gone
+        lost = {owner.uid for (_, owner), one in zip(asked, seen, strict=True) if one.item is None and owner.uid not in gone}
         found = {item.meta.uid: item for item in await self._world.waiting(list(lost))} if lost else {}
         return [_waiting(one, found.get(owner.uid), by) for (by, owner), one in zip(asked, seen, strict=True)]
 

@@ -61,6 +61,8 @@ def decide(item: Item, judgement: Judgement, *, has_dependents: bool) -> Action 
 
 
 def _own_policy(item: Item) -> Policy:
+    if not item.meta.finalizers:
+        return Policy.BACKGROUND
     if deletion.ORPHAN in item.meta.finalizers:
         return Policy.ORPHAN
     return Policy.FOREGROUND if deletion.is_foreground(item.meta.finalizers) else Policy.BACKGROUND

@@ -16,15 +16,17 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterable
-from typing import NamedTuple
+
+import msgspec
 
 from probate.machinery.ownership import Change, Item, Owner
+from probate.recent import Recent
 
-MAX_GONE = 100_000
+GONE = 50_000
 _DEFINITIONS = "objects/customresourcedefinitions.apiextensions.k8s.io/"
 
 
-class Expansion(NamedTuple):
+class Expansion(msgspec.Struct, frozen=True, gc=False):
     """An owner whose dependents are to be looked at, and how far that got."""
 
     owner: Item
@@ -44,7 +46,7 @@ class Pending:
         self.owners: dict[tuple[str, Owner], tuple[Item, int]] = {}  # that may be free now, as seen from a namespace: who says so
         self.kinds: dict[str, int] = {}  # definitions that changed, by where
         self.stuck: dict[str, int] = {}  # objects that wait, and could be in a circle
-        self.gone: dict[str, str] = {}  # objects that were seen to go: where each was, by uid
+        self.gone: Recent[str] = Recent(GONE)  # objects that were seen to go: where each was, by uid
         self.combed: set[str] = set()  # uids of owners that wait, whose dependents were all looked at
         self.late: dict[str, dict[str, None]] = {}  # by the uid of an owner that waits: dependents that came after that
         self.held: dict[str, int] = {}  # by the uid of an owner that waits: up to when it is known to have been held by some
@@ -68,22 +70,24 @@ class Pending:
         )
         return min(pieces, default=None)
 
-    def note(self, change: Change) -> list[str]:
-        """Turn a change into work. Returns whose new owners are to be looked at in a moment."""
+    def note(self, change: Change) -> str:
+        """Turn a change into work. Returns where the object is if it has new owners, to be looked at in a moment."""
         item = change.after or change.before
-        if item is not None and item.where.startswith(_DEFINITIONS):
+        if item is None:
+            return ""
+        if item.where.startswith(_DEFINITIONS):
             self.kinds[item.where] = change.revision
         if change.after is not None:
             return self._note_present(change.after, change.before, change.revision)
-        if change.before is not None:
-            self._note_removed(change.before, change.revision)
-        return []
+        self._note_removed(item, change.revision)
+        return ""
 
     def saw_go(self, owner: Owner, namespace: str) -> bool:
         """Whether just this owner, of an object in this namespace, was seen to go: its group and name count, not its uid alone."""
-        if owner.uid not in self.gone:
+        where = self.gone.get(owner.uid)
+        if where is None:
             return False
-        _, resource, place, name = self.gone[owner.uid].split("/")
+        _, resource, place, name = where.split("/")
         group = owner.api_version.rpartition("/")[0]
         return (resource.partition(".")[2], name) == (group, owner.name) and place in {"-", namespace}
 
@@ -114,16 +118,16 @@ class Pending:
 
     def _note_removed(self, item: Item, revision: int) -> None:
         uid = item.meta.uid
-        self.combed.discard(uid)
-        self.late.pop(uid, None)
-        self.held.pop(uid, None)
+        if self.combed or self.late or self.held:
+            self.combed.discard(uid)
+            self.late.pop(uid, None)
+            self.held.pop(uid, None)
         self.gone[uid] = item.where
-        while len(self.gone) > MAX_GONE:
-            del self.gone[next(iter(self.gone))]
-        self.comb(item, revision)
-        self._free(item, item.meta.owner_references, revision)
+        self.expand[uid] = Expansion(item, revision)
+        if item.meta.owner_references:
+            self._free(item, item.meta.owner_references, revision)
 
-    def _note_present(self, item: Item, before: Item | None, revision: int) -> list[str]:
+    def _note_present(self, item: Item, before: Item | None, revision: int) -> str:
         owners = item.meta.owner_references
         if before is not None and before.meta.owner_references != owners:
             self._free(before, self._freed(item, before), revision)
@@ -132,7 +136,7 @@ class Pending:
         if item.is_waiting and (before is None or not before.is_waiting):
             self.comb(item, revision)
         has_new_owners = owners and (before is None or before.meta.owner_references != owners)
-        return [item.where] if has_new_owners and not item.is_deleting else []
+        return item.where if has_new_owners and not item.is_deleting else ""
 
     def _freed(self, item: Item, before: Item) -> list[Owner]:
         """The owners that may be free now that the item refers to others: it blocks them no more, or can go itself.

@@ -73,12 +73,12 @@ class Scopes:
             if not more:
                 return deleting
 
-    def concerns(self, touch: Touch) -> str | None:
+    def concerns(self, touch: Touch) -> list[str]:
         if touch.resource == self._kind.resource:
-            return touch.name
+            return touch.names
         scope = self._kind.scope_of(touch)
         sweep = self._sweeps.get(scope)
-        return scope if sweep is not None and sweep.touch(touch.where) else None
+        return [scope] if sweep is not None and sweep.touch(touch.wheres) else []
 
     async def reconcile(self, key: str) -> float | None:
         found = await self._world.find(self._kind.resource, "", key)

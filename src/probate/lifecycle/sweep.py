@@ -60,12 +60,11 @@ class Sweep:
         self._tried: dict[str, int] = {}  # at which revision an object was last deleted
         self._failed: set[str] = set()
 
-    def touch(self, where: str) -> bool:
-        """Something happened to an object. Returns whether that matters."""
-        if where not in self._found:
-            return False
-        self._todo[where] = None
-        return True
+    def touch(self, wheres: Sequence[str]) -> bool:
+        """Something happened to these objects. Returns whether that matters."""
+        known = [where for where in wheres if where in self._found]
+        self._todo.update(dict.fromkeys(known))
+        return bool(known)
 
     def retry(self) -> bool:
         """Look at those again that could not be deleted. Returns whether there are any."""

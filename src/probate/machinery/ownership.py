@@ -1,7 +1,7 @@
 """Who owns whom: the part of an object that deletion and collection look at, and nothing else of it.
 
 An `Item` is an object as it was found: where it lies, at which revision, and its metadata. `where` is a name that whoever found the
-item understands (the key in our own store, the path on another cluster); everybody else passes it on.
+item understands (the key in our own store, the path on another cluster; both end in its name); everybody else passes it on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Owner(msgspec.Struct, frozen=True, rename="camel", gc=False):
         return f"{self.kind} {self.name} ({self.uid})"
 
 
-class Meta(msgspec.Struct, rename="camel"):
+class Meta(msgspec.Struct, rename="camel", gc=False):
     """An object's metadata, as far as lists, watches and deletions ask about it."""
 
     name: str = ""
@@ -42,7 +42,7 @@ class Meta(msgspec.Struct, rename="camel"):
     generation: int = 0
 
 
-class Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, gc=False):
     """An object as it was found at a revision."""
 
     where: str
@@ -65,7 +65,7 @@ class Item(msgspec.Struct, frozen=True):
         return self.is_deleting and deletion.ORPHAN in self.meta.finalizers
 
 
-class Change(msgspec.Struct, frozen=True):
+class Change(msgspec.Struct, frozen=True, gc=False):
     """One object before and after one change. `before` is None if it was created, `after` if it was removed.
 
     Both are None for a change of something that is nobody's concern: so it is known how far the changes have been told.
@@ -77,12 +77,18 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Touch(NamedTuple):
-    """That an object changed, and which: nothing else about it. `resource` is its plural and group: `deployments.apps`."""
+    """Objects of one resource and one namespace that changed: where they are, and nothing else about them.
 
-    where: str
+    `resource` is its plural and group: `deployments.apps`.
+    """
+
     resource: str
     namespace: str
-    name: str
+    wheres: list[str]
+
+    @property
+    def names(self) -> list[str]:
+        return [where.rpartition("/")[2] for where in self.wheres]
 
 
 class Whole(NamedTuple):
@@ -116,7 +122,7 @@ class Seen(NamedTuple):
     item: Item | None = None
 
 
-class Delete(NamedTuple):
+class Delete(msgspec.Struct, frozen=True, gc=False):
     """Delete the item so, if it is unchanged, and so are those who made that right. No policy: as the item and its kind have it."""
 
     item: Item
@@ -125,7 +131,7 @@ class Delete(NamedTuple):
     given: tuple[Item, ...] = ()
 
 
-class Drop(NamedTuple):
+class Drop(msgspec.Struct, frozen=True, gc=False):
     """Take the references to these owners off the item."""
 
     item: Item
@@ -133,7 +139,7 @@ class Drop(NamedTuple):
     because: str
 
 
-class Unblock(NamedTuple):
+class Unblock(msgspec.Struct, frozen=True, gc=False):
     """Let the references to these owners block no more, if those who made that right are unchanged."""
 
     item: Item
@@ -142,14 +148,14 @@ class Unblock(NamedTuple):
     given: tuple[Item, ...] = ()
 
 
-class Release(NamedTuple):
+class Release(msgspec.Struct, frozen=True, gc=False):
     """Take the collector's finalizer off a deleting item, if no dependent blocks it (or, orphaning, refers to it) any more."""
 
     item: Item
     because: str
 
 
-class Describe(NamedTuple):
+class Describe(msgspec.Struct, frozen=True, gc=False):
     """Give the item this status."""
 
     item: Item
@@ -157,7 +163,7 @@ class Describe(NamedTuple):
     because: str
 
 
-class Conclude(NamedTuple):
+class Conclude(msgspec.Struct, frozen=True, gc=False):
     """Take off what keeps a deleting namespace or definition for its content, if it has none any more, and give it this status."""
 
     item: Item

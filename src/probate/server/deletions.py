@@ -7,7 +7,9 @@ they leave only in a transaction that finds them empty.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from probate.machinery import deletion
 from probate.machinery.catalog import Resource
@@ -27,7 +29,7 @@ CONTENT = "kubernetes"
 """The finalizer in its spec that keeps a namespace for its content."""
 
 
-class Plan(NamedTuple):
+class Plan(msgspec.Struct, frozen=True, gc=False):
     """What is to be written, and what the object is then (or was last). `is_half`: marked, and to be removed right after."""
 
     txn: Txn | None
@@ -101,8 +103,9 @@ def without_content(resource: Resource, object_: Object) -> Object:
 
 def goes_at_once(resource: Resource, meta: Meta) -> bool:
     """Whether a delete in the background just removes the object, so that its metadata are all one has to know of it."""
-    is_free = not meta.finalizers or deletion.COLLECTORS.issuperset(meta.finalizers)
-    return is_free and _is_plain(resource) and not claims.may_have(resource)
+    if meta.finalizers and not deletion.COLLECTORS.issuperset(meta.finalizers):
+        return False
+    return _is_plain(resource) and not claims.may_have(resource)
 
 
 def _is_plain(resource: Resource) -> bool:
@@ -120,7 +123,7 @@ def _plan_with_care(
     verdict = deletion.decide(object_["metadata"], wish, habit, moment, pod=object_ if is_pod else None)
     if verdict.metadata is not None:
         new = {**object_, "metadata": verdict.metadata}
-        return change(now, meta, new, guards)._replace(is_half=verdict.removes)
+        return msgspec.structs.replace(change(now, meta, new, guards), is_half=verdict.removes)
     if verdict.removes:
         return removal(now, meta, (*guards, *guards_of_removal(resource, object_)))
     return Plan(None, now)

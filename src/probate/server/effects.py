@@ -24,15 +24,14 @@ GONE = Record("", b"", NOTHING)
 
 def plan_unread(action: Action, resource: Resource) -> Plan | None:
     """The plan of what most actions are, the plain removal of an object that nothing holds: without reading it again."""
-    if (
-        not isinstance(action, Delete)
-        or action.policy is not Policy.BACKGROUND
-        or not deletions.goes_at_once(resource, action.item.meta)
-    ):
+    if type(action) is not Delete or action.policy is not Policy.BACKGROUND:
+        return None
+    if not deletions.goes_at_once(resource, action.item.meta):
         return None
     item = action.item
     leave = tuple(index.entries(item.where, item.meta))
-    return Plan(Txn(item.where, None, Revision(item.revision), (), leave, _given(action)), GONE, removes=True)
+    guards = _given(action) if action.given else ()
+    return Plan(Txn(item.where, None, Revision(item.revision), (), leave, guards), GONE, removes=True)
 
 
 def plan(action: Action, now: Record | None, resource: Resource, moment: float) -> Plan | None:

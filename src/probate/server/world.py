@@ -20,16 +20,19 @@ from probate import errors
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource, GroupVersion
 from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Standing, Touch, Whole
+from probate.recent import Recent
 from probate.server import deletions, effects, events, index, places, strays, wire
 from probate.server.api import Api
 from probate.server.deletions import Plan
 from probate.server.writing import sure
 from probate.store import contract, keys
-from probate.store.contract import EmptyRange, Event, Page, Record, Refused, Revision, Txn
+from probate.store.contract import EmptyRange, Event, Page, Record, Revision, Txn
 
 SLICE = 100
 """Objects that are read or written before others get the event loop."""
-MAX_READ = 5_000
+READ = 4_000
+_RESOURCE = len(keys.OBJECTS)
+"""Where the name of the resource begins in a key."""
 POSITION = "objects/positions.probate.dev/-/collector"
 _HIDDEN = ("objects/positions.probate.dev/", "objects/events/")
 """What controllers do not see: where they got to, and Events, which are never collected."""
@@ -44,7 +47,7 @@ class World:
         self._api = api
         self._store = api.store
         self._known_in, self._known = api.catalog, dict[str, Resource]()  # resources by how keys name them
-        self._read: dict[str, Item] = {}  # read lately: who is deleted next comes by again in the feed
+        self._read: Recent[Item] = Recent(READ)  # read lately: who is deleted next comes by again in the feed
 
     async def position(self) -> int | None:
         found = await self._store.read(POSITION)
@@ -88,8 +91,6 @@ class World:
         return found
 
     def _remember(self, item: Item) -> Item:
-        if len(self._read) >= MAX_READ:
-            self._read.clear()
         self._read[item.where] = item
         return item
 
@@ -108,7 +109,7 @@ class World:
         return Change(event.revision, before, after)
 
     def _recall(self, record: Record) -> Item:
-        item = self._read.pop(record.key, None)
+        item = self._read.pop(record.key)
         return item if item is not None and item.revision == record.revision else item_of(record)
 
     async def owners(self, asked: Sequence[tuple[Item, Owner]]) -> list[Seen]:
@@ -191,7 +192,7 @@ class World:
         """The resource of an object, in any version that is served. One that is served no more is like any other."""
         if self._known_in is not self._api.catalog:
             self._known_in, self._known = self._api.catalog, {}
-        name = where.split("/", 2)[1]
+        name = where[_RESOURCE : where.index("/", _RESOURCE)]
         found = self._known.get(name)
         if found is None:
             found = self._known[name] = self._find(name, where)
@@ -261,12 +262,19 @@ def item_of(record: Record) -> Item:
 
 async def _touches(watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Touch], None]:
     async for happened in watch:
-        yield [_touch(event.key) for event in happened]
+        yield _by_folder(happened)
 
 
-def _touch(key: str) -> Touch:
-    _, resource, namespace, name = key.split("/", 3)
-    return Touch(key, resource, "" if namespace == places.NO_NAMESPACE else namespace, name)
+def _by_folder(happened: list[Event]) -> list[Touch]:
+    folders: dict[str, list[str]] = {}
+    for event in happened:
+        folders.setdefault(event.key[: event.key.rindex("/")], []).append(event.key)
+    return [_touch(folder, wheres) for folder, wheres in folders.items()]
+
+
+def _touch(folder: str, wheres: list[str]) -> Touch:
+    _, resource, namespace = folder.split("/", 2)
+    return Touch(resource, "" if namespace == places.NO_NAMESPACE else namespace, wheres)
 
 
 def _place(item: Item, owner: Owner, kind: Resource | None) -> str:
@@ -307,8 +315,8 @@ def _outcome(plan: Plan | None, written: Iterator[contract.Outcome | errors.ApiE
     if plan.txn is None:
         return Outcome.DONE
     found = next(written)
+    if isinstance(found, int):
+        return found
     if isinstance(found, errors.ApiError):
         return Outcome.FAILED
-    if isinstance(found, Refused):
-        return Outcome.HELD if all(isinstance(guard, EmptyRange) for guard in found.failed) else Outcome.CHANGED
-    return found
+    return Outcome.HELD if all(isinstance(guard, EmptyRange) for guard in found.failed) else Outcome.CHANGED

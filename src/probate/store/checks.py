@@ -12,40 +12,64 @@ def check_txn(txn: contract.Txn, limits: contract.Limits) -> None:
     """`BadKey`, `TooLarge` or `BadRequest` unless the transaction is one that the engine can take."""
     keys.check_key(txn.key)
     _check_contents(txn, limits)
+    if txn.enter or txn.leave:
+        _check_entries([*txn.enter, *txn.leave])
+    for guard in txn.guards:
+        _check_guard(guard)
 
 
 def check_txns(txns: Sequence[contract.Txn], limits: contract.Limits) -> None:
     """The same of several."""
     keys.check_keys([txn.key for txn in txns])
+    entries: list[str] = []
+    guards: set[contract.Guard] = set()  # many have the same
     for txn in txns:
         _check_contents(txn, limits)
+        entries += txn.enter
+        entries += txn.leave
+        guards.update(txn.guards)
+    if entries:
+        _check_entries(entries)
+    for guard in guards:
+        _check_guard(guard)
 
 
 def _check_contents(txn: contract.Txn, limits: contract.Limits) -> None:
-    if not keys.is_object(txn.key):
+    if not txn.key.startswith(keys.OBJECTS):
         raise errors.BadKey(f"a transaction changes an object, but {txn.key!r} is an index key: put it into enter or leave")
-    if txn.value is None and (txn.expects == contract.NOTHING or txn.enter):
-        raise errors.BadRequest(f"the delete of {txn.key!r} must name the revision it deletes and cannot enter index keys")
-    if txn.value is not None and not isinstance(txn.value, bytes):
-        raise errors.BadRequest(f"the value of {txn.key!r} must be bytes, not {type(txn.value).__name__}")
-    if txn.value is not None and len(txn.value) > limits.value_bytes:
-        raise errors.TooLarge(
-            f"the object {txn.key!r} has {len(txn.value):,} bytes; the store takes at most {limits.value_bytes:,}. "
-            "Make it smaller or split it"
-        )
+    if txn.value is None:
+        if txn.expects == contract.NOTHING or txn.enter:
+            raise errors.BadRequest(f"the delete of {txn.key!r} must name the revision it deletes and cannot enter index keys")
+    else:
+        _check_value(txn.key, txn.value, limits)
     if txn.enter or txn.leave:
-        _check_entries(txn, limits)
+        _check_number(txn, limits)
     if txn.guards:
         _check_guards(txn, limits)
 
 
-def _check_entries(txn: contract.Txn, limits: contract.Limits) -> None:
-    entries = (*txn.enter, *txn.leave)
-    if len(entries) > limits.entries:
+def _check_value(key: str, value: bytes, limits: contract.Limits) -> None:
+    if not isinstance(value, bytes):
+        raise errors.BadRequest(f"the value of {key!r} must be bytes, not {type(value).__name__}")
+    if len(value) > limits.value_bytes:
         raise errors.TooLarge(
-            f"the change of {txn.key!r} touches {len(entries):,} index entries; the store takes {limits.entries:,} at most. "
+            f"the object {key!r} has {len(value):,} bytes; the store takes at most {limits.value_bytes:,}. "
+            "Make it smaller or split it"
+        )
+
+
+def _check_number(txn: contract.Txn, limits: contract.Limits) -> None:
+    number = len(txn.enter) + len(txn.leave)
+    if number > limits.entries:
+        raise errors.TooLarge(
+            f"the change of {txn.key!r} touches {number:,} index entries; the store takes {limits.entries:,} at most. "
             "An object with fewer owner references needs fewer"
         )
+    if number > 1 and len({*txn.enter, *txn.leave}) != number:
+        raise errors.BadRequest(f"the change of {txn.key!r} names an index key twice; name each once, in enter or in leave")
+
+
+def _check_entries(entries: list[str]) -> None:
     if len(entries) == 1:
         keys.check_key(entries[0])
     else:
@@ -53,8 +77,6 @@ def _check_entries(txn: contract.Txn, limits: contract.Limits) -> None:
     for entry in entries:
         if entry.startswith(keys.OBJECTS):
             raise errors.BadKey(f"{entry!r} is an object's key, not an index key: a transaction changes one object only")
-    if len(set(entries)) != len(entries):
-        raise errors.BadRequest(f"the change of {txn.key!r} names an index key twice; name each once, in enter or in leave")
 
 
 def _check_guards(txn: contract.Txn, limits: contract.Limits) -> None:
@@ -62,11 +84,13 @@ def _check_guards(txn: contract.Txn, limits: contract.Limits) -> None:
         raise errors.TooLarge(
             f"the change of {txn.key!r} has {len(txn.guards):,} guards; the store takes at most {limits.guards:,}"
         )
-    for guard in txn.guards:
-        if isinstance(guard, contract.EmptyRange):
-            keys.check_prefix(guard.prefix)
-        else:
-            keys.check_key(guard.key)
+
+
+def _check_guard(guard: contract.Guard) -> None:
+    if isinstance(guard, contract.EmptyRange):
+        keys.check_prefix(guard.prefix)
+    else:
+        keys.check_key(guard.key)
 
 
 def check_scan(prefix: str, after: str, limit: int, limits: contract.Limits) -> None:
@@ -84,8 +108,9 @@ def check_scan_many(prefixes: Sequence[str], limit: int, limits: contract.Limits
     """`BadKey`, `TooLarge` or `BadRequest` unless these are scans that the engine can do."""
     if len(prefixes) > limits.page:
         raise errors.TooLarge(f"{len(prefixes):,} ranges are asked for at once; the store takes at most {limits.page:,}")
-    for prefix in prefixes:
-        check_scan(prefix, "", limit, limits)
+    if prefixes:
+        keys.check_prefixes(prefixes)
+        check_scan(prefixes[0], "", limit, limits)
 
 
 def check_at(prefix: str, at: contract.Revision | None) -> None:

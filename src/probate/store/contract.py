@@ -79,11 +79,19 @@ class Batch(list[Event]):
     of the whole batch, the others find there.
     """
 
-    __slots__ = ("made",)
+    __slots__ = ("_size", "made")
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         super().__init__(events)
         self.made: dict[Hashable, bytes] = {}
+        self._size: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes the events keep in memory, but for what all events cost."""
+        if self._size is None:
+            self._size = sum([len(one.value or b"") + (0 if one.previous is None else len(one.previous.value)) for one in self])
+        return self._size
 
 
 class Calm(msgspec.Struct, frozen=True, gc=False):

@@ -79,9 +79,8 @@ class Hub:
                     share = shares[prefix] = Batch()
                 share.append(event)
         for prefix, share in shares.items():
-            size = size_of(share)
             for subscription in tuple(self._subscriptions[prefix]):
-                subscription.push(share, size, before)
+                subscription.push(share, before)
 
     def subscribe(self, prefix: str, *, after: Revision) -> Subscription:
         """From now on, collect what is published of this range with a revision above `after`."""
@@ -114,11 +113,6 @@ class Hub:
                 subscription.end(error)
 
 
-def size_of(events: Sequence[Event]) -> int:
-    """How many bytes the events keep in memory, but for what all events cost."""
-    return sum(len(event.value or b"") + (0 if event.previous is None else len(event.previous.value)) for event in events)
-
-
 class Subscription:
     """What one watcher has not taken yet."""
 
@@ -141,20 +135,19 @@ class Subscription:
             return self._taken
         return max(self._taken, self._hub.revision)
 
-    def push(self, events: Batch, size: int, before: Revision) -> None:
+    def push(self, events: Batch, before: Revision) -> None:
         """Add events, or cut the watcher off if that is more than it may hold. Up to `before` there were no others."""
         if not self._batches and before > self._taken:
             self._taken = before
         if events[0].revision <= self._taken:  # it read these from history, which can be ahead of what is published
             events = Batch(event for event in events if event.revision > self._taken)
-            size = size_of(events)
             if not events:
                 return
         if self.sink is not None and self._is_offered(events, self.sink):
             return
         self._batches.append(events)
         self._count += len(events)
-        self._size += size
+        self._size += events.size
         if self._count > self._hub.buffer.events or self._size > self._hub.buffer.size:
             self._cut_off()
         else:

@@ -29,6 +29,7 @@ MAX_BYTES = 4096
 
 _KEY = re.compile(r"[^/\x00-\x1f\x7f\ud800-\udfff]+(?:/[^/\x00-\x1f\x7f\ud800-\udfff]+)+")
 _KEYS = re.compile(rf"(?:{_KEY.pattern}\n)*{_KEY.pattern}")
+_PLAIN = bytes(range(0x20, 0x7F)) + b"\n"
 
 
 def is_object(key: str) -> bool:
@@ -52,16 +53,32 @@ def check_keys(many: Sequence[str]) -> None:
     if not many:
         return
     text = "\n".join(many)
-    is_sound = text.count("\n") == len(many) - 1 and _KEYS.fullmatch(text) is not None
+    is_sound = text.count("\n") == len(many) - 1 and (_are_plain(text, many) or _KEYS.fullmatch(text) is not None)
     if not is_sound or max(map(len, many)) * 4 > MAX_BYTES:
         for key in many:
             check_key(key)
+
+
+def _are_plain(text: str, many: Sequence[str]) -> bool:
+    """Whether these keys, and they are the lines of the text, are sound and of ASCII. Four times as fast as the pattern."""
+    if not text.isascii() or text.encode().translate(None, _PLAIN):
+        return False
+    return "//" not in f"/{text}/".replace("\n", "/") and all(["/" in key for key in many])  # noqa: C419 twice as fast
 
 
 def check_prefix(prefix: str) -> None:
     """`BadKey` unless `prefix` names a range of whole segments."""
     if not prefix.endswith("/") or _KEY.fullmatch(prefix + "x") is None or _is_too_long(prefix):
         raise errors.BadKey(_explain(prefix, "prefix"))
+
+
+def check_prefixes(many: Sequence[str]) -> None:
+    """`BadKey` unless each names a range of whole segments."""
+    text = "x\n".join(many)
+    are_sound = text.count("\n") == len(many) - 1 and text.count("/x\n") == len(many) - 1 and text.endswith("/")
+    if not are_sound or not _are_plain(f"{text}x", many) or max(map(len, many)) * 4 > MAX_BYTES:
+        for prefix in many:
+            check_prefix(prefix)
 
 
 def end_of(prefix: str) -> str:

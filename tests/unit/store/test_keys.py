@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,3 +102,25 @@ def test_key_lies_in_exactly_its_prefixes(key: str, prefix: str) -> None:
 )
 def test_objects_are_told_from_entries_by_their_first_segment(key: str, expected: bool) -> None:
     assert keys.is_object(key) is expected
+
+
+@given(st.lists(st.text("ax/\n\x00é", min_size=1, max_size=6).map(lambda text: text + "/"), min_size=1, max_size=4))
+def test_prefixes_are_good_together_if_each_is(prefixes: list[str]) -> None:
+    def is_good(check: Callable[[], None]) -> bool:
+        try:
+            check()
+        except errors.BadKey:
+            return False
+        return True
+
+    assert is_good(lambda: keys.check_prefixes(prefixes)) == all(is_good(lambda: keys.check_prefix(one)) for one in prefixes)
+
+
+@given(st.lists(st.text("ab/\n\x00\x7fé", max_size=6), min_size=1, max_size=4))
+def test_keys_are_good_together_if_each_is(many: list[str]) -> None:
+    try:
+        keys.check_keys(many)
+    except errors.BadKey:
+        assert not all(keys.is_sound(key) for key in many)
+    else:
+        assert all(keys.is_sound(key) for key in many)

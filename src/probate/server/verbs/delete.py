@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import orjson
 
 from probate.machinery import status
@@ -121,8 +122,8 @@ async def carry_out(api: Api, plan: Plan) -> Plan | None:
     left = Record(plan.left.key, plan.left.value, Revision(outcome))
     if plan.is_half:
         removed = await carry_out(api, deletions.removal(left, wire.meta(left.value)))
-        return plan._replace(left=left, removes=removed is not None)
-    return plan._replace(left=left)
+        return msgspec.structs.replace(plan, left=left, removes=removed is not None)
+    return msgspec.structs.replace(plan, left=left)
 
 
 def _gone(api: Api, at: Target, left: Record, meta: Meta, form: Form) -> Answer:

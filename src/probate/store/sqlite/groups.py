@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import apsw
 
 from probate import errors
 from probate.aio.offload import Offload
-from probate.store.contract import Outcome, Refused, Revision, Txn
+from probate.store.contract import Outcome, Revision, Txn
 from probate.store.sqlite import failures, reads, writes
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ class Groups:
         self,
         db: apsw.Connection,
         offload: Offload,
-        announce: Callable[[list[writes.Change]], None],
+        announce: Callable[[list[writes.Change]], Awaitable[None]],
         is_watched: Callable[[str], bool],
         *,
         turn: int = TURN,
@@ -203,7 +203,7 @@ class Groups:
             self._give_up(group, errors.StoreUnavailable("the store stopped while writing. Nothing of this was written"))
             raise
         else:
-            self._finish(group)
+            await self._finish(group)
 
     async def _begin(self) -> None:
         """Begin to write; where another program holds the file, wait for it off the loop, and not for ever."""
@@ -237,11 +237,11 @@ class Groups:
             # The group may be on disk all the same, and be found there if the process dies before the next one is written.
             raise errors.OutcomeUnknown(f"the disk failed while the store wrote: {error}. Read to see what was written") from error
 
-    def _finish(self, group: _Group) -> None:
+    async def _finish(self, group: _Group) -> None:
         self.revision = group.revision
         self.written += 1
         try:
-            self._announce(group.changes)
+            await self._announce(group.changes)
         finally:
             for job in group.jobs:
                 if job.is_evaluated:
@@ -279,20 +279,16 @@ class _Group:
         start = len(job.outcomes)
         run, next_ = job.txns[start : start + RUN], Revision(self.revision + 1)
         together = None
-        if len(run) > 1 and writes.are_separate_deletes(run):
-            together = writes.apply_deletes(self._cursor, run, next_)
-        for result in together or [writes.apply(self._cursor, run[0], next_, self._is_watched)]:
-            self._take(job, result)
-
-    def _take(self, job: Job, result: writes.Change | Refused) -> None:
-        self.evaluated += 1
-        if isinstance(result, Refused):
-            job.outcomes.append(result)
-            return
-        self.revision = result.revision
-        self.changes.append(result)
-        self._size += len(result.value or b"") + len(result.previous or b"")
-        job.outcomes.append(result.revision)
+        if len(run) > 1 and (number := writes.separate_deletes(run)) > 1:
+            together = writes.apply_deletes(self._cursor, run[:number], next_)
+        results = together or [writes.apply(self._cursor, run[0], next_, self._is_watched)]
+        self.evaluated += len(results)
+        made = [one for one in results if isinstance(one, writes.Change)]
+        if made:
+            self.revision = made[-1].revision
+            self.changes += made
+            self._size += sum([len(one.value or b"") + len(one.previous or b"") for one in made])
+        job.outcomes += [one.revision if isinstance(one, writes.Change) else one for one in results]
 
 
 def _again(error: errors.ApiError) -> errors.ApiError:

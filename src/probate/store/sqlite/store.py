@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 LIMITS = Limits(key_bytes=keys.MAX_BYTES, value_bytes=3 * 1024 * 1024, entries=2_000, guards=2_000, page=10_000)
 CHAPTER_REVISIONS = 2_000
+PART = 128
+"""Changes that are made known before others get the event loop."""
 CHAPTER_BYTES = 8 * 1024 * 1024
 _NOTE = "INSERT INTO times VALUES (?, ?) ON CONFLICT (time) DO UPDATE SET rev = excluded.rev"
 
@@ -172,25 +174,31 @@ class SqliteStore:
         self._hub.close(failures.closed())
         self.database.close()
 
-    def _announce(self, changes: list[writes.Change]) -> None:
+    async def _announce(self, changes: list[writes.Change]) -> None:
+        """Make the changes known, a part at a time so that others get their turn. (Whoever reads meanwhile is ahead of watches.)"""
         self._moments.let_go()
         self._calmness.note((change.key for change in changes), self._groups.revision)
-        is_watched = self._hub.watches
-        events = [self._event(change) for change in changes if is_watched(change.key)]
-        self._hub.publish(events, revision=self._groups.revision)
+        for start in range(0, len(changes), PART):
+            if start:
+                await asyncio.sleep(0)
+            part = changes[start : start + PART]
+            self._hub.publish([event for event in map(self._event, part) if event is not None], revision=part[-1].revision)
         if self.database.checkpoints is not None:
             self.database.checkpoints.look(self.database.writer)
 
     def _is_watched(self, key: str) -> bool:
         return self._hub.watches(key)
 
-    def _event(self, change: writes.Change) -> Event:
-        previous = None
-        if change.replaced is not None:
-            # It was not read with the change if the first watcher came after that.
-            value = change.previous if change.previous is not None else self._moments.read(past.value, change.replaced)
-            previous = Record(change.key, value, change.replaced)
-        return Event(change.revision, change.key, change.value, previous)
+    def _event(self, change: writes.Change) -> Event | None:
+        """The change as watchers are told of it; None if nobody can be."""
+        if change.replaced is None:
+            return Event(change.revision, change.key, change.value, None)
+        previous = change.previous
+        if previous is None:
+            if not self._hub.watches(change.key):
+                return None
+            previous = self._moments.read(past.value, change.replaced)  # the first watcher came after the change was made
+        return Event(change.revision, change.key, change.value, Record(change.key, previous, change.replaced))
 
     @asynccontextmanager
     async def _watch(self, prefix: str, after: Revision) -> AsyncGenerator[Watch, None]:

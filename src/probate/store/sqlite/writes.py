@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import apsw
 import msgspec
@@ -28,6 +29,11 @@ _MANY = (
 )
 _VALUE = "SELECT value FROM log WHERE rev = ?"
 _LOG = "INSERT INTO log VALUES (?, ?, ?, ?)"
+_LOG_MANY = (
+    "INSERT INTO log SELECT ? + one.key, one.value, live.rev, NULL FROM json_each(?) AS one CROSS JOIN live ON live.key = one.value"
+)
+_GONE_MANY = "INSERT INTO gone SELECT value, ? + key FROM json_each(?)"
+_DELETE_MANY = "DELETE FROM live WHERE key IN (SELECT value FROM json_each(?))"
 _CREATE = "INSERT INTO live VALUES (?, ?)"
 _UPDATE = "UPDATE live SET rev = ? WHERE key = ?"
 _DELETE = "DELETE FROM live WHERE key = ?"
@@ -76,44 +82,63 @@ def apply(db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[s
     return Change(revision, txn.key, txn.value, found, previous)
 
 
-def are_separate_deletes(txns: Sequence[Txn]) -> bool:
-    """Whether these only delete, each its own object, under guards that none of them has to do with: so their order is all one."""
-    if any(txn.value is not None for txn in txns):
-        return False
-    own = {txn.key for txn in txns}
-    return len(own) == len(txns) and all(
-        isinstance(guard, Unchanged) and guard.key not in own for txn in txns for guard in txn.guards
-    )
+def separate_deletes(txns: Sequence[Txn]) -> int:
+    """How many of the first only delete, each its own object, under guards that none has to do with: their order is all one."""
+    own: set[str] = set()
+    guarded: set[str] = set()
+    for number, txn in enumerate(txns):
+        if txn.value is not None or txn.key in own or txn.key in guarded:
+            return number
+        for guard in txn.guards:
+            if not isinstance(guard, Unchanged) or guard.key in own or guard.key == txn.key:
+                return number
+            guarded.add(guard.key)
+        own.add(txn.key)
+    return len(txns)
 
 
 def apply_deletes(db: apsw.Cursor, txns: Sequence[Txn], revision: Revision) -> list[Change | Refused] | None:
-    """What `apply` makes of each, a statement for all of them at a time. Only for `are_separate_deletes`.
+    """What `apply` makes of each, a statement for all of them at a time. Only for `separate_deletes`.
 
     None, and nothing done, if one of the objects is large: those are better done one by one.
     """
-    guarded = dict.fromkeys(guard.key for txn in txns for guard in txn.guards if isinstance(guard, Unchanged))
-    found = {key: (rev, value) for key, rev, value in db.execute(_MANY, (_json([txn.key for txn in txns]),))}
-    if any(value is None for _, value in found.values()):
-        return None
+    found: dict[Any, tuple[Any, Any]] = {}
+    for key, rev, value in db.execute(_MANY, (_json([txn.key for txn in txns]),)).fetchall():
+        if value is None:
+            return None
+        found[key] = rev, value
+    guarded = {guard.key for txn in txns for guard in txn.guards if isinstance(guard, Unchanged)}
     held = {guard: _revision_of(db, guard) for guard in guarded}
-    results = [_judge_delete(txn, found.get(txn.key), held) for txn in txns]
-    changes: list[Change] = []
-    for at, (txn, result) in enumerate(zip(txns, results, strict=True)):
-        if result is None:
-            changes.append(Change(Revision(revision + len(changes)), txn.key, None, *found[txn.key]))
-            results[at] = changes[-1]
-    db.executemany(_LOG, [(one.revision, one.key, one.replaced, None) for one in changes])
-    db.executemany(_DELETE, [(one.key,) for one in changes])
-    db.executemany(_GONE, [(one.key, one.revision) for one in changes])
-    left = [(entry,) for txn, one in zip(txns, results, strict=True) if isinstance(one, Change) for entry in txn.leave]
+    results: list[Change | Refused] = []
+    gone: list[str] = []
+    left: list[tuple[str]] = []
+    for txn in txns:
+        refusal = _judge_delete(txn, found.get(txn.key), held)
+        if refusal is not None:
+            results.append(refusal)
+            continue
+        results.append(Change(Revision(revision + len(gone)), txn.key, None, *found[txn.key]))
+        gone.append(txn.key)
+        left += [(entry,) for entry in txn.leave]
+    _delete_all(db, gone, revision)
     db.executemany(_LEAVE, left)
-    return [result for result in results if result is not None]
+    return results
 
 
-def _judge_delete(txn: Txn, found: tuple[Revision, bytes] | None, held: dict[str, Revision | None]) -> Change | Refused | None:
+def _delete_all(db: apsw.Cursor, gone: list[str], revision: Revision) -> None:
+    names = _json(gone)
+    db.execute(_LOG_MANY, (revision, names))
+    db.execute(_GONE_MANY, (revision, names))
+    db.execute(_DELETE_MANY, (names,))
+
+
+def _judge_delete(txn: Txn, found: tuple[Revision, bytes] | None, held: dict[str, Revision | None]) -> Refused | None:
     """None if it can be done."""
+    is_own = found is not None and found[0] == txn.expects
+    if is_own and not txn.guards:
+        return None
     failed = [guard for guard in txn.guards if isinstance(guard, Unchanged) and held[guard.key] != guard.revision]
-    if found is None or found[0] != txn.expects:
+    if not is_own:
         failed.insert(0, Unchanged(txn.key, txn.expects))
     return Refused(tuple(failed)) if failed else None
 
