@@ -14,24 +14,20 @@ from probate.machinery.deletion import Policy, Wish
 from probate.machinery.ownership import Action, Conclude, Delete, Describe, Drop, Item, Release, Unblock
 from probate.server import deletions, index, wire
 from probate.server.deletions import Plan
-from probate.store.contract import NOTHING, EmptyRange, Guard, Record, Revision, Txn, Unchanged
+from probate.store.contract import EmptyRange, Guard, Record, Revision, Txn, Unchanged
 
 Object = dict[str, Any]
 
-GONE = Record("", b"", NOTHING)
-"""Nobody asks what was left of an object that a controller removed."""
 
-
-def plan_unread(action: Action, resource: Resource) -> Plan | None:
-    """The plan of what most actions are, the plain removal of an object that nothing holds: without reading it again."""
+def unread(action: Action, resource: Resource) -> Txn | None:
+    """What most actions are, the plain removal of an object that nothing holds: without reading it again. None if it is not."""
     if type(action) is not Delete or action.policy is not Policy.BACKGROUND:
         return None
-    if not deletions.goes_at_once(resource, action.item.meta):
-        return None
     item = action.item
-    leave = tuple(index.entries(item.where, item.meta))
+    if not deletions.goes_at_once(resource, item.meta):
+        return None
     guards = _given(action) if action.given else ()
-    return Plan(Txn(item.where, None, Revision(item.revision), (), leave, guards), GONE, removes=True)
+    return Txn(item.where, None, Revision(item.revision), (), tuple(index.entries(item.where, item.meta)), guards)
 
 
 def plan(action: Action, now: Record | None, resource: Resource, moment: float) -> Plan | None:

@@ -35,7 +35,8 @@ _IGNORED = "objects/events/"
 
 def entries(key: str, meta: Meta) -> list[str]:
     """All entries of the object."""
-    namespace = key.rsplit("/", 2)[1]
+    end = key.rindex("/")
+    namespace = key[key.rindex("/", 0, end) + 1 : end]
     found = [] if namespace == places.NO_NAMESPACE else [f"inside/{namespace}/{key}"]
     if key.startswith(_IGNORED):
         return found

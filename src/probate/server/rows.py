@@ -41,6 +41,10 @@ class Lines:
 
     def _change(self, event: Event, wanted: Filter) -> bytes:
         """One change, as it is for a watcher; empty if neither what was nor what is matches."""
+        if wanted.is_everything:
+            if event.value is not None:
+                return self.line(b"ADDED" if event.previous is None else b"MODIFIED", event.value, event.revision)
+            return b"" if event.previous is None else self.line(b"DELETED", event.previous.value, event.revision)
         is_in = event.value is not None and wanted.matches(event.value)
         was_in = event.previous is not None and wanted.matches(event.previous.value)
         if is_in and event.value is not None:
@@ -52,7 +56,7 @@ class Lines:
     def line(self, kind: bytes, value: bytes, revision: Revision) -> bytes:
         """One event."""
         if not self._form.shape:
-            return wire.event(kind, wire.answered(value, revision, self._resource))
+            return b'{"type":"%b","object":%b}\n' % (kind, wire.answered(value, revision, self._resource))
         record = Record("", value, revision)
         if self._form.shape == "Table":
             return wire.event(kind, orjson.dumps(self._table(record, revision)))

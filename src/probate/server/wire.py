@@ -96,7 +96,8 @@ def _shown(value: bytes, resource: Resource) -> bytes:
 
 def answered(value: bytes, revision: Revision, resource: Resource) -> bytes:
     """The object as an answer or an event shows it. One that was never stored has no resourceVersion."""
-    value = _shown(value, resource)
+    if resource.stored_as is not None:
+        value = _shown(value, resource)
     if revision == NOTHING:
         return b"%b%b" % (_opening(resource.group, resource.version, resource.kind), value[1:])
     return b'%b"metadata":{"resourceVersion":"%d",%b' % (

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import orjson
@@ -38,6 +38,9 @@ _HIDDEN = ("objects/positions.probate.dev/", "objects/events/")
 """What controllers do not see: where they got to, and Events, which are never collected."""
 
 log = logging.getLogger(__name__)
+
+Result: TypeAlias = contract.Outcome | errors.ApiError | None
+"""What a transaction came to; None if there was none."""
 
 
 class World:
@@ -144,7 +147,7 @@ class World:
 
     async def are_blocked(self, owners: Sequence[Item]) -> list[bool]:
         ranges = [index.blockers(one.meta.uid, one.meta.namespace) for one in owners]
-        return [bool(page.records) for page in await self._store.scan_many(ranges, limit=1)]
+        return [bool(page.wheres) for page in await self._scan(ranges, limit=1)]
 
     async def mentions(self, owner: Item, *, limit: int) -> Places:
         return _places(await self._store.scan(index.dependents(owner.meta.uid, ""), limit=limit))
@@ -212,18 +215,27 @@ class World:
 
     async def _act(self, actions: Sequence[Action]) -> list[Outcome]:
         """Plan all, commit all, and remove what was only marked so far."""
+        txns = [effects.unread(action, self.kind_at(action.item.where)) for action in actions]
+        plans = await self._plans({at: actions[at] for at, txn in enumerate(txns) if txn is None})
+        for at, plan in plans.items():
+            txns[at] = None if plan is None else plan.txn
+        written = iter(await self._commit([txn for txn in txns if txn is not None]))
+        results = [None if txn is None else next(written) for txn in txns]
+        if plans:
+            await self._finish([(plan, results[at]) for at, plan in plans.items() if plan is not None])
+        missed = {at for at, plan in plans.items() if plan is None}
+        return [Outcome.CHANGED if at in missed else _outcome(result) for at, result in enumerate(results)]
+
+    async def _plans(self, actions: dict[int, Action]) -> dict[int, Plan | None]:
+        """Plans of actions on objects that have to be read for it. None for what is no more."""
+        if not actions:
+            return {}
         moment = self._api.clock.now()
-        resources = [self.kind_at(action.item.where) for action in actions]
-        plans: list[Plan | None] = [
-            effects.plan_unread(action, resource) for action, resource in zip(actions, resources, strict=True)
-        ]
-        unread = [at for at, plan in enumerate(plans) if plan is None]
-        for at, record in zip(unread, await self._store.read_many([actions[at].item.where for at in unread]), strict=True):
-            plans[at] = effects.plan(actions[at], record, resources[at], moment)
-        written = iter(await self._commit([plan.txn for plan in plans if plan is not None and plan.txn is not None]))
-        outcomes = [_outcome(plan, written) for plan in plans]
-        await self._finish(plans, outcomes)
-        return [outcome if isinstance(outcome, Outcome) else Outcome.DONE for outcome in outcomes]
+        records = await self._store.read_many([action.item.where for action in actions.values()])
+        return {
+            at: effects.plan(action, record, self.kind_at(action.item.where), moment)
+            for (at, action), record in zip(actions.items(), records, strict=True)
+        }
 
     async def _commit(self, txns: list[Txn]) -> list[contract.Outcome | errors.ApiError]:
         try:
@@ -239,12 +251,10 @@ class World:
             log.warning("%s could not be changed: %s", txn.key, error)
             return error
 
-    async def _finish(self, plans: list[Plan | None], outcomes: list[Outcome | Revision]) -> None:
+    async def _finish(self, plans: list[tuple[Plan, Result]]) -> None:
         """Remove what a plan has marked to be removed right after."""
         marked = [
-            Record(plan.left.key, plan.left.value, Revision(outcome))
-            for plan, outcome in zip(plans, outcomes, strict=True)
-            if plan is not None and plan.is_half and not isinstance(outcome, Outcome)
+            Record(plan.left.key, plan.left.value, result) for plan, result in plans if plan.is_half and isinstance(result, int)
         ]
         # Whoever changed one in between has been told that it goes, and that change removes it or holds it.
         await self._commit([sure(deletions.removal(record, wire.meta(record.value)).txn) for record in marked])
@@ -308,15 +318,10 @@ def _places(page: Page) -> Places:
     return Places(index.distinct(record.key for record in page.records), page.records[-1].key if page.more else "")
 
 
-def _outcome(plan: Plan | None, written: Iterator[contract.Outcome | errors.ApiError]) -> Outcome | Revision:
-    """What became of a plan: the revision it was written at, or why not. None is a plan for what is no more."""
-    if plan is None:
-        return Outcome.CHANGED
-    if plan.txn is None:
+def _outcome(result: Result) -> Outcome:
+    """What became of an action; None is one that had nothing to write."""
+    if result is None or isinstance(result, int):
         return Outcome.DONE
-    found = next(written)
-    if isinstance(found, int):
-        return found
-    if isinstance(found, errors.ApiError):
+    if isinstance(result, errors.ApiError):
         return Outcome.FAILED
-    return Outcome.HELD if all(isinstance(guard, EmptyRange) for guard in found.failed) else Outcome.CHANGED
+    return Outcome.HELD if all(isinstance(guard, EmptyRange) for guard in result.failed) else Outcome.CHANGED

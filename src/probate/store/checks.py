@@ -42,10 +42,18 @@ def _check_contents(txn: contract.Txn, limits: contract.Limits) -> None:
             raise errors.BadRequest(f"the delete of {txn.key!r} must name the revision it deletes and cannot enter index keys")
     else:
         _check_value(txn.key, txn.value, limits)
-    if txn.enter or txn.leave:
-        _check_number(txn, limits)
-    if txn.guards:
-        _check_guards(txn, limits)
+    number = len(txn.enter) + len(txn.leave)
+    if number > limits.entries:
+        raise errors.TooLarge(
+            f"the change of {txn.key!r} touches {number:,} index entries; the store takes {limits.entries:,} at most. "
+            "An object with fewer owner references needs fewer"
+        )
+    if number > 1 and len({*txn.enter, *txn.leave}) != number:
+        raise errors.BadRequest(f"the change of {txn.key!r} names an index key twice; name each once, in enter or in leave")
+    if len(txn.guards) > limits.guards:
+        raise errors.TooLarge(
+            f"the change of {txn.key!r} has {len(txn.guards):,} guards; the store takes at most {limits.guards:,}"
+        )
 
 
 def _check_value(key: str, value: bytes, limits: contract.Limits) -> None:
@@ -58,32 +66,14 @@ def _check_value(key: str, value: bytes, limits: contract.Limits) -> None:
         )
 
 
-def _check_number(txn: contract.Txn, limits: contract.Limits) -> None:
-    number = len(txn.enter) + len(txn.leave)
-    if number > limits.entries:
-        raise errors.TooLarge(
-            f"the change of {txn.key!r} touches {number:,} index entries; the store takes {limits.entries:,} at most. "
-            "An object with fewer owner references needs fewer"
-        )
-    if number > 1 and len({*txn.enter, *txn.leave}) != number:
-        raise errors.BadRequest(f"the change of {txn.key!r} names an index key twice; name each once, in enter or in leave")
-
-
 def _check_entries(entries: list[str]) -> None:
     if len(entries) == 1:
         keys.check_key(entries[0])
     else:
         keys.check_keys(entries)
     for entry in entries:
-        if entry.startswith(keys.OBJECTS):
+        if entry.startswith("objects/"):
             raise errors.BadKey(f"{entry!r} is an object's key, not an index key: a transaction changes one object only")
-
-
-def _check_guards(txn: contract.Txn, limits: contract.Limits) -> None:
-    if len(txn.guards) > limits.guards:
-        raise errors.TooLarge(
-            f"the change of {txn.key!r} has {len(txn.guards):,} guards; the store takes at most {limits.guards:,}"
-        )
 
 
 def _check_guard(guard: contract.Guard) -> None:

@@ -74,10 +74,9 @@ class Hub:
         shares: dict[str, Batch] = {}
         for event in events:
             for prefix in self._route(event.key):
-                share = shares.get(prefix)
-                if share is None:
-                    share = shares[prefix] = Batch()
-                share.append(event)
+                if prefix not in shares:
+                    shares[prefix] = Batch()
+                shares[prefix].append(event)
         for prefix, share in shares.items():
             for subscription in tuple(self._subscriptions[prefix]):
                 subscription.push(share, before)
