@@ -15,7 +15,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -46,6 +46,9 @@ BEGINNING = 1
 
 log = logging.getLogger(__name__)
 
+Work: TypeAlias = dict[str, int]
+"""Where something is to be looked at, and since which revision."""
+
 
 class Collector:
     """One collector on one world. `patience` is how long an owner is held for a controller that has not seen it go."""
@@ -60,6 +63,7 @@ class Collector:
         self._held: dict[str, tuple[str, float]] = {}  # owners whose controller lags, by where: their uid, and since when
         self._orphaning: dict[str, int] = {}  # owners that let go of dependents in this turn
         self._has_failed = False  # any action of the last ones
+        self._acting: list[asyncio.Task[None]] = []  # the turn whose decisions are being carried out, if any
         self._seen = 0  # all changes up to here have become work
         self._noted = 0
         self._noted_at = 0.0
@@ -183,18 +187,34 @@ class Collector:
 
     async def _collect(self) -> None:
         """Work whenever there is some."""
-        while True:
-            self._is_at_work = False
-            await self._wait_for_work()
-            self._is_at_work = True
-            self._keep_appointments()
-            while self._pending:
+        try:
+            while True:
+                self._is_at_work = False
+                await self._wait_for_work()
+                self._is_at_work = True
+                await self._work_off()
+                if self._pending.stuck:
+                    await self._break_circles()
+                await self._note_position()
+        finally:
+            await tasks.stop(*self._acting)
+            self._acting.clear()
+
+    async def _work_off(self) -> None:
+        """Turn after turn until nothing is left. While the decisions of one become durable, the next is prepared."""
+        self._keep_appointments()
+        while self._pending or self._acting:
+            if self._pending:
                 await self._turn()
-                await asyncio.sleep(0)
-                self._keep_appointments()
-            if self._pending.stuck:
-                await self._break_circles()
-            await self._note_position()
+            else:
+                await self._finish_acting()
+            await asyncio.sleep(0)
+            self._keep_appointments()
+
+    async def _finish_acting(self) -> None:
+        if self._acting:
+            await self._acting[0]
+            self._acting.clear()
 
     async def _wait_for_work(self) -> None:
         self._work.clear()
@@ -250,13 +270,26 @@ class Collector:
                 else:
                     leaving += await self._settle(item, settled[where])
             actions += await self._without_blocked(leaving, settled)
-            await self._act(actions, {**settled, **born, **examined})
-            self._go_on_orphaning()
-        except BaseException:  # nothing is forgotten: all of it is looked at again
-            self._pending.examine.update(examined)
-            self._pending.born.update(born)
-            self._pending.settle.update(settled)
+            await self._finish_acting()
+        except BaseException:
+            self._look_again(examined, born, settled)
             raise
+        orphaning, self._orphaning = self._orphaning, {}
+        self._acting.append(asyncio.create_task(self._carry_out(actions, examined, born, settled, orphaning)))
+
+    async def _carry_out(self, actions: list[Action], examined: Work, born: Work, settled: Work, orphaning: Work) -> None:
+        try:
+            await self._act(actions, {**settled, **born, **examined})
+            self._go_on_orphaning(orphaning)
+        except BaseException:
+            self._look_again(examined, born, settled)
+            raise
+
+    def _look_again(self, examined: Work, born: Work, settled: Work) -> None:
+        """Nothing is forgotten when a turn fails: all of it is looked at again."""
+        self._pending.examine.update(examined)
+        self._pending.born.update(born)
+        self._pending.settle.update(settled)
 
     async def _find_kinds(self) -> None:
         """Whoever refers to owners of a kind that came or went is looked at again."""
@@ -323,11 +356,25 @@ class Collector:
             if (judgement := decide.judge(owners)) is not decide.FINE
             for item in (family if born is None else self._too_late(family, owners, born))
         ]
-        asked = [item for item, judgement in judged if judgement.needs_to_know_dependents]
-        pages = await self._world.dependents(asked, limit=1) if asked else []
-        has_dependents = {item.where for item, page in zip(asked, pages, strict=True) if page.wheres}
+        has_dependents = await self._with_dependents([item for item, judgement in judged if judgement.needs_to_know_dependents])
         decided = [decide.decide(item, judgement, has_dependents=item.where in has_dependents) for item, judgement in judged]
         return [action for action in decided if action is not None]
+
+    async def _with_dependents(self, items: list[Item]) -> set[str]:
+        """Where those of the items are that have dependents.
+
+        Who has none is looked up no more when it goes: whatever refers to it later has to come by first. That holds only if no
+        change has come by already that is newer than what was looked at.
+        """
+        if not items:
+            return set()
+        revision = await self._world.revision()
+        pages = await self._world.dependents(items, limit=1)
+        if self._seen <= revision:
+            for item, page in zip(items, pages, strict=True):
+                if not page.wheres:
+                    self._pending.childless[item.meta.uid] = True
+        return {item.where for item, page in zip(items, pages, strict=True) if page.wheres}
 
     def _too_late(self, family: list[Item], owners: decide.Owners, born: dict[str, int]) -> list[Item]:
         """Those new objects that have to be dealt with at once. One whose owner waits has time until the owner cannot leave."""
@@ -391,9 +438,8 @@ class Collector:
         uids = frozenset({item.meta.uid})
         return [Drop(one, uids, because) for one in _there(await self._world.items(page.wheres))]
 
-    def _go_on_orphaning(self) -> None:
+    def _go_on_orphaning(self, orphaning: Work) -> None:
         """Owners that let go of their dependents are looked at again: at once, or later if something failed."""
-        orphaning, self._orphaning = self._orphaning, {}
         for where, since in orphaning.items():
             if self._has_failed:
                 self._later.add(self._clock.monotonic() + RETRY_SECONDS, "settle", where, since)

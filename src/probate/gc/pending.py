@@ -23,6 +23,7 @@ from probate.machinery.ownership import Change, Item, Owner
 from probate.recent import Recent
 
 GONE = 50_000
+CHILDLESS = 10_000
 _DEFINITIONS = "objects/customresourcedefinitions.apiextensions.k8s.io/"
 
 
@@ -47,6 +48,7 @@ class Pending:
         self.kinds: dict[str, int] = {}  # definitions that changed, by where
         self.stuck: dict[str, int] = {}  # objects that wait, and could be in a circle
         self.gone: Recent[str] = Recent(GONE)  # objects that were seen to go: where each was, by uid
+        self.childless: Recent[bool] = Recent(CHILDLESS)  # uids that nothing refers to, as far as all changes noted so far say
         self.combed: set[str] = set()  # uids of owners that wait, whose dependents were all looked at
         self.late: dict[str, dict[str, None]] = {}  # by the uid of an owner that waits: dependents that came after that
         self.held: dict[str, int] = {}  # by the uid of an owner that waits: up to when it is known to have been held by some
@@ -123,7 +125,8 @@ class Pending:
             self.late.pop(uid, None)
             self.held.pop(uid, None)
         self.gone[uid] = item.where
-        self.expand[uid] = Expansion(item, revision)
+        if self.childless.pop(uid) is None:
+            self.expand[uid] = Expansion(item, revision)
         if item.meta.owner_references:
             self._free(item, item.meta.owner_references, revision)
 
@@ -136,6 +139,9 @@ class Pending:
         if item.is_waiting and (before is None or not before.is_waiting):
             self.comb(item, revision)
         has_new_owners = owners and (before is None or before.meta.owner_references != owners)
+        if has_new_owners:
+            for owner in owners:
+                self.childless.pop(owner.uid)
         return item.where if has_new_owners and not item.is_deleting else ""
 
     def _freed(self, item: Item, before: Item) -> list[Owner]:

@@ -101,10 +101,8 @@ def without_content(resource: Resource, object_: Object) -> Object:
     return {**object_, part: {**others, "finalizers": kept} if kept else others}
 
 
-def goes_at_once(resource: Resource, meta: Meta) -> bool:
-    """Whether a delete in the background just removes the object, so that its metadata are all one has to know of it."""
-    if meta.finalizers and not deletion.COLLECTORS.issuperset(meta.finalizers):
-        return False
+def is_plain(resource: Resource) -> bool:
+    """Whether a delete in the background just removes an object that nothing holds: its metadata are all one has to know of it."""
     return _is_plain(resource) and not claims.may_have(resource)
 
 

@@ -6,12 +6,13 @@ that the item was found at.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from probate.machinery import deletion
 from probate.machinery.catalog import Resource
 from probate.machinery.deletion import Policy, Wish
-from probate.machinery.ownership import Action, Conclude, Delete, Describe, Drop, Item, Release, Unblock
+from probate.machinery.ownership import Action, Conclude, Delete, Describe, Drop, Item, Owner, Release, Unblock
 from probate.server import deletions, index, wire
 from probate.server.deletions import Plan
 from probate.store.contract import EmptyRange, Guard, Record, Revision, Txn, Unchanged
@@ -19,15 +20,42 @@ from probate.store.contract import EmptyRange, Guard, Record, Revision, Txn, Unc
 Object = dict[str, Any]
 
 
-def unread(action: Action, resource: Resource) -> Txn | None:
-    """What most actions are, the plain removal of an object that nothing holds: without reading it again. None if it is not."""
-    if type(action) is not Delete or action.policy is not Policy.BACKGROUND:
-        return None
-    item = action.item
-    if not deletions.goes_at_once(resource, item.meta):
-        return None
-    guards = _given(action) if action.given else ()
-    return Txn(item.where, None, Revision(item.revision), (), tuple(index.entries(item.where, item.meta)), guards)
+class Removals:
+    """What most actions are, the plain removal of an object that nothing holds: without reading it again.
+
+    A cascade removes families: what its members have in common is worked out for the first of them.
+    """
+
+    def __init__(self, resource_at: Callable[[str], Resource]) -> None:
+        self._resource_at = resource_at
+        self._folder = ""
+        self._is_plain = False
+        self._owners: list[Owner] | None = None
+        self._ranges: list[str] = []
+        self._given: tuple[Item, ...] = ()
+        self._guards: tuple[Guard, ...] = ()
+
+    def plan(self, action: Action) -> Txn | None:
+        """The removal; None if the action is something else, or the object has to be read for it."""
+        if type(action) is not Delete or action.policy is not Policy.BACKGROUND:
+            return None
+        where, meta = action.item.where, action.item.meta
+        if not self._folder or not where.startswith(self._folder) or "/" in where[len(self._folder) :]:
+            self._enter(where)
+        if not self._is_plain or meta.deletion_timestamp is not None or meta.finalizers:
+            return None
+        if meta.owner_references != self._owners:
+            self._owners = meta.owner_references
+            self._ranges = index.ranges(where, meta.owner_references)
+        if action.given is not self._given:
+            self._given, self._guards = action.given, _given(action)
+        leave = tuple([range_ + where for range_ in self._ranges])
+        return Txn(where, None, Revision(action.item.revision), (), leave, self._guards)
+
+    def _enter(self, where: str) -> None:
+        self._folder = where[: where.rindex("/") + 1]
+        self._is_plain = deletions.is_plain(self._resource_at(where))
+        self._owners = None
 
 
 def plan(action: Action, now: Record | None, resource: Resource, moment: float) -> Plan | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from probate.machinery import builtin, deletion
 from probate.machinery.ownership import Meta, Owner
@@ -35,21 +35,24 @@ _IGNORED = "objects/events/"
 
 def entries(key: str, meta: Meta) -> list[str]:
     """All entries of the object."""
+    found = [range_ + key for range_ in ranges(key, meta.owner_references)]
+    if meta.deletion_timestamp is None or key.startswith(_IGNORED) or deletion.COLLECTORS.isdisjoint(meta.finalizers):
+        return found
+    found.append(f"{SINCE}{meta.deletion_timestamp}/{key}")
+    if deletion.is_foreground(meta.finalizers):
+        found.append(f"{waiting(meta.uid)}{key}")
+    return found
+
+
+def ranges(key: str, owners: Sequence[Owner]) -> list[str]:
+    """The ranges in which the object has entries whether it is being deleted or not. Of its key, only the folder matters."""
     end = key.rindex("/")
     namespace = key[key.rindex("/", 0, end) + 1 : end]
-    found = [] if namespace == places.NO_NAMESPACE else [f"inside/{namespace}/{key}"]
-    if key.startswith(_IGNORED):
-        return found
-    if meta.deletion_timestamp is not None and not deletion.COLLECTORS.isdisjoint(meta.finalizers):
-        found.append(f"{SINCE}{meta.deletion_timestamp}/{key}")
-        if deletion.is_foreground(meta.finalizers):
-            found.append(f"{waiting(meta.uid)}{key}")
-    owners = meta.owner_references
-    if not owners:
+    found = [] if namespace == places.NO_NAMESPACE else [f"inside/{namespace}/"]
+    if key.startswith(_IGNORED) or not owners:
         return found
     for owner in owners:
-        for range_ in _ranges(owner, namespace):
-            found.append(range_ + key)  # noqa: PERF401 the loop is shorter than what it would take to write it as one
+        found += _ranges(owner, namespace)
     return found if len(owners) == 1 else list(dict.fromkeys(found))
 
 

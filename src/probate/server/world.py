@@ -215,7 +215,8 @@ class World:
 
     async def _act(self, actions: Sequence[Action]) -> list[Outcome]:
         """Plan all, commit all, and remove what was only marked so far."""
-        txns = [effects.unread(action, self.kind_at(action.item.where)) for action in actions]
+        removals = effects.Removals(self.kind_at)
+        txns = [removals.plan(action) for action in actions]
         plans = await self._plans({at: actions[at] for at, txn in enumerate(txns) if txn is None})
         for at, plan in plans.items():
             txns[at] = None if plan is None else plan.txn
