@@ -139,11 +139,14 @@ class Cluster(House):
             await asyncio.sleep(self._pause)
 
     async def _is_at_rest(self) -> bool:
-        before = await self.store.revision()
-        has_seen_all = self._recorded() >= before and self.collector.seen >= self._newest
-        if self._names and asyncio.get_running_loop()._ready:  # type: ignore[attr-defined] # somebody else can go on
+        if not self._seems_at_rest():  # a store may be far away: it is asked only if that can matter
             return False
-        return has_seen_all and self.collector.is_waiting and await self.store.revision() == before
+        before = await self.store.revision()
+        return self._recorded() >= before and self._seems_at_rest() and await self.store.revision() == before
+
+    def _seems_at_rest(self) -> bool:
+        can_others_go_on = self._names and asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
+        return self.collector.seen >= self._newest and self.collector.is_waiting and not can_others_go_on
 
     async def _record(self) -> None:
         async with self.store.watch("objects/", after=Revision(0)) as watch:

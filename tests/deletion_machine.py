@@ -5,27 +5,33 @@ is there must be explained by the rules.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, ClassVar, TypeVar
 
+import orjson
 from hypothesis import stateful
 from hypothesis import strategies as st
 
 import deletion_model as model
 import deletion_plans as plans
 import sample_kinds
+import store_engines
 from cluster import Cluster
 from deletion_model import Ref, Thing, World
 from deletion_plans import Op, Plan
 from in_process import Told
+from probate.store import paging
 from probate.store.contract import Store
 
 T = TypeVar("T")
 
 DEAD = 2
 """Objects that are gone, and yet are named."""
+
+_SHORTS = {sample_kinds.KINDS[short].plural: short for short in plans.SHORTS}
 
 Thread = tuple[tuple[Op, Told], ...]
 """Requests of one client, one after the other, with their answers."""
@@ -37,13 +43,15 @@ class DeletionMachine(stateful.RuleBasedStateMachine):
     runner: ClassVar[asyncio.Runner]
     pause = 0.0
 
-    async def open_store(self) -> Store:
+    def make_engine(self) -> store_engines.Engine:
         raise NotImplementedError
 
     def __init__(self) -> None:
         super().__init__()
         self.world: World = {}
         self.known: list[Thing] = []  # everything that was ever created, as it was then
+        self.asked: list[str] = []
+        self.is_sound = True
         self.stack = AsyncExitStack()
         self.server: Cluster = self.run(self.start())
 
@@ -51,14 +59,18 @@ class DeletionMachine(stateful.RuleBasedStateMachine):
         return self.runner.get_loop().run_until_complete(call)
 
     async def start(self) -> Cluster:
-        store = await self.open_store()
+        store = await self.make_engine().open()
         self.stack.push_async_callback(store.close)
         server = await self.stack.enter_async_context(Cluster(store, pause=self.pause).running())
         await sample_kinds.define(server)
         return server
 
     def teardown(self) -> None:
-        self.run(self.stack.aclose())
+        try:
+            if self.is_sound:
+                assert self.run(listed(self.server)) == seen(self.world)
+        finally:
+            self.run(self.stack.aclose())
 
     # Requests
 
@@ -104,27 +116,42 @@ class DeletionMachine(stateful.RuleBasedStateMachine):
     def check(self, threads: Iterable[Coroutine[Any, Any, Thread]]) -> None:
         asked, now = self.run(self.carry_out(list(threads)))
         explained = explain(self.world, asked, now)
-        assert explained is not None, report(self.world, asked, now)
+        self.is_sound = explained is not None
+        assert explained is not None, report(self.asked, self.world, asked, now)
         self.world = explained
+        self.asked += told(asked)
 
     async def carry_out(self, threads: list[Coroutine[Any, Any, Thread]]) -> tuple[tuple[Thread, ...], World]:
         asked = tuple(await asyncio.gather(*threads))
         await self.server.settle()
-        return asked, await look(self.server, {one.short for one in self.known})
+        return asked, await stored(self.server.store)
 
 
-async def look(server: Cluster, shorts: Iterable[str]) -> World:
-    """Everything there is of some kinds, as clients see it."""
-    found: dict[str, Thing] = {}
-    for short in shorts:
-        for item in (await server.ask("GET", sample_kinds.KINDS[short].path())).json["items"]:
-            if "component" not in item.get("source", {}):  # the collector's own Events tell of what it did
-                thing = seen(short, item)
-                found[thing.uid] = thing
-    return found
+async def stored(store: Store) -> World:
+    """Everything there is, as the store has it."""
+    records = [record async for page in paging.pages(store, "objects/") for record in page.records]
+    named = [(re.split(r"[./]", record.key)[1], record.value) for record in records]
+    return _world((_SHORTS[plural], orjson.loads(value)) for plural, value in named if plural in _SHORTS)
 
 
-def seen(short: str, item: dict[str, Any]) -> Thing:
+async def listed(server: Cluster) -> World:
+    """Everything there is, as clients see it."""
+    answers = {short: await server.ask("GET", sample_kinds.KINDS[short].path()) for short in plans.SHORTS}
+    return _world((short, item) for short, answer in answers.items() for item in answer.json["items"])
+
+
+def _world(items: Iterable[tuple[str, dict[str, Any]]]) -> World:
+    """The collector's own Events are left out: they tell of what it did."""
+    things = [thing_of(short, item) for short, item in items if "component" not in item.get("source", {})]
+    return {thing.uid: thing for thing in things}
+
+
+def seen(world: World) -> World:
+    """What clients can see of it."""
+    return {uid: one.seen for uid, one in world.items()}
+
+
+def thing_of(short: str, item: dict[str, Any]) -> Thing:
     meta = item["metadata"]
     refs = [
         Ref(one["apiVersion"], one["kind"], one["name"], one["uid"], bool(one.get("blockOwnerDeletion")))
@@ -156,7 +183,7 @@ def explain(before: World, threads: tuple[Thread, ...], now: World) -> World | N
         if key in tried or not _can_become(world, left, now):
             continue
         tried.add(key)
-        if not any(left) and {uid: one.seen for uid, one in world.items()} == now and model.is_at_rest(world):
+        if not any(left) and seen(world) == now and model.is_at_rest(world):
             return world
         todo += [(after, left) for after in model.steps(world)]
         for number, thread in enumerate(left):
@@ -178,11 +205,14 @@ def _can_become(world: World, left: tuple[Thread, ...], now: World) -> bool:
     return True
 
 
-def report(before: World, threads: tuple[Thread, ...], now: World) -> str:
-    lines = ["the rules do not lead from", *map(_line, before.values()), "by"]
-    for number, thread in enumerate(threads):
-        lines += [f"  {number}: {op} -> {answer.code}" for op, answer in thread]
-    return "\n".join([*lines, "to", *map(_line, now.values())])
+def report(asked: list[str], before: World, threads: tuple[Thread, ...], now: World) -> str:
+    been = ["the rules do not lead from", *map(_line, before.values())]
+    return "\n".join(["after", *asked, *been, "by", *told(threads), "to", *map(_line, now.values())])
+
+
+def told(threads: tuple[Thread, ...]) -> list[str]:
+    """The requests and their answers, by who asked."""
+    return [f"  {number}: {op} -> {answer.code}" for number, thread in enumerate(threads) for op, answer in thread]
 
 
 def _line(thing: Thing) -> str:
