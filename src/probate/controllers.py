@@ -33,6 +33,7 @@ from probate.server.api import Api
 from probate.server.local import Local
 from probate.server.world import World
 from probate.workloads import deployments, replicasets, replicationcontrollers
+from probate.workloads.daemon import controller as daemonsets
 from probate.workloads.jobs import controller as jobs
 from probate.workloads.stateful import controller as statefulsets
 
@@ -46,6 +47,7 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "replicasets": replicasets.start,
     "deployments": deployments.start,
     "statefulsets": statefulsets.start,
+    "daemonsets": daemonsets.start,
     "jobs": jobs.start,
 }
 IN_BULK = (COLLECTOR, *SCOPES)
