@@ -33,7 +33,9 @@ from probate.server.api import Api
 from probate.server.local import Local
 from probate.server.world import World
 from probate.workloads import deployments, replicasets, replicationcontrollers
+from probate.workloads.daemon import controller as daemonsets
 from probate.workloads.jobs import controller as jobs
+from probate.workloads.stateful import controller as statefulsets
 
 START_SECONDS = 1.0
 """How long a server that is otherwise ready waits for its collector."""
@@ -44,6 +46,8 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "replicationcontrollers": replicationcontrollers.start,
     "replicasets": replicasets.start,
     "deployments": deployments.start,
+    "statefulsets": statefulsets.start,
+    "daemonsets": daemonsets.start,
     "jobs": jobs.start,
 }
 IN_BULK = (COLLECTOR, *SCOPES)

@@ -75,7 +75,7 @@ class Events:
         self._told = asyncio.Event()
         self._allowances: OrderedDict[str, Allowance] = OrderedDict()
         self._similar: OrderedDict[tuple[str, ...], tuple[float, set[str]]] = OrderedDict()
-        self._written: OrderedDict[str, Object] = OrderedDict()
+        self._counts: OrderedDict[str, int] = OrderedDict()  # by the event's name
 
     def tell(self, news: News) -> None:
         """Tell people. Returns at once, whatever becomes of it."""
@@ -107,24 +107,25 @@ class Events:
     async def _write(self, news: News) -> None:
         name = _name(news)
         try:
-            written = await self._write_as(name, news, self._written.pop(name, None))
+            count = await self._write_as(name, news, self._counts.pop(name, 0))
         except errors.ApiError as error:
             log.info("an event was not written: %s", error)
         else:
-            _remembered(self._written, name, written)
+            _remembered(self._counts, name, count)
 
-    async def _write_as(self, name: str, news: News, before: Object | None) -> Object:
-        if before is not None:
+    async def _write_as(self, name: str, news: News, count: int) -> int:
+        if count:
             try:
-                return await self._count(before, news)
+                return await self._count(name, news, count)
             except errors.NotFound:  # events do not live long
                 return await self._create(name, news)
         try:
             return await self._create(name, news)
         except errors.AlreadyExists:  # it was told before this process began
-            return await self._count(await self._client.get(EVENTS, _namespace(news), name) or {}, news)
+            before = await self._client.get(EVENTS, _namespace(news), name) or {}
+            return await self._count(name, news, before.get("count") or 0)
 
-    async def _create(self, name: str, news: News) -> Object:
+    async def _create(self, name: str, news: News) -> int:
         meta, now = news.about["metadata"], timestamp(self._clock.now())
         about = {"kind": news.kind, "apiVersion": news.api_version, "name": meta["name"], "uid": meta["uid"]}
         placed = {"namespace": meta["namespace"]} if meta.get("namespace") else {}
@@ -140,12 +141,13 @@ class Events:
             "lastTimestamp": now,
             "count": 1,
         }
-        return await self._client.create(EVENTS, _namespace(news), event)
+        await self._client.create(EVENTS, _namespace(news), event)
+        return 1
 
-    async def _count(self, before: Object, news: News) -> Object:
-        count = (before.get("count") or 0) + 1
-        change = {"count": count, "lastTimestamp": timestamp(self._clock.now()), "message": news.message}
-        return await self._client.patch(EVENTS, _namespace(news), _name(news), change)
+    async def _count(self, name: str, news: News, before: int) -> int:
+        change = {"count": before + 1, "lastTimestamp": timestamp(self._clock.now()), "message": news.message}
+        await self._client.patch(EVENTS, _namespace(news), name, change)
+        return before + 1
 
 
 def _remembered(memory: OrderedDict[Key, Known], key: Key, new: Known) -> Known:

@@ -8,6 +8,7 @@ from probate.client.objects import Kind, Object
 from probate.control.informers import Informer, Name, name_of
 
 PODS = Kind("", "v1", "pods")
+REVISIONS = Kind("apps", "v1", "controllerrevisions")
 
 
 class OwnerKind(NamedTuple):
@@ -43,6 +44,9 @@ class OwnerKind(NamedTuple):
 REPLICATION_CONTROLLER = OwnerKind(Kind("", "v1", "replicationcontrollers"), "ReplicationController")
 REPLICA_SET = OwnerKind(Kind("apps", "v1", "replicasets"), "ReplicaSet")
 DEPLOYMENT = OwnerKind(Kind("apps", "v1", "deployments"), "Deployment")
+STATEFUL_SET = OwnerKind(Kind("apps", "v1", "statefulsets"), "StatefulSet")
+DAEMON_SET = OwnerKind(Kind("apps", "v1", "daemonsets"), "DaemonSet")
+CRON_JOB = OwnerKind(Kind("batch", "v1", "cronjobs"), "CronJob")
 JOB = OwnerKind(Kind("batch", "v1", "jobs"), "Job")
 
 

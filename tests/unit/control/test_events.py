@@ -66,7 +66,7 @@ async def test_what_is_told_again_is_counted() -> None:
 async def test_what_was_told_by_a_process_before_is_counted_on() -> None:
     async with telling() as teller:
         await teller.tell("it began")
-        teller.events._written.clear()
+        teller.events._counts.clear()
         await teller.tell("it began")
         assert await teller.told() == [("it began", 2)]
 

@@ -6,19 +6,14 @@ but it is not changed any more: nobody would act on that.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import orjson
-
 from probate.client.objects import Object
+from probate.workloads import hashes
 from probate.workloads.owners import is_deleting
 
 HASH = "pod-template-hash"
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-"""What hashes are made of: no vowels, so that they do not spell words."""
-_LENGTH = 10
 
 
 class Family(NamedTuple):
@@ -107,13 +102,7 @@ def new_member(deployment: Object) -> Object:
 
 def template_hash(template: Object, collisions: int) -> str:
     """Ten letters that are the same for the same template, as long as nothing else of that name was in the way."""
-    text = orjson.dumps(_plain(template), option=orjson.OPT_SORT_KEYS) + (b"%d" % collisions if collisions else b"")
-    number = int.from_bytes(hashlib.sha256(text).digest()[:8])
-    found = ""
-    for _ in range(_LENGTH):
-        number, at = divmod(number, len(_LETTERS))
-        found += _LETTERS[at]
-    return found
+    return hashes.of(_plain(template), collisions)
 
 
 def _plain(template: Object) -> Object:

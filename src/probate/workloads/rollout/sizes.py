@@ -8,9 +8,10 @@ never among those that stay.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from probate.client.objects import Object
+from probate.workloads import amounts
 from probate.workloads.owners import is_deleting
 from probate.workloads.rollout import revisions
 from probate.workloads.rollout.family import Family, by_age, size, total
@@ -46,18 +47,11 @@ def bounds(deployment: Object) -> Bounds:
     if not is_rolling(deployment):
         return Bounds(replicas, 0, 0)
     rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
-    surge = _amount(rolling.get("maxSurge", 0), replicas, math.ceil)
-    unavailable = _amount(rolling.get("maxUnavailable", 0), replicas, math.floor)
+    surge = amounts.rounded_up(rolling.get("maxSurge", 0), replicas)
+    unavailable = amounts.rounded_down(rolling.get("maxUnavailable", 0), replicas)
     if surge == unavailable == 0:
         unavailable = 1
     return Bounds(replicas, surge, min(unavailable, replicas))
-
-
-def _amount(value: Any, whole: int, rounded: Any) -> int:
-    """A number, or that many percent of the whole."""
-    if isinstance(value, int):
-        return value
-    return int(rounded(int(value.removesuffix("%")) * whole / 100))
 
 
 def of_new(family: Family, wanted: Bounds, own: int, *, overlaps: bool) -> int:

@@ -1,0 +1,172 @@
+"""The controller of DaemonSets: each look sees to every node, takes the next steps of an update, and writes down how things stand.
+
+One that is being deleted is not looked at: its pods are the collector's. (DS-1)
+"""
+
+from __future__ import annotations
+
+import functools
+
+from probate import errors
+from probate.client.objects import Kind, Object, has_cause
+from probate.control.events import News
+from probate.control.informers import Name, name_of
+from probate.control.means import Means
+from probate.control.workers import Workers
+from probate.workloads import batches, history, pods, selectors
+from probate.workloads.claims import Claims
+from probate.workloads.daemon import placement, status, steps
+from probate.workloads.daemon.patience import Patience
+from probate.workloads.daemon.placement import HASH
+from probate.workloads.daemon.steps import Bounds, Place
+from probate.workloads.history import History, Version
+from probate.workloads.owners import DAEMON_SET, PODS, is_deleting, namespace_of
+from probate.workloads.routing import Routing
+
+COMPONENT = "daemonset-controller"
+NODES = Kind("", "v1", "nodes")
+
+
+def start(means: Means) -> list[Workers]:
+    """The controller's workers, which are told by the informers where to look."""
+    return [DaemonSets(means).workers]
+
+
+class DaemonSets:
+    """The controller of DaemonSets."""
+
+    def __init__(self, means: Means) -> None:
+        self._clock = means.clock
+        self._events = means.events
+        self._pods = means.informers.of(PODS)
+        self._sets = means.informers.of(DAEMON_SET.resource)
+        self._nodes = means.informers.of(NODES)
+        self._claims = Claims(DAEMON_SET, means.client, self._pods)
+        self._history = History(DAEMON_SET, means)
+        self._patience = Patience()
+        self.workers = Workers(COMPONENT, self._sync, means.clock)
+        routing = Routing(DAEMON_SET, self._sets, selectors.of_expressions, self.workers.add)
+        self._sets.listen(routing.take_owner)
+        self._pods.listen(routing.take_dependent)
+        self._history.revisions.listen(routing.take_dependent)
+        self._nodes.listen(self._take_node)
+
+    def _take_node(self, old: Object | None, new: Object | None) -> None:
+        """A node concerns the sets for which it is another one than before. How it fares concerns none."""
+        for set_ in self._sets:
+            before = placement.judge(set_, old) if old is not None else None
+            if before != (placement.judge(set_, new) if new is not None else None):
+                self.workers.add(name_of(set_))
+
+    async def _sync(self, name: Name) -> float | None:
+        set_ = self._sets.get(name)
+        if set_ is None or is_deleting(set_):
+            return None
+        selector = selectors.of_expressions(set_)
+        if selector.is_everything:  # (DS-5)
+            self._tell(set_, "Warning", "SelectingAll", "This daemon set is selecting all pods. A non-empty selector is required.")
+            return None
+        is_match = functools.partial(selectors.matches, selector)
+        known = await self._history.claim(set_, selector, releases=True)  # (DS-2)
+        ours, failures = await self._claims.claim(set_, self._claims.candidates(set_), is_match)
+        if failures:
+            raise ExceptionGroup(f"pods of {name} could not be claimed", failures)
+        version = await self._history.have(set_, known, label=HASH)
+        await self._unite(known, ours, version.revision)
+        waits, failures = await self._step(set_, self._places(set_), history.hash_of(version.revision))
+        await self._forget_old(set_, version.revision)
+        again = await self._describe(set_, version)
+        if failures:
+            raise ExceptionGroup(f"the pods of {name} are not what they should be", failures)
+        return min((one for one in (*waits, again) if one is not None), default=None)
+
+    def _places(self, set_: Object) -> list[Place]:
+        ours = self._pods.controlled_by(set_["metadata"]["uid"])
+        return steps.places(set_, self._nodes, ours)
+
+    async def _unite(self, known: list[Object], ours: list[Object], wanted: Object) -> None:
+        """Of several revisions that are the same, one stays. (DS-3)"""
+        for double in known:
+            if double["metadata"]["uid"] == wanted["metadata"]["uid"] or double.get("data") != wanted["data"]:
+                continue
+            for pod in (one for one in ours if steps.is_new(one, history.hash_of(double))):
+                await self._pods.patch(name_of(pod), {"metadata": {"labels": {HASH: history.hash_of(wanted)}}})
+            await self._history.forget([double])
+
+    async def _step(self, set_: Object, found: list[Place], hash_: str) -> tuple[list[float], list[errors.ApiError]]:
+        """Go on towards what is wanted. Returns in how many seconds there is more to do, and what went wrong."""
+        limits = steps.bounds(set_, sum(one.verdict.should_run for one in found))
+        is_available = functools.partial(self._is_available, set_)
+        known = {node["metadata"]["name"] for node in self._nodes}
+        planned = steps.place_pods(found, known, limits, hash_, is_available)
+        ended, waits = self._due(set_, planned.ended)
+        failures = await self._carry_out(set_, hash_, planned.makes, [*planned.deletes, *ended])
+        if failures or limits == Bounds(0, 0):
+            return waits, failures
+        rolled = steps.roll(self._places(set_), limits, hash_, is_available)
+        return waits, await self._carry_out(set_, hash_, rolled.makes, rolled.deletes)
+
+    def _due(self, set_: Object, ended: list[Object]) -> tuple[list[Object], list[float]]:
+        """Which of the pods that have ended may be replaced now, and in how many seconds the others."""
+        due, waits, now, uid = list[Object](), list[float](), self._clock.now(), set_["metadata"]["uid"]
+        for pod in ended:
+            node, name = placement.node_of(pod), pod["metadata"]["name"]
+            wait = self._patience.waits(uid, node, now)
+            if wait:
+                waits.append(wait)
+                continue
+            self._patience.note(uid, node, now)
+            due.append(pod)
+            if pods.phase(pod) == "Failed":
+                told = f"Found failed daemon pod {namespace_of(pod)}/{name} on node {node}, will try to kill it"
+                self._tell(set_, "Warning", "FailedDaemonPod", told)
+            else:
+                told = f"Found succeeded daemon pod {namespace_of(pod)}/{name} on node {node}, will try to delete it"
+                self._tell(set_, "Normal", "SucceededDaemonPod", told)
+        return due, waits
+
+    async def _carry_out(self, set_: Object, hash_: str, makes: list[str], deletes: list[Object]) -> list[errors.ApiError]:
+        made = await batches.slowly(makes, functools.partial(self._make, set_, hash_))
+        gone = await batches.at_once(deletes, functools.partial(self._delete, set_))
+        return [one for one in [*made.failures, *gone.failures] if not has_cause(one, "NamespaceTerminating")]
+
+    async def _make(self, set_: Object, hash_: str, node: str) -> None:
+        try:
+            made = await self._pods.create(namespace_of(set_), placement.new_pod(set_, hash_, node))
+        except errors.ApiError as error:
+            self._tell(set_, "Warning", "FailedCreate", f"Error creating: {error}")
+            raise
+        self._tell(set_, "Normal", "SuccessfulCreate", f"Created pod: {made['metadata']['name']}")
+
+    async def _delete(self, set_: Object, pod: Object) -> None:
+        try:
+            await self._pods.delete(pod)
+        except errors.ApiError as error:
+            self._tell(set_, "Warning", "FailedDelete", f"Error deleting: {error}")
+            raise
+        self._tell(set_, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
+
+    async def _forget_old(self, set_: Object, wanted: Object) -> None:
+        """Delete the oldest revisions beyond the limit. Those that a pod still has stay, and none goes instead. (DS-4)"""
+        uid, limit = set_["metadata"]["uid"], set_["spec"].get("revisionHistoryLimit")
+        used = {(pod["metadata"].get("labels") or {}).get(HASH) for pod in self._pods.controlled_by(uid)}
+        old = [one for one in self._history.revisions.controlled_by(uid) if one["metadata"]["uid"] != wanted["metadata"]["uid"]]
+        unused = [one for one in history.in_order(old) if history.hash_of(one) not in used and not is_deleting(one)]
+        await self._history.forget(unused[: max(0, len(old) - (10 if limit is None else limit))])
+
+    async def _describe(self, set_: Object, version: Version) -> float | None:
+        """Write down how things stand. Returns when that will be different without anything happening."""
+        is_available, hash_ = functools.partial(self._is_available, set_), history.hash_of(version.revision)
+        found, min_ready = self._places(set_), set_["spec"].get("minReadySeconds") or 0
+        new = status.status_of(set_, found, hash_, version.collisions, is_available)
+        if new != set_.get("status"):
+            await self._sets.update({**set_, "status": new}, "status")
+        waits = [pods.available_in(pod, min_ready, self._clock.now()) for one in found for pod in one.active]
+        return min((wait for wait in waits if wait), default=None)
+
+    def _is_available(self, set_: Object, pod: Object) -> bool:
+        return pods.available_in(pod, set_["spec"].get("minReadySeconds") or 0, self._clock.now()) == 0
+
+    def _tell(self, set_: Object, type_: str, reason: str, message: str) -> None:
+        kind = DAEMON_SET
+        self._events.tell(News(COMPONENT, kind.resource.api_version, kind.name, set_, type_, reason, message))
