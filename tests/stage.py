@@ -21,6 +21,7 @@ Object = dict[str, Any]
 DEPLOYMENTS, REPLICA_SETS, JOBS = DEPLOYMENT.resource, REPLICA_SET.resource, JOB.resource
 CONTROLLERS = REPLICATION_CONTROLLER.resource
 EVENTS = Kind("", "v1", "events")
+NODES = Kind("", "v1", "nodes")
 NAMESPACE = "default"
 LABELS = {"app": "web"}
 
@@ -99,6 +100,17 @@ class Stage:
         """A pod that nobody made but the test."""
         spec: Object = {"containers": [{"name": "c", "image": "one"}]}
         return await self.make(PODS, name, spec, **{"labels": LABELS, **meta})
+
+    async def node(self, name: str, *, taints: list[Object] | None = None, status: Object | None = None, **meta: Any) -> Object:
+        """A node that is ready, and has room unless its status says something else."""
+        room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+        told = {"conditions": [{"type": "Ready", "status": "True", "reason": "", "message": ""}], "allocatable": room}
+        labels = {"kubernetes.io/hostname": name, **meta.pop("labels", {})}
+        new = {"metadata": {"name": name, "labels": labels, **meta}, "status": {**told, **(status or {})}}
+        await self.client.create(NODES, "", new)
+        made = await self.client.patch(NODES, "", name, {"spec": {"taints": taints or []}})
+        await self.settle()
+        return made
 
     async def bind(self, *pods: Object, node: str = "somewhere") -> None:
         for pod in pods:

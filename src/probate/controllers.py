@@ -29,6 +29,7 @@ from probate.gc.collector import Collector
 from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.namespaces import Namespaces
 from probate.lifecycle.scopes import Kind, Scopes
+from probate.scheduling import controller as scheduler
 from probate.server.api import Api
 from probate.server.local import Local
 from probate.server.world import World
@@ -45,6 +46,7 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "replicasets": replicasets.start,
     "deployments": deployments.start,
     "jobs": jobs.start,
+    "scheduler": scheduler.start,
 }
 IN_BULK = (COLLECTOR, *SCOPES)
 NAMES = (*IN_BULK, *THROUGH_THE_API)
