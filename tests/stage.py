@@ -14,6 +14,7 @@ from cluster import Cluster, in_memory
 from probate.client.objects import STRATEGIC_MERGE_PATCH, Client, Kind
 from probate.machinery.deletion import timestamp
 from probate.server.local import Local
+from probate.settings import Settings
 from probate.workloads.owners import DEPLOYMENT, JOB, PODS, REPLICA_SET, REPLICATION_CONTROLLER
 
 Object = dict[str, Any]
@@ -142,9 +143,9 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(*names: str) -> AsyncGenerator[Stage, None]:
-    """A stage with the controllers of these names."""
-    async with in_memory(*names) as cluster:
+async def staged(*names: str, **settings: Any) -> AsyncGenerator[Stage, None]:
+    """A stage with the controllers of these names, and with these settings."""
+    async with in_memory(*names, settings=Settings(**settings)) as cluster:
         stage = Stage(cluster)
         await stage.settle()
         yield stage
