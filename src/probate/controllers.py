@@ -26,6 +26,7 @@ from probate.control.reconcile import Loop
 from probate.control.workers import Workers
 from probate.gc import figures as gc_figures
 from probate.gc.collector import Collector
+from probate.lifecycle import evictions, machines, nodes
 from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.namespaces import Namespaces
 from probate.lifecycle.scopes import Kind, Scopes
@@ -51,6 +52,9 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "deployments": deployments.start,
     "jobs": jobs.start,
     "scheduler": scheduler.start,
+    "nodes": nodes.start,
+    "evictions": evictions.start,
+    "machines": machines.start,
     "simulator": lambda means: [*simulated_nodes.start(means), *simulated_pods.start(means)],
 }
 IN_BULK = (COLLECTOR, *SCOPES)
@@ -94,11 +98,15 @@ async def controlling(
 ) -> AsyncGenerator[None, None]:
     """Those that act through the API, all on the same informers. They begin when those have listed what there is."""
     informers, events = Informers(client, clock), Events(client, clock)
-    means = Means(client, informers, events, clock, settings, metrics)
+    means = Means(client, informers, events, clock, settings, figures := Registry())
     crew = [workers for name in names for workers in THROUGH_THE_API[name](means)]
     loops = {workers.title: _when_synced(informers, workers) for workers in crew}
-    async with running({"informers": informers.run(), "events": events.run(), **loops}, report):
-        yield
+    metrics.add(figures.gather)
+    try:
+        async with running({"informers": informers.run(), "events": events.run(), **loops}, report):
+            yield
+    finally:
+        metrics.remove(figures.gather)
 
 
 @asynccontextmanager

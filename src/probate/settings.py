@@ -37,6 +37,12 @@ class Settings:
     """Which controllers run: `control.choice` says how."""
     nodes: int = DEFAULT_NODES
     """Simulated nodes; none if 0."""
+    node_monitor_grace: float = 50.0
+    """Seconds without a sign of life after which a node counts as unreachable."""
+    node_startup_grace: float = 60.0
+    """The same for one that has never said how it is."""
+    node_eviction_rate: float = 0.1
+    """Nodes of a zone that are given up in a second, at most."""
     pod_start_delay: float = 1.0
     """Seconds after which a pod on a simulated node runs and is ready."""
     pod_stop_delay: float = 1.0

@@ -109,6 +109,30 @@ class Duration(click.ParamType[float]):
     help="Simulated nodes, on which pods start, run and end by the clock.",
 )
 @click.option(
+    "--node-monitor-grace",
+    type=Duration(),
+    default="50s",
+    show_default=True,
+    metavar="TIME",
+    help="Without a sign of life for how long a node counts as unreachable.",
+)
+@click.option(
+    "--node-startup-grace",
+    type=Duration(),
+    default="60s",
+    show_default=True,
+    metavar="TIME",
+    help="The same for a node that has never said how it is.",
+)
+@click.option(
+    "--node-eviction-rate",
+    type=click.FloatRange(0, 1000),
+    default=0.1,
+    show_default=True,
+    metavar="NUMBER",
+    help="How many unreachable nodes of a zone are given up in a second, at most.",
+)
+@click.option(
     "--pod-start-delay",
     type=Duration(),
     default="1s",
