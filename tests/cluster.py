@@ -23,6 +23,7 @@ from probate.gc.collector import Collector
 from probate.server import bootstrap
 from probate.server.local import Local
 from probate.server.world import World
+from probate.settings import Settings
 from probate.store.contract import Revision, Store
 from probate.store.sqlite import store as sqlite
 
@@ -42,8 +43,9 @@ class Cluster(House):
 
     clock: FakeClock
 
-    def __init__(self, store: Store, *, pause: float = 0, names: Collection[str] = ()) -> None:
+    def __init__(self, store: Store, *, pause: float = 0, names: Collection[str] = (), settings: Settings | None = None) -> None:
         super().__init__(store, FakeClock())
+        self.settings = settings or Settings()
         self._pause = pause
         self._names = names  # of the controllers that act through the API
         self._newest = 0  # change there is
@@ -69,8 +71,9 @@ class Cluster(House):
         if not self._names:
             yield
             return
-        client = Client(Local(self.api))
-        async with controllers.controlling(client, self.clock, self._names, lambda _, error: self._failures.append(error)):
+        client, metrics = Client(Local(self.api)), self.api.figures.registry
+        report = lambda _, error: self._failures.append(error)  # noqa: E731
+        async with controllers.controlling(client, self.clock, self._names, report, settings=self.settings, metrics=metrics):
             yield
 
     async def restart_collector(self) -> None:
@@ -159,11 +162,11 @@ class Cluster(House):
 
 
 @asynccontextmanager
-async def in_memory(*names: str) -> AsyncGenerator[Cluster, None]:
+async def in_memory(*names: str, settings: Settings | None = None) -> AsyncGenerator[Cluster, None]:
     """A fresh cluster that leaves nothing behind, with the controllers of these names."""
     store = await sqlite.open_memory()
     try:
-        async with Cluster(store, names=names).running() as cluster:
+        async with Cluster(store, names=names, settings=settings).running() as cluster:
             yield cluster
     finally:
         await store.close()

@@ -14,6 +14,7 @@ from cluster import Cluster, in_memory
 from probate.client.objects import STRATEGIC_MERGE_PATCH, Client, Kind
 from probate.machinery.deletion import timestamp
 from probate.server.local import Local
+from probate.settings import Settings
 from probate.workloads.owners import DEPLOYMENT, JOB, PODS, REPLICA_SET, REPLICATION_CONTROLLER
 
 Object = dict[str, Any]
@@ -21,6 +22,7 @@ Object = dict[str, Any]
 DEPLOYMENTS, REPLICA_SETS, JOBS = DEPLOYMENT.resource, REPLICA_SET.resource, JOB.resource
 CONTROLLERS = REPLICATION_CONTROLLER.resource
 EVENTS = Kind("", "v1", "events")
+NODES = Kind("", "v1", "nodes")
 NAMESPACE = "default"
 LABELS = {"app": "web"}
 
@@ -100,6 +102,17 @@ class Stage:
         spec: Object = {"containers": [{"name": "c", "image": "one"}]}
         return await self.make(PODS, name, spec, **{"labels": LABELS, **meta})
 
+    async def node(self, name: str, *, taints: list[Object] | None = None, status: Object | None = None, **meta: Any) -> Object:
+        """A node that is ready, and has room unless its status says something else."""
+        room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+        told = {"conditions": [{"type": "Ready", "status": "True", "reason": "", "message": ""}], "allocatable": room}
+        labels = {"kubernetes.io/hostname": name, **meta.pop("labels", {})}
+        new = {"metadata": {"name": name, "labels": labels, **meta}, "status": {**told, **(status or {})}}
+        await self.client.create(NODES, "", new)
+        made = await self.client.patch(NODES, "", name, {"spec": {"taints": taints or []}})
+        await self.settle()
+        return made
+
     async def bind(self, *pods: Object, node: str = "somewhere") -> None:
         for pod in pods:
             binding = {"metadata": {"name": name_of(pod)}, "target": {"kind": "Node", "name": node}}
@@ -130,9 +143,9 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(*names: str) -> AsyncGenerator[Stage, None]:
-    """A stage with the controllers of these names."""
-    async with in_memory(*names) as cluster:
+async def staged(*names: str, **settings: Any) -> AsyncGenerator[Stage, None]:
+    """A stage with the controllers of these names, and with these settings."""
+    async with in_memory(*names, settings=Settings(**settings)) as cluster:
         stage = Stage(cluster)
         await stage.settle()
         yield stage

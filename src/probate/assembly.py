@@ -100,7 +100,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 kubeconfig.write(Path(settings.kubeconfig), url)
             greeting = functools.partial(_greet, settings, url, clock, began)
             app = App(api, patience=settings.patience)
-            async with controllers.at_work(api, clock, names, is_shared=settings.store.startswith("etcd:")):
+            async with controllers.at_work(api, clock, names, settings):
                 await listener.Listener(app, on_start=greeting, patience=settings.patience).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
 

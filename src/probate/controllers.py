@@ -26,12 +26,18 @@ from probate.control.reconcile import Loop
 from probate.control.workers import Workers
 from probate.gc import figures as gc_figures
 from probate.gc.collector import Collector
+from probate.lifecycle import evictions, machines, nodes
 from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.namespaces import Namespaces
 from probate.lifecycle.scopes import Kind, Scopes
+from probate.metrics import Registry
+from probate.scheduling import controller as scheduler
 from probate.server.api import Api
 from probate.server.local import Local
 from probate.server.world import World
+from probate.settings import USUAL, Settings
+from probate.simulation import nodes as simulated_nodes
+from probate.simulation import pods as simulated_pods
 from probate.workloads import deployments, replicasets, replicationcontrollers
 from probate.workloads.daemon import controller as daemonsets
 from probate.workloads.jobs import controller as jobs
@@ -49,6 +55,11 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "statefulsets": statefulsets.start,
     "daemonsets": daemonsets.start,
     "jobs": jobs.start,
+    "scheduler": scheduler.start,
+    "nodes": nodes.start,
+    "evictions": evictions.start,
+    "machines": machines.start,
+    "simulator": lambda means: [*simulated_nodes.start(means), *simulated_pods.start(means)],
 }
 IN_BULK = (COLLECTOR, *SCOPES)
 NAMES = (*IN_BULK, *THROUGH_THE_API)
@@ -61,7 +72,7 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def at_work(api: Api, clock: Clock, names: Collection[str], *, is_shared: bool = False) -> AsyncGenerator[None, None]:
+async def at_work(api: Api, clock: Clock, names: Collection[str], settings: Settings = USUAL) -> AsyncGenerator[None, None]:
     """All that goes on beside the requests, until the end. It begins when the collector follows, or will not for a while."""
     world, report = World(api), functools.partial(_report, api)
     loops: Loops = {"custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0))}
@@ -71,8 +82,8 @@ async def at_work(api: Api, clock: Clock, names: Collection[str], *, is_shared: 
     if collector is not None:
         loops[COLLECTOR] = collector.run()
     client, acting = Client(Local(api)), [name for name in THROUGH_THE_API if name in names]
-    crew = functools.partial(controlling, client, clock, acting, report)
-    leadership = Leadership(client, clock, uuid.uuid4().hex) if is_shared and acting else None
+    crew = functools.partial(controlling, client, clock, acting, report, settings=settings, metrics=api.figures.registry)
+    leadership = Leadership(client, clock, uuid.uuid4().hex) if settings.is_shared and acting else None
     if acting:
         loops["controllers"] = _always(crew) if leadership is None else leadership.run(crew)
     async with running(loops, report):
@@ -86,14 +97,20 @@ async def at_work(api: Api, clock: Clock, names: Collection[str], *, is_shared: 
 
 
 @asynccontextmanager
-async def controlling(client: Client, clock: Clock, names: Iterable[str], report: Report) -> AsyncGenerator[None, None]:
+async def controlling(
+    client: Client, clock: Clock, names: Iterable[str], report: Report, *, settings: Settings, metrics: Registry
+) -> AsyncGenerator[None, None]:
     """Those that act through the API, all on the same informers. They begin when those have listed what there is."""
     informers, events = Informers(client, clock), Events(client, clock)
-    means = Means(client, informers, events, clock)
+    means = Means(client, informers, events, clock, settings, figures := Registry())
     crew = [workers for name in names for workers in THROUGH_THE_API[name](means)]
     loops = {workers.title: _when_synced(informers, workers) for workers in crew}
-    async with running({"informers": informers.run(), "events": events.run(), **loops}, report):
-        yield
+    metrics.add(figures.gather)
+    try:
+        async with running({"informers": informers.run(), "events": events.run(), **loops}, report):
+            yield
+    finally:
+        metrics.remove(figures.gather)
 
 
 @asynccontextmanager

@@ -87,6 +87,10 @@ class Registry:
         """Figures that are made when somebody asks."""
         self._sources.append(source)
 
+    def remove(self, source: Callable[[], Iterable[Family]]) -> None:
+        """Show these no more."""
+        self._sources.remove(source)
+
     def counter(self, name: str, help_: str, labels: Names = ()) -> Counter:
         """A new counter."""
         counter = Counter()

@@ -12,6 +12,7 @@ DEFAULT_KUBECONFIG = "probate.kubeconfig"
 DEFAULT_LOG_LEVEL = "warning"
 DEFAULT_LOG_FORMAT = "text"
 DEFAULT_CONTROLLERS = "all"
+DEFAULT_NODES = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,3 +35,23 @@ class Settings:
     """How its lines are written: text or json."""
     controllers: str = DEFAULT_CONTROLLERS
     """Which controllers run: `control.choice` says how."""
+    nodes: int = DEFAULT_NODES
+    """Simulated nodes; none if 0."""
+    node_monitor_grace: float = 50.0
+    """Seconds without a sign of life after which a node counts as unreachable."""
+    node_startup_grace: float = 60.0
+    """The same for one that has never said how it is."""
+    node_eviction_rate: float = 0.1
+    """Nodes of a zone that are given up in a second, at most."""
+    pod_start_delay: float = 1.0
+    """Seconds after which a pod on a simulated node runs and is ready."""
+    pod_stop_delay: float = 1.0
+    """Seconds that a pod on a simulated node takes to end when it is deleted, if its grace period is not over before."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other servers may be on the same store."""
+        return self.store.startswith("etcd:")
+
+
+USUAL = Settings()

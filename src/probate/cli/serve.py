@@ -15,9 +15,13 @@ from probate.settings import (
     DEFAULT_LISTEN,
     DEFAULT_LOG_FORMAT,
     DEFAULT_LOG_LEVEL,
+    DEFAULT_NODES,
     DEFAULT_STORE,
     Settings,
 )
+
+MOST_NODES = 4096
+"""As many blocks of addresses there are for their pods."""
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -95,6 +99,54 @@ class Duration(click.ParamType[float]):
     show_default=True,
     metavar="NAMES",
     help="Which controllers run: all, none, or names with commas between them; -NAME leaves one out.",
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(0, MOST_NODES),
+    default=DEFAULT_NODES,
+    show_default=True,
+    metavar="NUMBER",
+    help="Simulated nodes, on which pods start, run and end by the clock.",
+)
+@click.option(
+    "--node-monitor-grace",
+    type=Duration(),
+    default="50s",
+    show_default=True,
+    metavar="TIME",
+    help="Without a sign of life for how long a node counts as unreachable.",
+)
+@click.option(
+    "--node-startup-grace",
+    type=Duration(),
+    default="60s",
+    show_default=True,
+    metavar="TIME",
+    help="The same for a node that has never said how it is.",
+)
+@click.option(
+    "--node-eviction-rate",
+    type=click.FloatRange(0, 1000),
+    default=0.1,
+    show_default=True,
+    metavar="NUMBER",
+    help="How many unreachable nodes of a zone are given up in a second, at most.",
+)
+@click.option(
+    "--pod-start-delay",
+    type=Duration(),
+    default="1s",
+    show_default=True,
+    metavar="TIME",
+    help="After which time a pod on a simulated node runs and is ready.",
+)
+@click.option(
+    "--pod-stop-delay",
+    type=Duration(),
+    default="1s",
+    show_default=True,
+    metavar="TIME",
+    help="How long a pod on a simulated node takes to end when it is deleted, if its grace period is not over before.",
 )
 @click.pass_obj
 def serve_command(serve: Callable[[Settings], None], /, **given: Any) -> None:

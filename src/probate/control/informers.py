@@ -215,7 +215,7 @@ class Informers:
 
     async def run(self) -> None:
         """Follow all kinds asked for so far. Never returns."""
-        await asyncio.gather(*(one.run() for one in self._all.values()))
+        await asyncio.gather(*(one.run() for one in self._all.values()), asyncio.Event().wait())
 
     async def wait(self) -> None:
         """Until every kind has been listed once."""

@@ -8,12 +8,19 @@ from probate.client.objects import Client
 from probate.clock import Clock
 from probate.control.events import Events
 from probate.control.informers import Informers
+from probate.metrics import Registry
+from probate.settings import Settings
 
 
 class Means(NamedTuple):
-    """A client for what must be asked of the server itself, informers for everything else, events for people, and the time."""
+    """A client for what must be asked of the server itself, informers for everything else, events for people, and the time.
+
+    Beside that, what the process was told at its start, and where to count what is worth counting.
+    """
 
     client: Client
     informers: Informers
     events: Events
     clock: Clock
+    settings: Settings
+    metrics: Registry

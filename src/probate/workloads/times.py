@@ -1,11 +1,5 @@
-"""How long it is until a time comes."""
+"""How long it is until a time comes, as all controllers count it."""
 
-from __future__ import annotations
+from probate.control.times import GRAIN, until
 
-GRAIN = 0.001
-"""What is nearer than this is now: a wait for less might end before the time that it was for."""
-
-
-def until(moment: float, now: float) -> float:
-    """In how many seconds it will be that time; 0 if it is, or was."""
-    return moment - now if moment - now > GRAIN else 0.0
+__all__ = ["GRAIN", "until"]

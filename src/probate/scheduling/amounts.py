@@ -1,0 +1,63 @@
+"""What a pod asks for and what a node has to give, as whole numbers of thousandths.
+
+A pod needs what its containers need together; but while it starts, each of its init containers needs what it asks for beside the
+sidecars that were started before it. What the pod asks for as a whole counts instead, where it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from probate.client.objects import Object
+from probate.machinery.validation import quantities
+
+Amounts = dict[str, int]
+
+PODS = "pods"
+
+
+def of_pod(spec: Object) -> Amounts:
+    """What a pod of this spec needs on its node, itself included."""
+    running = _total(_requests(one) for one in spec.get("containers") or ())
+    sidecars: Amounts = {}
+    starting: Amounts = {}
+    for one in spec.get("initContainers") or ():
+        if one.get("restartPolicy") == "Always":
+            sidecars = _total((sidecars, _requests(one)))
+        else:
+            starting = _most(starting, _total((sidecars, _requests(one))))
+    needed = _most(_total((running, sidecars)), starting)
+    needed |= _read((spec.get("resources") or {}).get("requests") or {})
+    return {**_total((needed, _read(spec.get("overhead") or {}))), PODS: 1000}
+
+
+def of_node(node: Object) -> Amounts:
+    """What pods can have on the node."""
+    status = node.get("status") or {}
+    return _read(status.get("allocatable") or status.get("capacity") or {})
+
+
+def _requests(container: Object) -> Amounts:
+    return _read((container.get("resources") or {}).get("requests") or {})
+
+
+def _read(given: Object) -> Amounts:
+    return {name: _thousandths(str(amount)) for name, amount in given.items()}
+
+
+@lru_cache(maxsize=4096)
+def _thousandths(text: str) -> int:
+    return int(-(-(quantities.value_of(text) * 1000) // 1))
+
+
+def _total(parts: Iterable[Amounts]) -> Amounts:
+    total: Amounts = {}
+    for part in parts:
+        for name, amount in part.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _most(one: Amounts, other: Amounts) -> Amounts:
+    return {name: max(one.get(name, 0), other.get(name, 0)) for name in one | other}

@@ -1,0 +1,47 @@
+"""What simulated nodes and their pods can be told, by labels and annotations. docs/simulation.md explains them."""
+
+from __future__ import annotations
+
+import re
+
+from probate.client.objects import Object
+
+SIMULATED = "probate.dev/simulated"
+"""A label: nodes that have it are simulated."""
+SILENT = "probate.dev/silent"
+"""On a node: "true" is as if its machine were off."""
+START_DELAY = "probate.dev/start-delay"
+STOP_DELAY = "probate.dev/stop-delay"
+DURATION = "probate.dev/duration"
+EXIT_CODE = "probate.dev/exit-code"
+READY = "probate.dev/ready"
+
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "": 1}
+
+
+def is_simulated(node: Object) -> bool:
+    """Whether the node is one of ours."""
+    return (node["metadata"].get("labels") or {}).get(SIMULATED) == "true"
+
+
+def is_silent(node: Object) -> bool:
+    """Whether the node is to do nothing."""
+    return told(node, SILENT) == "true"
+
+
+def told(object_: Object, name: str) -> str:
+    """What an annotation says; nothing if it is not there."""
+    text: str = (object_["metadata"].get("annotations") or {}).get(name) or ""
+    return text
+
+
+def seconds(text: str) -> float | None:
+    """A length of time such as 3, 500ms, 90s or 2m; None if it is none."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", text.strip())
+    return float(match[1]) * _UNITS[match[2]] if match is not None else None
+
+
+def codes(text: str) -> list[int]:
+    """Exit codes, one for each run: `1,1,0` fails twice."""
+    words = [word.strip() for word in text.split(",")]
+    return [int(word) for word in words if re.fullmatch(r"\d{1,3}", word)]
