@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from probate import errors
-from probate.aio import tasks
+from probate.aio import tasks, turns
 from probate.clock import Clock
 from probate.control.telling import tell
 from probate.control.world import World
@@ -208,7 +208,7 @@ class Collector:
                 await self._turn()
             else:
                 await self._finish_acting()
-            await asyncio.sleep(0)
+            await turns.turn()
             self._keep_appointments()
 
     async def _finish_acting(self) -> None:
@@ -255,8 +255,8 @@ class Collector:
         await self._find_kinds()
         await self._find_owners()
         examined = await self._gather()
-        born = dict(_drain(self._pending.born, TURN))
-        settled = dict(_drain(self._pending.settle, TURN))
+        born = dict(_drain(self._pending.born, turns.piece(TURN)))
+        settled = dict(_drain(self._pending.settle, turns.piece(TURN)))
         try:
             actions: list[Action] = []
             for piece in _pieces(list(examined)):
@@ -303,7 +303,7 @@ class Collector:
         """Of the owners that somebody blocked until now, those that wait may be free."""
         if not self._pending.owners:
             return
-        asked = list(islice(self._pending.owners.items(), TURN))
+        asked = list(islice(self._pending.owners.items(), turns.piece(TURN)))
         blocked = await self._blocked([(item, owner) for (_, owner), (item, _) in asked])
         for (key, (_, since)), waiting in zip(asked, blocked, strict=True):
             if waiting is not None:
@@ -312,10 +312,11 @@ class Collector:
 
     async def _gather(self) -> dict[str, int]:
         """Where the objects are that this turn looks at, each with the revision that it is looked at for."""
-        found = dict(_drain(self._pending.examine, TURN))
+        turn, piece = turns.piece(TURN), turns.piece(PIECE)
+        found = dict(_drain(self._pending.examine, turn))
         try:
             asked = 0
-            while len(found) < TURN and asked < TURN and (some := list(islice(self._pending.expand.values(), PIECE))):
+            while len(found) < turn and asked < turn and (some := list(islice(self._pending.expand.values(), piece))):
                 asked += len(some)
                 for one, page in zip(some, await self._expand(some), strict=True):
                     if page.wheres:
@@ -340,7 +341,7 @@ class Collector:
         fresh = [one for one in some if not one.more and not one.is_for_blockers]
         first = iter(await self._world.dependents([one.owner for one in fresh], limit=PIECE) if fresh else [])
         return [
-            await self._world.more_dependents(one.owner, one.more, limit=PIECE, are_blocking=one.is_for_blockers)
+            await self._world.more_dependents(one.owner, one.more, limit=turns.piece(PIECE), are_blocking=one.is_for_blockers)
             if one.more or one.is_for_blockers
             else next(first)
             for one in some
@@ -430,7 +431,7 @@ class Collector:
         return self._clock.monotonic() - began >= self._patience
 
     async def _orphan(self, item: Item, since: int) -> list[Action]:
-        page = await self._world.mentions(item, limit=TURN)
+        page = await self._world.mentions(item, limit=turns.piece(TURN))
         if not page.wheres:
             return [Release(item, "no dependent refers to it")]
         self._orphaning[item.where] = since
@@ -546,7 +547,8 @@ def _families(items: list[Item]) -> list[list[Item]]:
 
 
 def _pieces(wheres: list[str]) -> Iterator[list[str]]:
-    return (wheres[start : start + PIECE] for start in range(0, len(wheres), PIECE))
+    piece = turns.piece(PIECE)
+    return (wheres[start : start + piece] for start in range(0, len(wheres), piece))
 
 
 def _there(items: list[Item | None]) -> list[Item]:

@@ -20,6 +20,8 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from probate.aio import turns
+
 Headers = Iterable[tuple[bytes, bytes]]
 
 log = logging.getLogger(__name__)
@@ -168,6 +170,10 @@ class Frugal(HttpToolsProtocol):
     _idle_since: float | None = None  # when the last answer was complete, if nothing has come since
     _usual: tuple[Any, bytes] = (None, b"")
 
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._turns = turns.of_loop()
+
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         if self.timeout_keep_alive_task is not None:
@@ -196,6 +202,7 @@ class Frugal(HttpToolsProtocol):
             "client": self.client,
             "server": self.server,
         }
+        self._turns.note_request()
         before: Any = self.cycle
         exchange: Any = Exchange(self, scope, keep_alive=version != "1.0" and parser.should_keep_alive())
         self.cycle = exchange

@@ -17,6 +17,7 @@ import msgspec
 import orjson
 
 from probate import errors
+from probate.aio import turns
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource, GroupVersion
 from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Standing, Touch, Whole
@@ -87,10 +88,11 @@ class World:
 
     async def items(self, wheres: Sequence[str]) -> list[Item | None]:
         found: list[Item | None] = []
-        for start in range(0, len(wheres), SLICE):
-            records = await self._store.read_many(wheres[start : start + SLICE])
+        slice_ = turns.piece(SLICE)
+        for start in range(0, len(wheres), slice_):
+            records = await self._store.read_many(wheres[start : start + slice_])
             found += [None if record is None else self._remember(item_of(record)) for record in records]
-            await asyncio.sleep(0)
+            await turns.turn()
         return found
 
     def _remember(self, item: Item) -> Item:
@@ -99,8 +101,11 @@ class World:
 
     async def _changes(self, watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Change], None]:
         async for happened in watch:
-            for start in range(0, len(happened), SLICE):  # others get the event loop between two
-                part = happened[start : start + SLICE]
+            slice_ = turns.piece(SLICE)
+            for start in range(0, len(happened), slice_):
+                part = happened[start : start + slice_]
+                if start:
+                    await turns.turn()
                 changes = [self._change(event) for event in part if not event.key.startswith(_HIDDEN)]
                 if not changes or changes[-1].revision < part[-1].revision:
                     changes.append(Change(part[-1].revision, None, None))
@@ -136,9 +141,10 @@ class World:
 
     async def _scan(self, ranges: Sequence[str], *, limit: int) -> list[Places]:
         found: list[Places] = []
-        for start in range(0, len(ranges), SLICE):
-            found += [_places(page) for page in await self._store.scan_many(ranges[start : start + SLICE], limit=limit)]
-            await asyncio.sleep(0)
+        slice_ = turns.piece(SLICE)
+        for start in range(0, len(ranges), slice_):
+            found += [_places(page) for page in await self._store.scan_many(ranges[start : start + slice_], limit=limit)]
+            await turns.turn()
         return found
 
     async def more_dependents(self, owner: Item, more: str, *, limit: int, are_blocking: bool) -> Places:
@@ -176,11 +182,11 @@ class World:
         return page._replace(wheres=[where for where in page.wheres if not where.startswith(_HIDDEN)])
 
     async def act(self, actions: Sequence[Action]) -> list[Outcome]:
-        parts = []
-        for start in range(0, len(actions), SLICE):
+        parts, slice_ = [], turns.piece(SLICE)
+        for start in range(0, len(actions), slice_):
             # While one part becomes durable, the next is planned.
-            parts.append(asyncio.ensure_future(self._act(actions[start : start + SLICE])))
-            await asyncio.sleep(0)
+            parts.append(asyncio.ensure_future(self._act(actions[start : start + slice_])))
+            await turns.turn()
         return [outcome for part in await asyncio.gather(*parts) for outcome in part]
 
     async def warn(self, item: Item, reason: str, message: str) -> None:

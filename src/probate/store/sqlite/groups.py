@@ -19,6 +19,7 @@ from typing import TypeVar
 import apsw
 
 from probate import errors
+from probate.aio import turns
 from probate.aio.offload import Offload
 from probate.store.contract import Outcome, Revision, Txn
 from probate.store.sqlite import failures, reads, writes
@@ -36,9 +37,6 @@ TURN = 64
 
 GATHERING = 16
 """Turns of the event loop that a group waits at most for others to join it. What a group costs is shared by those in it."""
-
-RUN = 64
-"""Deletes that have nothing to do with each other and are done together."""
 
 
 class Job:
@@ -90,6 +88,7 @@ class Groups:
         self._after_step = after_step
         self._stopped: errors.ApiError | None = None
         self._turn = turn
+        self._turns = turns.of_loop()
         self._is_busy = False  # whether the last group had several single commits
         self._singles: deque[Job] = deque()
         self._bulk: deque[Job] = deque()
@@ -220,13 +219,14 @@ class Groups:
             self._db.set_busy_timeout(0)
 
     async def _evaluate(self, group: _Group) -> None:
-        pause = self._turn
+        turn = piece = self._turns.piece(self._turn)
         while not group.is_full and (self._singles or self._bulk):
-            if group.evaluated >= pause:
-                pause = group.evaluated + self._turn
-                await asyncio.sleep(0)
+            if group.evaluated >= turn:
+                piece = self._turns.piece(self._turn)
+                turn = group.evaluated + piece
+                await (asyncio.sleep(0) if self._singles else self._turns.turn())
             job = (self._singles or self._bulk)[0]
-            group.evaluate_next(job)
+            group.evaluate_next(job, at_once=piece)
             if job.is_evaluated:
                 (self._singles or self._bulk).popleft()
 
@@ -274,10 +274,11 @@ class _Group:
     def is_full(self) -> bool:
         return self.evaluated >= GROUP or self._size >= GROUP_BYTES
 
-    def evaluate_next(self, job: Job) -> None:
+    def evaluate_next(self, job: Job, *, at_once: int) -> None:
+        """The next one, or the next few if they can be done together."""
         self.jobs[job] = None
         start = len(job.outcomes)
-        run, next_ = job.txns[start : start + RUN], Revision(self.revision + 1)
+        run, next_ = job.txns[start : start + at_once], Revision(self.revision + 1)
         together = None
         if len(run) > 1 and (number := writes.separate_deletes(run)) > 1:
             together = writes.apply_deletes(self._cursor, run[:number], next_)

@@ -17,7 +17,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from probate import errors
-from probate.aio import tasks
+from probate.aio import tasks, turns
 from probate.store import checks, keys
 from probate.store.calm import Calmness
 from probate.store.contract import Calm, Event, Limits, Outcome, Page, Record, Revision, Txn, Watch
@@ -178,10 +178,11 @@ class SqliteStore:
         """Make the changes known, a part at a time so that others get their turn. (Whoever reads meanwhile is ahead of watches.)"""
         self._moments.let_go()
         self._calmness.note((change.key for change in changes), self._groups.revision)
-        for start in range(0, len(changes), PART):
+        piece = turns.piece(PART)
+        for start in range(0, len(changes), piece):
             if start:
-                await asyncio.sleep(0)
-            part = changes[start : start + PART]
+                await turns.turn()
+            part = changes[start : start + piece]
             self._hub.publish([event for event in map(self._event, part) if event is not None], revision=part[-1].revision)
         if self.database.checkpoints is not None:
             self.database.checkpoints.look(self.database.writer)

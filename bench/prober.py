@@ -1,0 +1,46 @@
+"""Another client: asks for one small object every two milliseconds until its input ends, and says how long 99 of 100 answers took.
+
+    python bench/prober.py PORT
+
+It is a process of its own, so what it measures is the server's doing and not that of whoever loads it.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import statistics
+import sys
+import time
+
+PAUSE = 0.002
+ASK = b"GET /api/v1/namespaces/default HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def ask(connection: socket.socket) -> float:
+    began = time.perf_counter()
+    connection.sendall(ASK)
+    text = connection.recv(1 << 16)
+    while len(text) < _length(text):
+        text += connection.recv(1 << 16)
+    return time.perf_counter() - began
+
+
+def _length(text: bytes) -> int:
+    head, end, _ = text.partition(b"\r\n\r\n")
+    if not end:
+        return len(text) + 1
+    return len(head) + len(end) + int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+
+
+def main(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        took = [ask(connection) for _ in range(10)]  # the first are not like the others
+        took.clear()
+        while len(took) < 200 or not select.select([sys.stdin], [], [], PAUSE)[0]:
+            took.append(ask(connection))
+        print(statistics.quantiles(took, n=100)[98])
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
