@@ -21,7 +21,7 @@ import sample_kinds
 import store_engines
 from cluster import Cluster
 from deletion_model import Ref, Thing, World
-from deletion_plans import Op, Plan
+from deletion_plans import Op, Parting, Plan
 from in_process import Told
 from probate.store import paging
 from probate.store.contract import Store
@@ -77,30 +77,38 @@ class DeletionMachine(stateful.RuleBasedStateMachine):
     @stateful.initialize(first=st.lists(plans.creates, min_size=3, max_size=8))
     def begin_with_some(self, first: list[Plan]) -> None:
         for plan in first:
-            self.one(self.ops([plan]))
+            self.one([plan])
 
     @stateful.rule(plan=plans.plans)
     def ask(self, plan: Plan) -> None:
-        self.one(self.ops([plan]))
+        self.one([plan])
 
     @stateful.rule(some=st.lists(plans.plans, min_size=2, max_size=4))
     def ask_one_after_the_other(self, some: list[Plan]) -> None:
-        self.one(self.ops(some))
+        self.one(some)
 
-    @stateful.rule(some=st.lists(plans.plans, min_size=2, max_size=3))
-    def ask_at_once(self, some: list[Plan]) -> None:
-        self.check([self.thread([one]) for one in self.ops(some)])
+    @stateful.rule(some=st.lists(st.tuples(plans.turns, plans.plans), min_size=2, max_size=3))
+    def ask_at_once(self, some: list[tuple[int, Plan]]) -> None:
+        known = self.nameable()
+        self.check([self.thread([plan.op(known)], turns) for turns, plan in some if can_mean(plan, known)])
 
-    def ops(self, some: Sequence[Plan]) -> list[Op]:
+    @stateful.rule(parting=plans.partings)
+    def come_to_an_owner_that_goes(self, parting: Parting) -> None:
+        known = self.nameable()
+        if known:
+            self.check([self.thread([op], turns) for turns, op in parting.ops(known)])
+
+    def nameable(self) -> plans.Known:
         gone = [one for one in self.known if one.uid not in self.world]
         owners = Counter(ref.uid for one in self.world.values() for ref in one.refs)
-        can_be_named = [*sorted(self.world.values(), key=lambda one: (-owners[one.uid], one.uid)), *gone[-DEAD:]]
-        return [plan.op(can_be_named) for plan in some if can_be_named or isinstance(plan, plans.CreatePlan | plans.Meanwhile)]
+        return [*sorted(self.world.values(), key=lambda one: (-owners[one.uid], one.uid)), *gone[-DEAD:]]
 
-    def one(self, ops: list[Op]) -> None:
-        self.check([self.thread(ops)])
+    def one(self, some: Sequence[Plan]) -> None:
+        known = self.nameable()
+        self.check([self.thread([plan.op(known) for plan in some if can_mean(plan, known)])])
 
-    async def thread(self, ops: Sequence[Op]) -> Thread:
+    async def thread(self, ops: Sequence[Op], turns: int = 0) -> Thread:
+        await self.server.turns(turns)
         found: list[tuple[Op, Told]] = []
         for op in ops:
             answer = await op.send(self.server)
@@ -125,6 +133,11 @@ class DeletionMachine(stateful.RuleBasedStateMachine):
         asked = tuple(await asyncio.gather(*threads))
         await self.server.settle()
         return asked, await stored(self.server.store)
+
+
+def can_mean(plan: Plan, known: plans.Known) -> bool:
+    """Whether the plan means something: most are about an object."""
+    return bool(known) or isinstance(plan, plans.CreatePlan | plans.Meanwhile)
 
 
 async def stored(store: Store) -> World:
