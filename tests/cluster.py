@@ -7,6 +7,8 @@ when the collector waits for a time, that is the time next. Times that controlle
 from __future__ import annotations
 
 import asyncio
+import itertools
+import time
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -24,7 +26,7 @@ from probate.server import bootstrap
 from probate.server.local import Local
 from probate.server.world import World
 from probate.settings import Settings
-from probate.store.contract import Revision, Store
+from probate.store.contract import Event, Revision, Store
 from probate.store.sqlite import store as sqlite
 
 PATIENCE = 30.0
@@ -32,6 +34,10 @@ MERGE_PATCH = "application/merge-patch+json"
 
 _APPOINTMENTS = 2_000
 """That a settle waits for, at most: a collector that makes new ones for ever does not settle."""
+
+
+_LOOKS = 1_000
+"""At a collector that works before patience can end."""
 
 
 class Unsettled(AssertionError):
@@ -48,6 +54,7 @@ class Cluster(House):
         self.settings = settings or Settings()
         self._pause = pause
         self._names = names  # of the controllers that act through the API
+        self.events: list[Event] = []  # all changes, until somebody takes them
         self._newest = 0  # change there is
         self._recorded: Callable[[], int] = lambda: 0
         self._restarting = asyncio.Lock()
@@ -110,14 +117,13 @@ class Cluster(House):
 
     async def settle(self) -> None:
         """Come back when the collector has nothing left to do."""
-        async with asyncio.timeout(PATIENCE):
-            for _ in range(_APPOINTMENTS):
-                await self._rest()
-                soonest = self.collector.next_appointment
-                if soonest is None:
-                    return
-                # Who was about to sleep when time went on wakes up a little later than it meant to.
-                await self._wait(max(0.001, soonest - self.clock.monotonic()))
+        for _ in range(_APPOINTMENTS):
+            await self._rest()
+            soonest = self.collector.next_appointment
+            if soonest is None:
+                return
+            # Who was about to sleep when time went on wakes up a little later than it meant to.
+            await self._wait(max(0.001, soonest - self.clock.monotonic()))
         raise Unsettled(f"the collector still has {self.collector.queue_length} things to do after {_APPOINTMENTS} appointments")
 
     async def pass_time(self, seconds: float) -> None:
@@ -136,9 +142,12 @@ class Cluster(House):
 
     async def _rest(self) -> None:
         """Come back when the collector has seen everything and waits: for changes, or for a time."""
+        looks, end = itertools.count(), time.monotonic() + PATIENCE
         while not await self._is_at_rest():
             if self._failures:
                 raise self._failures[0]
+            if next(looks) > _LOOKS and time.monotonic() > end:  # not if it was the machine that stood still
+                raise Unsettled(f"the collector still works after {PATIENCE} s, at {self.collector.queue_length} things")
             await asyncio.sleep(self._pause)
 
     async def _is_at_rest(self) -> bool:
@@ -155,6 +164,7 @@ class Cluster(House):
         async with self.store.watch("objects/", after=Revision(0)) as watch:
             self._recorded = lambda: watch.revision
             async for events in watch:
+                self.events += events
                 self._newest = events[-1].revision
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

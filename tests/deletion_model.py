@@ -2,15 +2,14 @@
 
 A `World` is all objects there are. Requests change it at once. The collector changes it by small steps, each of which the rules
 must allow at that moment (`steps`), and it may rest only where the rules leave nothing to be done (`is_at_rest`). Nothing here says
-in which order steps come. So where the outcome depends on the order, every order that the rules allow counts: `explain` in
-`deletion_machine` searches for one that leads from what was to what is.
+in which order steps come: `deletion_account` holds them against the changes that the store has seen.
 
 What an owner has to do with its dependents:
 
     deleted, nothing more                 they lose it only once it is really gone
     waiting (foreground)                  they are deleted, or lose the reference if another owner is solid; it leaves after those
-                                          that block it. One that refers to it only since it waits is let be, until it is all that
-                                          keeps the owner
+                                          that block it. One that has changed its owners since it waits is let be, until it is
+                                          all that keeps the owner
     orphaning                             they lose the reference, then it leaves
 
 A reference holds if its owner is there, in reach, under this name, kind and uid.
@@ -51,7 +50,7 @@ class Thing(NamedTuple):
     deleting: bool = False
     grace: int | None = None  # a pod's, while it is deleted
     on_node: bool = False
-    late: frozenset[str] = frozenset()  # owners that were waiting already when it came to refer to them
+    late: frozenset[str] = frozenset()  # owners that were waiting already when it came to have the owners it has
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -196,7 +195,7 @@ def is_at_rest(world: World) -> bool:
 def _orphan(world: World, owner: Thing) -> Iterator[World]:
     mentions = [one for one in world.values() if one.short != "event" and any(ref.uid == owner.uid for ref in one.refs)]
     for one in mentions:
-        yield _put(world, one._replace(refs=tuple(ref for ref in one.refs if ref.uid != owner.uid)))
+        yield rewrite_owners(world, one, tuple(ref for ref in one.refs if ref.uid != owner.uid))
     if not any(_refers(one, owner) for one in mentions):
         yield _release(world, owner)
 

@@ -37,6 +37,9 @@ OPTIONS: tuple[tuple[dict[str, Any], str | None], ...] = (
 MEANWHILE = {"a moment": 0.01, "a while": 6.0}
 """The first is enough for a new object to be looked at, the second for the collector to note where it got to."""
 
+MOST_TURNS = 20
+"""Of the event loop, in which an owner is marked, its dependents are dealt with, and it leaves."""
+
 Known = Sequence[Thing]
 """What a plan can name: all that is there, owners of many first, and some that went lately."""
 
@@ -299,6 +302,34 @@ class EditPlan(NamedTuple):
         return Edit(known[self.target % len(known)].place, self.label)
 
 
+class Comer(NamedTuple):
+    """One who comes to an owner, a few turns of the event loop after the owner was told to go."""
+
+    turns: int
+    blocks: bool
+    plan: CreatePlan | AdoptPlan
+
+    def op(self, owner: int, known: Known) -> Op:
+        refs = [RefPlan(owner, self.blocks), *self.plan.refs[1:]]
+        if isinstance(self.plan, AdoptPlan):
+            return self.plan._replace(refs=refs).op(known)
+        near = NAMESPACES.index(known[owner % len(known)].namespace or NAMESPACES[self.plan.namespace])
+        return self.plan._replace(refs=refs, namespace=near).op(known)
+
+
+class Parting(NamedTuple):
+    """An owner goes while others come to it: they aim at the moment at which the collector has found it free and lets it go."""
+
+    owner: int
+    options: tuple[dict[str, Any], str | None]
+    comers: list[Comer]
+
+    def ops(self, known: Known) -> list[tuple[int, Op]]:
+        """Each with the turns that it waits."""
+        going = DeletePlan(self.owner, self.options, None).op(known)
+        return [(0, going), *((comer.turns, comer.op(self.owner, known)) for comer in self.comers)]
+
+
 targets = st.sampled_from((0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8))
 some_refs = st.lists(
     st.builds(RefPlan, targets, st.sampled_from((True, True, False)), st.sampled_from(("",) * 12 + tuple(WRONG))),
@@ -344,3 +375,6 @@ plans: st.SearchStrategy[Plan] = st.one_of(
     st.builds(DeleteManyPlan, st.sampled_from(SHORTS), st.sampled_from((0, 1)), options),
     st.builds(Meanwhile, st.sampled_from(("restart", *MEANWHILE))),
 )
+turns = st.integers(0, MOST_TURNS)
+comers = st.builds(Comer, turns, st.sampled_from((True, True, False)), st.one_of(creates, creates, adopts))
+partings = st.builds(Parting, targets, st.sampled_from(OPTIONS), st.lists(comers, min_size=1, max_size=2))

@@ -1,6 +1,6 @@
 """Random graphs of owners and dependents against the rules of deletion, on every engine.
 
-A failure prints all requests of the run, then the steps of the shortest run found in a minute, and the blob that repeats it.
+A failure prints all requests of the run, the steps of the shortest run found within a minute, and the blob that repeats it.
 """
 
 from __future__ import annotations
