@@ -39,6 +39,7 @@ from probate.settings import USUAL, Settings
 from probate.simulation import nodes as simulated_nodes
 from probate.simulation import pods as simulated_pods
 from probate.workloads import deployments, replicasets, replicationcontrollers
+from probate.workloads.cron import controller as cronjobs
 from probate.workloads.daemon import controller as daemonsets
 from probate.workloads.jobs import controller as jobs
 from probate.workloads.stateful import controller as statefulsets
@@ -55,6 +56,7 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "statefulsets": statefulsets.start,
     "daemonsets": daemonsets.start,
     "jobs": jobs.start,
+    "cronjobs": cronjobs.start,
     "scheduler": scheduler.start,
     "nodes": nodes.start,
     "evictions": evictions.start,
