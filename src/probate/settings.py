@@ -13,6 +13,7 @@ DEFAULT_LOG_LEVEL = "warning"
 DEFAULT_LOG_FORMAT = "text"
 DEFAULT_CONTROLLERS = "all"
 DEFAULT_NODES = 0
+DEFAULT_TERMINATED_PODS = 12_500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,10 @@ class Settings:
     """Which controllers run: `control.choice` says how."""
     nodes: int = DEFAULT_NODES
     """Simulated nodes; none if 0."""
+    event_ttl: float = 3600.0
+    """Seconds for which an Event is kept after it was last written."""
+    terminated_pod_gc_threshold: int = DEFAULT_TERMINATED_PODS
+    """Pods that have ended and are kept; any number if it is not above 0."""
     node_monitor_grace: float = 50.0
     """Seconds without a sign of life after which a node counts as unreachable."""
     node_startup_grace: float = 60.0

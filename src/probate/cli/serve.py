@@ -17,6 +17,7 @@ from probate.settings import (
     DEFAULT_LOG_LEVEL,
     DEFAULT_NODES,
     DEFAULT_STORE,
+    DEFAULT_TERMINATED_PODS,
     Settings,
 )
 
@@ -107,6 +108,22 @@ class Duration(click.ParamType[float]):
     show_default=True,
     metavar="NUMBER",
     help="Simulated nodes, on which pods start, run and end by the clock.",
+)
+@click.option(
+    "--event-ttl",
+    type=Duration(),
+    default="1h",
+    show_default=True,
+    metavar="TIME",
+    help="How long an Event is kept after it was last written.",
+)
+@click.option(
+    "--terminated-pod-gc-threshold",
+    type=int,
+    default=DEFAULT_TERMINATED_PODS,
+    show_default=True,
+    metavar="NUMBER",
+    help="How many pods are kept that have ended. Any number if it is not above 0.",
 )
 @click.option(
     "--node-monitor-grace",
