@@ -32,6 +32,7 @@ from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.eventlife import EventLife
 from probate.lifecycle.namespaces import Namespaces
 from probate.lifecycle.scopes import Kind, Scopes
+from probate.lifecycle.storage import volumes
 from probate.metrics import Registry
 from probate.scheduling import controller as scheduler
 from probate.server.api import Api
@@ -64,6 +65,7 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "podgc": podgc.start,
     "finishedjobs": finishedjobs.start,
     "signingrequests": signingrequests.start,
+    "volumes": volumes.start,
     "volumeprotection": protection.start_volumes,
     "claimprotection": protection.start_claims,
     "simulator": lambda means: [*simulated_nodes.start(means), *simulated_pods.start(means)],

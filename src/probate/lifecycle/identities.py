@@ -92,8 +92,8 @@ class Strangers:
         if lease is None or is_deleting(lease) or not _is_ours(lease):
             return None
         expires = expires_at(lease)
-        left = 0.0 if expires is None else expires - self._clock.now()
-        return left + GRAIN if left >= 0 and expires is not None else 0.0
+        left = -1.0 if expires is None else expires - self._clock.now()
+        return left + GRAIN if left >= 0 else 0.0
 
 
 def _is_ours(lease: Object) -> bool:

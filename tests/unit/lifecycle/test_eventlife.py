@@ -69,10 +69,13 @@ async def test_ev_1_an_event_lives_for_its_time_exactly(stage: Stage) -> None:
 async def test_ev_1_an_event_that_is_written_again_lives_longer(stage: Stage) -> None:
     async with ageing(stage):
         await tell(stage, "a")
+        await tell(stage, "b")
         await wait(stage, HOUR - 1)
         await stage.client.patch(EVENTS, NAMESPACE, "a", {"count": 2})
         await stage.cluster.turns()
-        await wait(stage, HOUR - 1)
+        await wait(stage, 1)
+        assert await names(stage) == {"a"}
+        await wait(stage, HOUR - 2)
         assert await names(stage) == {"a"}
         await wait(stage, 1)
         assert await names(stage) == set()

@@ -91,6 +91,8 @@ async def test_pvc_4_a_claim_made_for_a_pod_counts_only_if_the_pod_owns_it(stage
     await stage.delete(PODS, "a", grace=0)
     assert await stage.find(CLAIMS, "a-v") is None
     await pod(stage, volumes=volumes)
-    await stage.make(CLAIMS, "a-v", CLAIM)
+    other = await stage.pod("other")
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "other", "uid": other["metadata"]["uid"], "controller": True}
+    await stage.make(CLAIMS, "a-v", CLAIM, ownerReferences=[owner])
     await stage.delete(CLAIMS, "a-v")
     assert await stage.find(CLAIMS, "a-v") is None
