@@ -99,14 +99,18 @@ class PodCollector:
             self._terminated[name_of(new)] = None
             if 0 < self._threshold < len(self._terminated):
                 self.terminated.add(ALL)
-        self.workers.add(name_of(new))
+        if is_deleting(new) or (node_of(new) and self._nodes.get(Name("", node_of(new))) is None):
+            self.workers.add(name_of(new))
 
-    def _take_node(self, _: Object | None, new: Object | None) -> None:
+    def _take_node(self, old: Object | None, new: Object | None) -> None:
+        known = new or old
+        if known is None:
+            return
         if new is not None:
             self._missing.pop(new["metadata"]["name"], None)
-        names = self._on if new is None else [new["metadata"]["name"]]
-        for pod in [pod for node in names for pod in self._on.get(node, ())]:
-            self.workers.add(pod)
+        if new is None or (_is_out_of_service(new) and not (old is not None and _is_out_of_service(old))):
+            for pod in self._on.get(known["metadata"]["name"], ()):
+                self.workers.add(pod)
 
     async def _sync_terminated(self, _: Name) -> float | None:
         """Delete those that are too many. (PG-5 to PG-10)"""
