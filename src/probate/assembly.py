@@ -10,6 +10,7 @@ import functools
 import gc
 import logging
 import os
+import platform
 import random
 import sys
 import uuid
@@ -22,6 +23,7 @@ from probate.aio import tasks
 from probate.aio.offload import Offload, Pool
 from probate.clock import Clock, SystemClock
 from probate.control import choice
+from probate.lifecycle import identities
 from probate.machinery import builtin
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
@@ -100,7 +102,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 kubeconfig.write(Path(settings.kubeconfig), url)
             greeting = functools.partial(_greet, settings, url, clock, began)
             app = App(api, patience=settings.patience)
-            async with controllers.at_work(api, clock, names, settings):
+            async with controllers.at_work(api, clock, names, settings, identity=identities.name_for(f"{platform.node()} {url}")):
                 await listener.Listener(app, on_start=greeting, patience=settings.patience).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
 

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Ite
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
+from probate import errors
 from probate.aio import tasks
 from probate.client.objects import Client
 from probate.clock import Clock
@@ -26,10 +27,12 @@ from probate.control.reconcile import Loop
 from probate.control.workers import Workers
 from probate.gc import figures as gc_figures
 from probate.gc.collector import Collector
-from probate.lifecycle import evictions, machines, nodes
+from probate.lifecycle import evictions, finishedjobs, identities, machines, nodes, podgc, protection, signingrequests
 from probate.lifecycle.definitions import Definitions
+from probate.lifecycle.eventlife import EventLife
 from probate.lifecycle.namespaces import Namespaces
 from probate.lifecycle.scopes import Kind, Scopes
+from probate.lifecycle.storage import volumes
 from probate.metrics import Registry
 from probate.scheduling import controller as scheduler
 from probate.server.api import Api
@@ -47,7 +50,7 @@ from probate.workloads.stateful import controller as statefulsets
 START_SECONDS = 1.0
 """How long a server that is otherwise ready waits for its collector."""
 
-COLLECTOR = "collector"
+COLLECTOR, EVENTS = "collector", "events"
 SCOPES: dict[str, Callable[[], Kind]] = {"namespaces": Namespaces, "definitions": Definitions}
 THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "replicationcontrollers": replicationcontrollers.start,
@@ -61,10 +64,17 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "nodes": nodes.start,
     "evictions": evictions.start,
     "machines": machines.start,
+    "podgc": podgc.start,
+    "finishedjobs": finishedjobs.start,
+    "signingrequests": signingrequests.start,
+    "volumes": volumes.start,
+    "volumeprotection": protection.start_volumes,
+    "claimprotection": protection.start_claims,
     "simulator": lambda means: [*simulated_nodes.start(means), *simulated_pods.start(means)],
 }
-IN_BULK = (COLLECTOR, *SCOPES)
-NAMES = (*IN_BULK, *THROUGH_THE_API)
+IN_EVERY_SERVER: dict[str, Callable[[Means], list[Workers]]] = {"identities": identities.start}
+IN_BULK = (COLLECTOR, *SCOPES, EVENTS)
+NAMES = (*IN_BULK, *IN_EVERY_SERVER, *THROUGH_THE_API)
 """What they are called where they are chosen."""
 
 Loops = dict[str, Coroutine[Any, Any, None]]
@@ -74,20 +84,31 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def at_work(api: Api, clock: Clock, names: Collection[str], settings: Settings = USUAL) -> AsyncGenerator[None, None]:
+async def at_work(
+    api: Api, clock: Clock, names: Collection[str], settings: Settings = USUAL, *, identity: str = "here"
+) -> AsyncGenerator[None, None]:
     """All that goes on beside the requests, until the end. It begins when the collector follows, or will not for a while."""
     world, report = World(api), functools.partial(_report, api)
     loops: Loops = {"custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0))}
     for name in SCOPES.keys() & names:
         loops[name] = Loop(name, Scopes(SCOPES[name](), world, clock), world, clock).run()
+    if EVENTS in names:
+        loops[EVENTS] = Loop(EVENTS, EventLife(world, clock, settings.event_ttl, api.figures.registry), world, clock).run()
     collector = _collector(api, world, clock) if COLLECTOR in names else None
     if collector is not None:
         loops[COLLECTOR] = collector.run()
     client, acting = Client(Local(api)), [name for name in THROUGH_THE_API if name in names]
-    crew = functools.partial(controlling, client, clock, acting, report, settings=settings, metrics=api.figures.registry)
+    everywhere = [name for name in IN_EVERY_SERVER if name in names]
+
+    def crew(chosen: list[str]) -> AbstractAsyncContextManager[None]:
+        figures = api.figures.registry
+        return controlling(client, clock, chosen, report, settings=settings, metrics=figures, identity=identity)
+
+    if everywhere:
+        loops["servers"] = _always(crew(everywhere))
     leadership = Leadership(client, clock, uuid.uuid4().hex) if settings.is_shared and acting else None
     if acting:
-        loops["controllers"] = _always(crew) if leadership is None else leadership.run(crew)
+        loops["controllers"] = _always(crew(acting)) if leadership is None else leadership.run(lambda: crew(acting))
     async with running(loops, report):
         if collector is not None:
             with suppress(TimeoutError):
@@ -96,16 +117,27 @@ async def at_work(api: Api, clock: Clock, names: Collection[str], settings: Sett
         yield
     if leadership is not None:
         await leadership.resign()
+    if everywhere:
+        with suppress(errors.ApiError):
+            await identities.withdraw(client, identity)
 
 
 @asynccontextmanager
 async def controlling(
-    client: Client, clock: Clock, names: Iterable[str], report: Report, *, settings: Settings, metrics: Registry
+    client: Client,
+    clock: Clock,
+    names: Iterable[str],
+    report: Report,
+    *,
+    settings: Settings,
+    metrics: Registry,
+    identity: str = "here",
 ) -> AsyncGenerator[None, None]:
     """Those that act through the API, all on the same informers. They begin when those have listed what there is."""
     informers, events = Informers(client, clock), Events(client, clock)
-    means = Means(client, informers, events, clock, settings, figures := Registry())
-    crew = [workers for name in names for workers in THROUGH_THE_API[name](means)]
+    means = Means(client, informers, events, clock, settings, figures := Registry(), identity)
+    starts = {**IN_EVERY_SERVER, **THROUGH_THE_API}
+    crew = [workers for name in names for workers in starts[name](means)]
     loops = {workers.title: _when_synced(informers, workers) for workers in crew}
     metrics.add(figures.gather)
     try:
@@ -132,8 +164,8 @@ def _collector(api: Api, world: World, clock: Clock) -> Collector:
     return collector
 
 
-async def _always(crew: Callable[[], AbstractAsyncContextManager[None]]) -> None:
-    async with crew():
+async def _always(crew: AbstractAsyncContextManager[None]) -> None:
+    async with crew:
         await asyncio.Event().wait()
 
 

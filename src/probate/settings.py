@@ -13,6 +13,11 @@ DEFAULT_LOG_LEVEL = "warning"
 DEFAULT_LOG_FORMAT = "text"
 DEFAULT_CONTROLLERS = "all"
 DEFAULT_NODES = 0
+DEFAULT_TERMINATED_PODS = 12_500
+DEFAULT_EVICTION_RATE = 0.1
+DEFAULT_SECONDARY_EVICTION_RATE = 0.01
+DEFAULT_LARGE_ZONE = 50
+DEFAULT_UNHEALTHY_SHARE = 0.55
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +42,22 @@ class Settings:
     """Which controllers run: `control.choice` says how."""
     nodes: int = DEFAULT_NODES
     """Simulated nodes; none if 0."""
-    node_monitor_grace: float = 50.0
+    event_ttl: float = 3600.0
+    """Seconds for which an Event is kept after it was last written."""
+    terminated_pod_gc_threshold: int = DEFAULT_TERMINATED_PODS
+    """Pods that have ended and are kept; any number if it is not above 0."""
+    node_monitor_grace_period: float = 50.0
     """Seconds without a sign of life after which a node counts as unreachable."""
-    node_startup_grace: float = 60.0
+    node_startup_grace_period: float = 60.0
     """The same for one that has never said how it is."""
-    node_eviction_rate: float = 0.1
+    node_eviction_rate: float = DEFAULT_EVICTION_RATE
     """Nodes of a zone that are given up in a second, at most."""
+    secondary_node_eviction_rate: float = DEFAULT_SECONDARY_EVICTION_RATE
+    """The same in a large zone most of which is away. In a small one none is given up then."""
+    large_cluster_size_threshold: int = DEFAULT_LARGE_ZONE
+    """A zone with more nodes is large."""
+    unhealthy_zone_threshold: float = DEFAULT_UNHEALTHY_SHARE
+    """Which part of a zone is most of it."""
     pod_start_delay: float = 1.0
     """Seconds after which a pod on a simulated node runs and is ready."""
     pod_stop_delay: float = 1.0

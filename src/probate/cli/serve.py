@@ -11,12 +11,17 @@ import click
 from probate import logs
 from probate.settings import (
     DEFAULT_CONTROLLERS,
+    DEFAULT_EVICTION_RATE,
     DEFAULT_KUBECONFIG,
+    DEFAULT_LARGE_ZONE,
     DEFAULT_LISTEN,
     DEFAULT_LOG_FORMAT,
     DEFAULT_LOG_LEVEL,
     DEFAULT_NODES,
+    DEFAULT_SECONDARY_EVICTION_RATE,
     DEFAULT_STORE,
+    DEFAULT_TERMINATED_PODS,
+    DEFAULT_UNHEALTHY_SHARE,
     Settings,
 )
 
@@ -109,7 +114,23 @@ class Duration(click.ParamType[float]):
     help="Simulated nodes, on which pods start, run and end by the clock.",
 )
 @click.option(
-    "--node-monitor-grace",
+    "--event-ttl",
+    type=Duration(),
+    default="1h",
+    show_default=True,
+    metavar="TIME",
+    help="How long an Event is kept after it was last written.",
+)
+@click.option(
+    "--terminated-pod-gc-threshold",
+    type=int,
+    default=DEFAULT_TERMINATED_PODS,
+    show_default=True,
+    metavar="NUMBER",
+    help="How many pods are kept that have ended. Any number if it is not above 0.",
+)
+@click.option(
+    "--node-monitor-grace-period",
     type=Duration(),
     default="50s",
     show_default=True,
@@ -117,7 +138,7 @@ class Duration(click.ParamType[float]):
     help="Without a sign of life for how long a node counts as unreachable.",
 )
 @click.option(
-    "--node-startup-grace",
+    "--node-startup-grace-period",
     type=Duration(),
     default="60s",
     show_default=True,
@@ -127,10 +148,34 @@ class Duration(click.ParamType[float]):
 @click.option(
     "--node-eviction-rate",
     type=click.FloatRange(0, 1000),
-    default=0.1,
+    default=DEFAULT_EVICTION_RATE,
     show_default=True,
     metavar="NUMBER",
     help="How many unreachable nodes of a zone are given up in a second, at most.",
+)
+@click.option(
+    "--secondary-node-eviction-rate",
+    type=click.FloatRange(0, 1000),
+    default=DEFAULT_SECONDARY_EVICTION_RATE,
+    show_default=True,
+    metavar="NUMBER",
+    help="The same in a large zone most of which is unreachable. In a small one none is given up then.",
+)
+@click.option(
+    "--large-cluster-size-threshold",
+    type=int,
+    default=DEFAULT_LARGE_ZONE,
+    show_default=True,
+    metavar="NUMBER",
+    help="A zone with more nodes is large.",
+)
+@click.option(
+    "--unhealthy-zone-threshold",
+    type=click.FloatRange(0, 1),
+    default=DEFAULT_UNHEALTHY_SHARE,
+    show_default=True,
+    metavar="SHARE",
+    help="Which part of a zone is most of it.",
 )
 @click.option(
     "--pod-start-delay",

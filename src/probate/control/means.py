@@ -15,7 +15,7 @@ from probate.settings import Settings
 class Means(NamedTuple):
     """A client for what must be asked of the server itself, informers for everything else, events for people, and the time.
 
-    Beside that, what the process was told at its start, and where to count what is worth counting.
+    Beside that, what the process was told at its start, where to count what is worth counting, and what the server is called.
     """
 
     client: Client
@@ -24,3 +24,4 @@ class Means(NamedTuple):
     clock: Clock
     settings: Settings
     metrics: Registry
+    identity: str

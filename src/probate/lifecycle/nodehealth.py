@@ -26,9 +26,15 @@ KEPT = frozenset({*BY_CONDITION.values(), UNSCHEDULABLE})
 """The taints that say nothing but what conditions say too."""
 EXCLUDED = "node.kubernetes.io/exclude-disruption"
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
-UNHEALTHY_SHARE = 0.55
-LARGE_ZONE = 50
-"""A zone with more nodes gives some of them up although most of it is away."""
+
+
+class Pace(NamedTuple):
+    """How many nodes of a zone are given up in a second: usually, and when `most` of one with more than `large` nodes is away."""
+
+    usual: float
+    reduced: float
+    large: int
+    most: float
 
 
 class Disruption(Enum):
@@ -45,18 +51,17 @@ class Zone(NamedTuple):
     size: int = 0
     unready: int = 0
 
-    @property
-    def disruption(self) -> Disruption:
+    def disruption(self, most: float) -> Disruption:
         if self.unready and self.unready == self.size:
             return Disruption.FULL
-        is_most = self.unready > 2 and self.unready / self.size >= UNHEALTHY_SHARE
+        is_most = self.unready > 2 and self.unready / self.size >= most
         return Disruption.PARTIAL if is_most else Disruption.NORMAL
 
-    def rate(self, usual: float, reduced: float) -> float:
+    def rate(self, pace: Pace) -> float:
         """How many nodes a second may be given up. (NODE-4)"""
-        if self.disruption is not Disruption.PARTIAL:
-            return usual
-        return reduced if self.size > LARGE_ZONE else 0.0
+        if self.disruption(pace.most) is not Disruption.PARTIAL:
+            return pace.usual
+        return pace.reduced if self.size > pace.large else 0.0
 
 
 def readiness(node: Object) -> str:

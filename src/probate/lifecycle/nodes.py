@@ -19,13 +19,13 @@ from probate.control.means import Means
 from probate.control.requests import together
 from probate.control.workers import Workers
 from probate.lifecycle import nodehealth
-from probate.lifecycle.nodehealth import Disruption, Zone
+from probate.lifecycle.nodehealth import Disruption, Pace, Zone
 from probate.machinery.deletion import seconds, timestamp
 from probate.metrics import Registry
+from probate.settings import Settings
 
 COMPONENT = "node-controller"
 LEASE_NAMESPACE = "kube-node-lease"
-REDUCED_RATE = 0.01
 
 
 class Sign(NamedTuple):
@@ -46,6 +46,7 @@ class NodeLifecycle:
 
     def __init__(self, means: Means) -> None:
         self._clock, self._events, self._settings = means.clock, means.events, means.settings
+        self._pace = _pace(means.settings)
         self._nodes = means.informers.of(NODES)
         self._leases = means.informers.of(LEASES)
         self._pods = means.informers.of(PODS)
@@ -115,7 +116,7 @@ class NodeLifecycle:
         else:
             when = now if before is None or before.heard != heard else before.when
         self._signs[name] = Sign(node, heard, when)
-        grace = self._settings.node_startup_grace if ready is None else self._settings.node_monitor_grace
+        grace = self._settings.node_startup_grace_period if ready is None else self._settings.node_monitor_grace_period
         left = times.until(when + grace, now)
         return 0.0 if is_lost and not left else left
 
@@ -168,17 +169,22 @@ class NodeLifecycle:
     def _turn(self, zone: str, now: float) -> float | None:
         """In how many seconds the next node of the zone may be given up; None: not as things are."""
         found = nodehealth.zones(self._nodes).get(zone)
-        rate = found.rate(self._settings.node_eviction_rate, REDUCED_RATE) if found is not None else 0.0
+        rate = found.rate(self._pace) if found is not None else 0.0
         if rate <= 0:
             return None
         return times.until(self._given_up[zone] + 1 / rate, now) if zone in self._given_up else 0.0
 
     def _is_everything_away(self) -> bool:
         found = [zone for zone in nodehealth.zones(self._nodes).values() if zone.size]
-        return bool(found) and all(zone.disruption is Disruption.FULL for zone in found)
+        return bool(found) and all(zone.disruption(self._pace.most) is Disruption.FULL for zone in found)
 
     def _tell(self, node: Object, reason: str, message: str) -> None:
         self._events.tell(News(COMPONENT, "v1", "Node", node, "Normal", reason, message))
+
+
+def _pace(settings: Settings) -> Pace:
+    large, most = settings.large_cluster_size_threshold, settings.unhealthy_zone_threshold
+    return Pace(settings.node_eviction_rate, settings.secondary_node_eviction_rate, large, most)
 
 
 def _is_ready(pod: Object) -> bool:

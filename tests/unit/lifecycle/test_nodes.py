@@ -9,7 +9,7 @@ import pytest
 
 from probate.client.objects import Kind
 from probate.control.kinds import LEASES, NODES
-from probate.lifecycle.nodehealth import Disruption, Zone
+from probate.lifecycle.nodehealth import Disruption, Pace, Zone
 from probate.machinery.deletion import timestamp
 from probate.workloads.owners import PODS
 from stage import Object, Stage, condition, staged
@@ -156,14 +156,15 @@ async def test_node_4_nothing_is_given_up_when_everything_is_away(stage: Stage) 
 
 
 def test_node_4_a_zone_that_is_mostly_away_is_given_up_slowly_or_not_at_all() -> None:
-    assert Zone(10, 2).disruption is Disruption.NORMAL
-    assert Zone(3, 2).disruption is Disruption.NORMAL  # more than two have to be away
-    assert Zone(10, 6).disruption is Disruption.PARTIAL
-    assert Zone(10, 10).disruption is Disruption.FULL
-    assert Zone(10, 2).rate(0.1, 0.01) == 0.1
-    assert Zone(50, 30).rate(0.1, 0.01) == 0.0
-    assert Zone(51, 30).rate(0.1, 0.01) == 0.01
-    assert Zone(10, 10).rate(0.1, 0.01) == 0.1
+    pace = Pace(usual=0.1, reduced=0.01, large=50, most=0.55)
+    assert Zone(10, 2).disruption(0.55) is Disruption.NORMAL
+    assert Zone(3, 2).disruption(0.55) is Disruption.NORMAL  # more than two have to be away
+    assert Zone(10, 6).disruption(0.55) is Disruption.PARTIAL
+    assert Zone(10, 10).disruption(0.55) is Disruption.FULL
+    assert Zone(10, 2).rate(pace) == 0.1
+    assert Zone(50, 30).rate(pace) == 0.0
+    assert Zone(51, 30).rate(pace) == 0.01
+    assert Zone(10, 10).rate(pace) == 0.1
 
 
 async def test_node_4_nodes_that_are_exempt_do_not_count_in_their_zone(stage: Stage) -> None:
@@ -206,7 +207,7 @@ async def test_node_7_conditions_are_taints(stage: Stage) -> None:
 
 
 async def test_the_grace_period_can_be_set() -> None:
-    async with staged("nodes", node_monitor_grace=5.0) as stage:
+    async with staged("nodes", node_monitor_grace_period=5.0) as stage:
         await stage.node("one")
         await stage.pass_time(5)
         assert condition(await node(stage, "one"), "Ready")["status"] == "Unknown"

@@ -1,0 +1,101 @@
+"""Which servers are there: each holds a Lease under its own name, and those of servers that are no more go.
+
+Every server does both for itself, so this runs in each of them. A server's Lease is there from its start to its end; that of one
+that ended without a word is deleted when it has expired, by a timer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+
+from probate.client.objects import Client, Object
+from probate.control.informers import Name, name_of
+from probate.control.kinds import LEASES, is_deleting
+from probate.control.means import Means
+from probate.control.times import GRAIN
+from probate.control.workers import Workers
+
+NAMESPACE = "kube-system"
+LABEL, VALUE = "apiserver.kubernetes.io/identity", "kube-apiserver"
+DURATION_SECONDS = 3600
+RENEW_SECONDS = 10.0
+
+
+def name_for(who: str) -> str:
+    """The name of the Lease of a server."""
+    return f"apiserver-{hashlib.sha256(who.encode()).hexdigest()[:26]}"
+
+
+def start(means: Means) -> list[Workers]:
+    """The worker of this server's own Lease, and the one that looks at all of them."""
+    return [Identity(means).workers, Strangers(means).workers]
+
+
+async def withdraw(client: Client, identity: str) -> None:
+    """This server goes."""
+    await client.delete(LEASES, NAMESPACE, identity)
+
+
+def expires_at(lease: Object) -> float | None:
+    """After which moment the server counts as gone; None if that cannot be known: then it is. (AL-2)"""
+    spec = lease.get("spec") or {}
+    renewed, duration = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    return None if not renewed or duration is None else datetime.fromisoformat(renewed).timestamp() + float(duration)
+
+
+class Identity:
+    """Keeps the Lease of this server. (AL-1)"""
+
+    def __init__(self, means: Means) -> None:
+        self._clock, self._client = means.clock, means.client
+        self._name = means.identity
+        self._is_held = False
+        self.workers = Workers("server identity", self._sync, means.clock)
+        self.workers.add(Name(NAMESPACE, self._name))
+
+    async def _sync(self, name: Name) -> float | None:
+        if not self._is_held:  # a predecessor of this name may have left one
+            await self._client.delete(LEASES, name.namespace, name.name)
+        lease = await self._client.get(LEASES, name.namespace, name.name)
+        now = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec = {"holderIdentity": self._name, "leaseDurationSeconds": DURATION_SECONDS, "renewTime": now}
+        if lease is None:
+            await self._client.create(LEASES, NAMESPACE, {"metadata": {"name": self._name, "labels": {LABEL: VALUE}}, "spec": spec})
+        else:
+            await self._client.update(LEASES, {**lease, "spec": {**lease["spec"], **spec}})
+        self._is_held = True
+        return RENEW_SECONDS
+
+
+class Strangers:
+    """Deletes the Leases of servers that are no more. (AL-2)"""
+
+    def __init__(self, means: Means) -> None:
+        self._clock, self._client = means.clock, means.client
+        self._leases = means.informers.of(LEASES)
+        self.workers = Workers("expired server identities", self._sync, means.clock)
+        self._leases.listen(lambda _, new: self.workers.add(name_of(new)) if new is not None and _is_ours(new) else None)
+
+    async def _sync(self, name: Name) -> float | None:
+        left = self._left(self._leases.get(name))
+        if left is None or left > 0:
+            return left
+        lease = await self._client.get(LEASES, name.namespace, name.name)
+        left = self._left(lease)
+        if lease is None or left is None or left > 0:
+            return left
+        await self._leases.delete(lease)
+        return None
+
+    def _left(self, lease: Object | None) -> float | None:
+        if lease is None or is_deleting(lease) or not _is_ours(lease):
+            return None
+        expires = expires_at(lease)
+        left = -1.0 if expires is None else expires - self._clock.now()
+        return left + GRAIN if left >= 0 else 0.0
+
+
+def _is_ours(lease: Object) -> bool:
+    meta = lease["metadata"]
+    return meta["namespace"] == NAMESPACE and (meta.get("labels") or {}).get(LABEL) == VALUE

@@ -1,0 +1,58 @@
+"""When a certificate ends, read from its PEM text: no more of X.509 than that."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from datetime import UTC, datetime
+
+_PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\s+(.*?)-----END \1-----", re.DOTALL)
+_SEQUENCE, _EXPLICIT, _UTC_TIME = 0x30, 0xA0, 0x17
+
+
+def not_after(pem: bytes) -> float | None:
+    """The end of the first certificate, in seconds since the epoch; None if the text cannot be understood."""
+    found = _PEM.search(pem)
+    if found is None or found[1] != b"CERTIFICATE":
+        return None
+    try:
+        return _end(base64.b64decode(b"".join(found[2].split()), validate=True))
+    except (ValueError, IndexError, binascii.Error):
+        return None
+
+
+def _end(der: bytes) -> float:
+    certificate = _content(der, 0)
+    body = _parts(_content(certificate, 0))
+    number = 4 if body[0][0] == _EXPLICIT else 3  # version (or not), serial number, algorithm, issuer, validity
+    kind, text = _parts(body[number][1])[1]
+    pattern = "%y%m%d%H%M%SZ" if kind == _UTC_TIME else "%Y%m%d%H%M%SZ"
+    return datetime.strptime(text.decode("ascii"), pattern).replace(tzinfo=UTC).timestamp()
+
+
+def _content(der: bytes, at: int) -> bytes:
+    tag, start, end = _header(der, at)
+    if tag != _SEQUENCE:
+        raise ValueError("no sequence")
+    return der[start:end]
+
+
+def _parts(der: bytes) -> list[tuple[int, bytes]]:
+    """The elements of a sequence: the tag and the content of each."""
+    found, at = [], 0
+    while at < len(der):
+        tag, start, at = _header(der, at)
+        found.append((tag, der[start:at]))
+    return found
+
+
+def _header(der: bytes, at: int) -> tuple[int, int, int]:
+    """The tag of the element that begins here, and where its content begins and ends."""
+    length, start = der[at + 1], at + 2
+    if length & 0x80:
+        more = length & 0x7F
+        length, start = int.from_bytes(der[start : start + more], "big"), start + more
+    if start + length > len(der):
+        raise ValueError("cut off")
+    return der[at], start, start + length

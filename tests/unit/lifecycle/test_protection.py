@@ -1,0 +1,98 @@
+"""Volumes and claims in use stay."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from probate.control.kinds import CLAIMS, VOLUMES
+from probate.workloads.owners import PODS
+from stage import NAMESPACE, Object, Stage, staged
+
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": ""}
+VOLUME = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}}
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[Stage]:
+    async with staged("volumeprotection", "claimprotection") as one:
+        yield one
+
+
+async def volume(stage: Stage, phase: str) -> None:
+    await stage.client.create(VOLUMES, "", {"metadata": {"name": "v"}, "spec": VOLUME})
+    await stage.client.patch(VOLUMES, "", "v", {"status": {"phase": phase}}, "status")
+    await stage.client.delete(VOLUMES, "", "v")
+    await stage.settle()
+
+
+@pytest.mark.parametrize("phase", ["Available", "Released", "Failed", "Pending"])
+async def test_pvp_1_a_volume_that_is_not_bound_goes(stage: Stage, phase: str) -> None:
+    await volume(stage, phase)
+    assert await stage.client.get(VOLUMES, "", "v") is None
+
+
+async def test_pvp_1_a_bound_volume_goes_when_it_is_bound_no_more(stage: Stage) -> None:
+    await volume(stage, "Bound")
+    assert await stage.client.get(VOLUMES, "", "v") is not None
+    await stage.client.patch(VOLUMES, "", "v", {"status": {"phase": "Released"}}, "status")
+    await stage.settle()
+    assert await stage.client.get(VOLUMES, "", "v") is None
+
+
+@pytest.mark.parametrize(("kind", "namespace", "spec"), [(VOLUMES, "", VOLUME), (CLAIMS, NAMESPACE, CLAIM)])
+async def test_what_has_no_protection_gets_it(stage: Stage, kind: Any, namespace: str, spec: Object) -> None:
+    await stage.client.create(kind, namespace, {"metadata": {"name": "v"}, "spec": spec})
+    await stage.client.patch(kind, namespace, "v", {"metadata": {"finalizers": None}})
+    await stage.settle()
+    [finalizer] = (await stage.client.get(kind, namespace, "v") or {})["metadata"]["finalizers"]
+    assert finalizer.endswith("-protection")
+
+
+async def pod(stage: Stage, node: str = "node", **spec: Any) -> Object:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    named = {"nodeName": node} if node else {}
+    return await stage.make(PODS, "a", {"containers": [{"name": "c", "image": "one"}], "volumes": volumes, **named, **spec})
+
+
+async def test_pvc_5_a_claim_that_nobody_uses_goes_at_once(stage: Stage) -> None:
+    await stage.make(CLAIMS, "data", CLAIM)
+    await stage.delete(CLAIMS, "data")
+    assert await stage.find(CLAIMS, "data") is None
+
+
+async def test_pvc_4_a_claim_stays_while_a_pod_uses_it_even_one_that_has_ended(stage: Stage) -> None:
+    await stage.make(CLAIMS, "data", CLAIM)
+    made = await pod(stage)
+    await stage.delete(CLAIMS, "data")
+    assert await stage.find(CLAIMS, "data") is not None
+    await stage.end(made)
+    assert await stage.find(CLAIMS, "data") is not None
+    await stage.delete(PODS, "a")
+    assert await stage.find(CLAIMS, "data") is None
+
+
+async def test_pvc_4_a_pod_without_a_node_does_not_use_it(stage: Stage) -> None:
+    await stage.make(CLAIMS, "data", CLAIM)
+    await pod(stage, node="")
+    await stage.delete(CLAIMS, "data")
+    assert await stage.find(CLAIMS, "data") is None
+
+
+async def test_pvc_4_a_claim_made_for_a_pod_counts_only_if_the_pod_owns_it(stage: Stage) -> None:
+    volumes = [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": CLAIM}}}]
+    made = await pod(stage, volumes=volumes)
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": made["metadata"]["uid"], "controller": True}
+    await stage.make(CLAIMS, "a-v", CLAIM, ownerReferences=[owner])
+    await stage.delete(CLAIMS, "a-v")
+    assert await stage.find(CLAIMS, "a-v") is not None
+    await stage.delete(PODS, "a", grace=0)
+    assert await stage.find(CLAIMS, "a-v") is None
+    await pod(stage, volumes=volumes)
+    other = await stage.pod("other")
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "other", "uid": other["metadata"]["uid"], "controller": True}
+    await stage.make(CLAIMS, "a-v", CLAIM, ownerReferences=[owner])
+    await stage.delete(CLAIMS, "a-v")
+    assert await stage.find(CLAIMS, "a-v") is None
