@@ -103,6 +103,7 @@ def explain(before: World, threads: tuple[Thread, ...], happened: Sequence[Chang
     """What led to just these changes in just this order: some order of the requests and of the collector's steps."""
     todo = [(before, threads, 0)]
     tried = set()
+    lately = _lately(before, happened)
     furthest = 0
     while todo:
         world, left, done = todo.pop()
@@ -113,12 +114,23 @@ def explain(before: World, threads: tuple[Thread, ...], happened: Sequence[Chang
         furthest = max(furthest, done)
         if done == len(happened) and not any(left) and model.is_at_rest(world):
             return Explanation(done, world)
-        ahead = [(after, left) for after in model.steps(world)] if done < len(happened) else []
+        ahead = [(after, left) for after in model.steps(world, lately[done])] if done < len(happened) else []
         for after, then in [*ahead, *_requests(world, left)]:
             now = _follow(world, after, happened, done)
             if now is not None:
                 todo.append((after, then, now))
     return Explanation(furthest, None)
+
+
+def _lately(before: World, happened: Sequence[Change]) -> list[model.Lately]:
+    """Who had dependents before each of the changes, and after the last."""
+    world, found = dict(before), [model.NEVER.and_now(before)]
+    for uid, after in happened:
+        world.pop(uid, None)
+        if after is not None:
+            world[uid] = after
+        found.append(found[-1].and_now(world))
+    return found
 
 
 def _requests(world: World, left: tuple[Thread, ...]) -> Iterable[tuple[World, tuple[Thread, ...]]]:

@@ -162,7 +162,24 @@ def _waiting_owners(world: World, thing: Thing) -> frozenset[str]:
 # --- what the collector does ------------------------------------------------------------------------------------------------
 
 
-def steps(world: World) -> Iterator[World]:
+class Lately(NamedTuple):
+    """Who had dependents, and who had none, at some moment since the last rest.
+
+    How an object goes is decided on those that it had when it was looked at. One that comes right after that is collected later.
+    """
+
+    parents: frozenset[str]
+    childless: frozenset[str]
+
+    def and_now(self, world: World) -> Lately:
+        parents = frozenset(one.uid for one in world.values() if has_dependents(world, one))
+        return Lately(self.parents | parents, self.childless | (world.keys() - parents))
+
+
+NEVER = Lately(frozenset(), frozenset())
+
+
+def steps(world: World, lately: Lately) -> Iterator[World]:
     """Every world that one step of the collector may lead to."""
     for thing in world.values():
         if thing.is_leaving:
@@ -172,9 +189,7 @@ def steps(world: World) -> Iterator[World]:
         elif thing.is_waiting and not any(_refers(one, thing, blocking=True) for one in world.values()):
             yield _release(world, thing)
         else:
-            after = _collected(world, thing)
-            if after is not None:
-                yield after
+            yield from _collected(world, thing, lately)
     for circle in circles(world):
         for uid in circle:
             yield _unblocked(world, world[uid], circle)
@@ -183,11 +198,11 @@ def steps(world: World) -> Iterator[World]:
 def is_at_rest(world: World) -> bool:
     """Whether the collector may leave the world as it is."""
     for thing in world.values():
-        if thing.is_leaving or thing.is_orphaning or (_must_be_collected(world, thing) and _collected(world, thing) is not None):
+        if thing.is_leaving or thing.is_orphaning or (_must_be_collected(world, thing) and _is_due(world, thing)):
             return False
         if thing.is_waiting:
             blockers = [one for one in world.values() if _refers(one, thing, blocking=True)]
-            if all(_collected(world, one) is not None for one in blockers):  # also if there are none
+            if all(_is_due(world, one) for one in blockers):  # also if there are none
                 return False
     return not circles(world)
 
@@ -204,20 +219,28 @@ def _release(world: World, thing: Thing) -> World:
     return _put(world, thing._replace(finalizers=tuple(one for one in thing.finalizers if one not in OF_THE_COLLECTOR)))
 
 
-def _collected(world: World, thing: Thing) -> World | None:
-    """The world once the object has been dealt with as its owners stand; None if there is nothing to be done about it."""
-    if thing.deleting or not thing.refs or thing.short == "event":
-        return None
+def _is_due(world: World, thing: Thing) -> bool:
+    """Whether something can be done about the object as its owners stand."""
+    if thing.deleting or thing.short == "event":
+        return False
+    standings = {_standing(world, thing, ref) for ref in thing.refs}
+    return "unknown" not in standings and not standings <= {"solid"}
+
+
+def _collected(world: World, thing: Thing, lately: Lately) -> Iterator[World]:
+    """The world once the object has been dealt with as its owners stand."""
+    if not _is_due(world, thing):
+        return
     standings = [_standing(world, thing, ref) for ref in thing.refs]
-    if "unknown" in standings or all(one == "solid" for one in standings):
-        return None
     if "solid" in standings:
         lost = {ref.uid for ref, standing in zip(thing.refs, standings, strict=True) if standing != "solid"}
-        return _put(world, thing._replace(refs=tuple(ref for ref in thing.refs if ref.uid not in lost)))
-    if "waiting" in standings and any(_refers(one, thing) for one in world.values()):
-        return delete(world, thing, "Foreground")
-    own = [one for one in thing.finalizers if one in OF_THE_COLLECTOR]
-    return delete(world, thing, None if own else "Background")
+        yield _put(world, thing._replace(refs=tuple(ref for ref in thing.refs if ref.uid not in lost)))
+        return
+    if "waiting" in standings and thing.uid in lately.parents:
+        yield delete(world, thing, "Foreground")
+    if "waiting" not in standings or thing.uid in lately.childless:
+        own = [one for one in thing.finalizers if one in OF_THE_COLLECTOR]
+        yield delete(world, thing, None if own else "Background")
 
 
 def _must_be_collected(world: World, thing: Thing) -> bool:
@@ -244,6 +267,10 @@ def _refers(thing: Thing, owner: Thing, *, blocking: bool = False) -> bool:
     if thing.short == "event" or (owner.namespace and thing.namespace != owner.namespace):
         return False
     return any(ref.uid == owner.uid and (ref.blocks or not blocking) for ref in thing.refs)
+
+
+def has_dependents(world: World, thing: Thing) -> bool:
+    return any(_refers(one, thing) for one in world.values())
 
 
 def circles(world: World) -> list[frozenset[str]]:

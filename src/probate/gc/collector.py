@@ -39,8 +39,6 @@ RETRY_SECONDS = 1.0
 BIRTH_SECONDS = 0.006
 """A new object whose owner is not there is left alone this long: whoever made it may be in the middle of saying more about it."""
 
-MAX_GIVEN = 100
-"""Objects whose being unchanged one action can depend on, on any store."""
 BEGINNING = 1
 """The revision that work comes from which no single change has made."""
 
@@ -437,7 +435,7 @@ class Collector:
         self._orphaning[item.where] = since
         because = f"owner {item.meta.name} ({item.meta.uid}) leaves its dependents behind"
         uids = frozenset({item.meta.uid})
-        return [Drop(one, uids, because) for one in _there(await self._world.items(page.wheres))]
+        return [Drop(one, uids, because, (item,)) for one in _there(await self._world.items(page.wheres))]
 
     def _go_on_orphaning(self, orphaning: Work) -> None:
         """Owners that let go of their dependents are looked at again: at once, or later if something failed."""
@@ -524,7 +522,7 @@ def _open(circle: list[Item]) -> Action:
     one = max(circle, key=lambda item: item.revision)
     others = [item for item in circle if item is not one]
     uids = frozenset(item.meta.uid for item in circle)
-    return Unblock(one, uids, "it and its owners wait for each other", tuple(others[:MAX_GIVEN]))
+    return Unblock(one, uids, "it and its owners wait for each other", tuple(others[: decide.MAX_GIVEN]))
 
 
 def _waiting(seen: Seen, found: Item | None, by: Item) -> Item | None:

@@ -19,6 +19,9 @@ from probate.machinery.ownership import Action, Delete, Drop, Item, Owner, Seen,
 
 Owners = Sequence[tuple[Owner, Seen]]
 
+MAX_GIVEN = 90
+"""Objects whose being unchanged one action can depend on, on any store."""
+
 
 class Judgement(NamedTuple):
     """What the owners of an object mean for it. The same for all objects that have the same owners."""
@@ -27,6 +30,7 @@ class Judgement(NamedTuple):
     keeps: bool = False  # a solid owner keeps it
     lost: frozenset[str] = frozenset()  # uids of the owners that are gone or wait
     waiting: tuple[Item, ...] = ()
+    solid: tuple[Item, ...] = ()
     because: str = ""
 
     @property
@@ -44,10 +48,10 @@ def judge(owners: Owners) -> Judgement:
     if not standings or standings & {Standing.UNKNOWN, Standing.OUT_OF_REACH} or standings == {Standing.SOLID}:
         return FINE
     lost = [(owner, seen) for owner, seen in owners if seen.standing is not Standing.SOLID]
-    waiting = {seen.item.where: seen.item for _, seen in lost if seen.item is not None}
+    waiting, solid = (_items(owners, standing) for standing in (Standing.WAITING, Standing.SOLID))
     because = "; ".join(dict.fromkeys(_reason(owner, seen) for owner, seen in lost))
     uids = frozenset(owner.uid for owner, _ in lost)
-    return Judgement(False, Standing.SOLID in standings, uids, tuple(waiting.values()), because)
+    return Judgement(False, Standing.SOLID in standings, uids, waiting, solid, because)
 
 
 def decide(item: Item, judgement: Judgement, *, has_dependents: bool) -> Action | None:
@@ -55,9 +59,15 @@ def decide(item: Item, judgement: Judgement, *, has_dependents: bool) -> Action 
     if judgement.is_fine or item.is_deleting:
         return None
     if judgement.keeps:
-        return Drop(item, judgement.lost, judgement.because)
+        return Drop(item, judgement.lost, judgement.because, (*judgement.waiting, *judgement.solid)[:MAX_GIVEN])
     policy = Policy.FOREGROUND if judgement.waiting and has_dependents else _own_policy(item)
     return Delete(item, policy, judgement.because, judgement.waiting)
+
+
+def _items(owners: Owners, standing: Standing) -> tuple[Item, ...]:
+    """The owners that stand so, each once."""
+    found = {seen.item.where: seen.item for _, seen in owners if seen.standing is standing and seen.item is not None}
+    return tuple(found.values())[:MAX_GIVEN]
 
 
 def _own_policy(item: Item) -> Policy:

@@ -132,11 +132,12 @@ class Delete(msgspec.Struct, frozen=True, gc=False):
 
 
 class Drop(msgspec.Struct, frozen=True, gc=False):
-    """Take the references to these owners off the item."""
+    """Take the references to these owners off the item, if those who made that right are unchanged."""
 
     item: Item
     uids: frozenset[str]
     because: str
+    given: tuple[Item, ...] = ()
 
 
 class Unblock(msgspec.Struct, frozen=True, gc=False):

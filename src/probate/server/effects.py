@@ -76,11 +76,10 @@ def plan(action: Action, now: Record | None, resource: Resource, moment: float) 
     about = {**object_["metadata"], "ownerReferences": references}
     if not references:
         del about["ownerReferences"]
-    guards = () if isinstance(action, Drop) else _given(action)
-    return deletions.change(now, meta, {**object_, "metadata": about}, guards)
+    return deletions.change(now, meta, {**object_, "metadata": about}, _given(action))
 
 
-def _given(action: Delete | Unblock) -> tuple[Guard, ...]:
+def _given(action: Delete | Drop | Unblock) -> tuple[Guard, ...]:
     return tuple(Unchanged(one.where, Revision(one.revision)) for one in action.given)
 
 
