@@ -41,9 +41,10 @@ from probate.server.world import World
 from probate.settings import USUAL, Settings
 from probate.simulation import nodes as simulated_nodes
 from probate.simulation import pods as simulated_pods
-from probate.workloads import deployments, replicasets, replicationcontrollers
+from probate.workloads import deployments, replicasets, replicationcontrollers, residents
 from probate.workloads.cron import controller as cronjobs
 from probate.workloads.daemon import controller as daemonsets
+from probate.workloads.endpoints import controllers as endpoints
 from probate.workloads.jobs import controller as jobs
 from probate.workloads.stateful import controller as statefulsets
 
@@ -60,6 +61,10 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "daemonsets": daemonsets.start,
     "jobs": jobs.start,
     "cronjobs": cronjobs.start,
+    "endpointslices": endpoints.start_slices,
+    "endpoints": endpoints.start_endpoints,
+    "serviceaccounts": residents.start_accounts,
+    "certificates": residents.start_certificates,
     "scheduler": scheduler.start,
     "nodes": nodes.start,
     "evictions": evictions.start,
