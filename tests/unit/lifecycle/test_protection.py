@@ -96,3 +96,20 @@ async def test_pvc_4_a_claim_made_for_a_pod_counts_only_if_the_pod_owns_it(stage
     await stage.make(CLAIMS, "a-v", CLAIM, ownerReferences=[owner])
     await stage.delete(CLAIMS, "a-v")
     assert await stage.find(CLAIMS, "a-v") is None
+
+
+async def test_pvc_2_claims_of_a_namespace_that_go_together_share_one_list_of_its_pods(stage: Stage) -> None:
+    for number in range(30):
+        await stage.client.create(CLAIMS, NAMESPACE, {"metadata": {"name": f"c{number}"}, "spec": CLAIM})
+    await stage.settle()
+
+    async def lists() -> float:
+        shown = (await stage.cluster.ask("GET", "/metrics", accept="text/plain")).body.decode()
+        lines = [one for one in shown.splitlines() if one.startswith("apiserver_request_total") and 'resource="pods"' in one]
+        return sum(float(one.rpartition(" ")[2]) for one in lines if 'verb="LIST"' in one)
+
+    before = await lists()
+    await stage.cluster.ask("DELETE", CLAIMS.path(NAMESPACE))
+    await stage.settle()
+    assert await stage.all(CLAIMS) == []
+    assert await lists() - before <= 5

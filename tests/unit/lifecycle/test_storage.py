@@ -238,6 +238,14 @@ async def test_pv_14_delete_takes_the_volume_away(stage: Stage) -> None:
     assert await stage.client.get(VOLUMES, "", "v") is None
 
 
+async def test_reclaim_is_the_same_when_the_volume_is_deleted_before_its_claim(stage: Stage) -> None:
+    await volume(stage, path="/data", persistentVolumeReclaimPolicy="Delete")
+    await claim(stage)
+    await stage.client.delete(VOLUMES, "", "v")
+    await stage.delete(CLAIMS, "data")
+    assert "VolumeFailedDelete" in await told(stage, "v")
+
+
 async def test_pv_13_a_volume_that_cannot_be_deleted_has_failed_and_is_tried_again(stage: Stage) -> None:
     await volume(stage, path="/data", persistentVolumeReclaimPolicy="Delete")
     await claim(stage)
