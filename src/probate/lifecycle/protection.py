@@ -6,14 +6,17 @@ the informer does not know is asked of the server before a claim is let go.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 
-from probate.client.objects import Object
+from probate.client.objects import Client, Object
 from probate.control.informers import Informer, Name, controller_of, name_of
 from probate.control.kinds import CLAIMS, PODS, VOLUMES, is_deleting, node_of
 from probate.control.means import Means
 from probate.control.workers import Workers
 
+AT_ONCE = 200
+"""Claims that are looked at together."""
 OF_VOLUMES, OF_CLAIMS = "kubernetes.io/pv-protection", "kubernetes.io/pvc-protection"
 
 
@@ -25,6 +28,27 @@ def start_volumes(means: Means) -> list[Workers]:
 def start_claims(means: Means) -> list[Workers]:
     """The worker that protects claims."""
     return [Claims(means).workers]
+
+
+class Lists:
+    """The pods of namespaces as the server has them now: who asks at the same time shares one answer. (PVC-2)
+
+    An answer that was asked for before is not shared: what has happened since would be missing in it.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._asked: dict[str, asyncio.Task[list[Object]]] = {}  # that have not begun
+
+    async def of(self, namespace: str) -> list[Object]:
+        if namespace not in self._asked:
+            self._asked[namespace] = asyncio.ensure_future(self._ask(namespace))
+        return await self._asked[namespace]
+
+    async def _ask(self, namespace: str) -> list[Object]:
+        await asyncio.sleep(0)  # for others who are about to ask
+        del self._asked[namespace]
+        return (await self._client.list(PODS, namespace)).items
 
 
 class Volumes:
@@ -49,10 +73,10 @@ class Claims:
     """Holds claims while pods use them. (PVC-1 to PVC-5)"""
 
     def __init__(self, means: Means) -> None:
-        self._client = means.client
         self._claims = means.informers.of(CLAIMS)
         self._pods = means.informers.of(PODS)
-        self.workers = Workers("persistentvolumeclaim-protection-controller", self._sync, means.clock)
+        self.workers = Workers("persistentvolumeclaim-protection-controller", self._sync, means.clock, at_once=AT_ONCE)
+        self._lists = Lists(means.client)
         self._users: dict[Name, dict[Name, None]] = {}  # pods, by the claims that they name
         self._claims.listen(_looking_at(self.workers, OF_CLAIMS))
         self._pods.listen(self._take_pod)
@@ -88,7 +112,7 @@ class Claims:
         known = (self._pods.get(user) for user in self._users.get(name, ()))
         if any(pod is not None and uses(pod, claim) for pod in known):
             return True
-        return any(uses(pod, claim) for pod in (await self._client.list(PODS, name.namespace)).items)
+        return any(uses(pod, claim) for pod in await self._lists.of(name.namespace))
 
 
 def uses(pod: Object, claim: Object) -> bool:

@@ -59,6 +59,13 @@ async def test_ttl_1_a_job_that_has_not_finished_stays(stage: Stage) -> None:
     assert await stage.find(JOBS, "work") is not None
 
 
+async def test_ttl_3_a_job_that_does_not_say_when_it_finished_stays(stage: Stage) -> None:
+    await job(stage, 0)
+    await stage.change(JOBS, "work", {"status": {"conditions": [{"type": "Failed", "status": "True"}]}}, "status")
+    await stage.pass_time(1000)
+    assert await stage.find(JOBS, "work") is not None
+
+
 async def test_ttl_4_a_job_that_finishes_in_the_future_waits_for_that_too(stage: Stage) -> None:
     await job(stage)
     await finish(stage, after=60)

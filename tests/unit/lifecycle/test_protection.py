@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
 
+from probate.client.objects import Client
+from probate.client.transport import Reply
 from probate.control.kinds import CLAIMS, VOLUMES
+from probate.lifecycle.protection import Lists
+from probate.server.api import Api
+from probate.server.local import Local
 from probate.workloads.owners import PODS
 from stage import NAMESPACE, Object, Stage, staged
 
@@ -96,3 +102,25 @@ async def test_pvc_4_a_claim_made_for_a_pod_counts_only_if_the_pod_owns_it(stage
     await stage.make(CLAIMS, "a-v", CLAIM, ownerReferences=[owner])
     await stage.delete(CLAIMS, "a-v")
     assert await stage.find(CLAIMS, "a-v") is None
+
+
+class Counting:
+    """Carries requests to a server, and counts those for lists."""
+
+    def __init__(self, api: Api) -> None:
+        self._local, self.stream = Local(api), Local(api).stream
+        self.number = 0
+
+    async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> Reply:
+        self.number += method == "GET"
+        return await self._local.send(method, path, query, body, media)
+
+
+async def test_pvc_2_who_asks_for_the_pods_of_a_namespace_at_the_same_time_shares_one_answer(stage: Stage) -> None:
+    counting = Counting(stage.cluster.api)
+    lists = Lists(Client(counting))
+    await asyncio.gather(*(lists.of(NAMESPACE) for _ in range(30)), lists.of("kube-system"))
+    assert counting.number == 2
+    await pod(stage)
+    assert len(await lists.of(NAMESPACE)) == 1  # a new answer: the other one is from before
+    assert counting.number == 3

@@ -164,11 +164,9 @@ async def test_pv_1_a_volume_without_a_claim_is_available(stage: Stage) -> None:
     assert await phase(stage, "kept") == "Available"
 
 
-async def test_pv_3_a_new_claim_of_the_same_name_is_another_claim(stage: Stage) -> None:
-    await volume(stage)
+async def test_pv_3_another_claim_of_the_same_name_is_not_the_one_that_is_meant(stage: Stage) -> None:
     await claim(stage)
-    await stage.delete(CLAIMS, "data")
-    await claim(stage)
+    await volume(stage, claimRef={"namespace": NAMESPACE, "name": "data", "uid": "of-an-older-claim"})
     assert await phase(stage) == "Released"
     assert await has(stage) == ("Pending", "")
 
@@ -224,8 +222,9 @@ async def test_pv_7_a_bound_volume_that_is_deleted_stays_until_its_claim_is_gone
     assert await stage.client.get(VOLUMES, "", "v") is None
 
 
-async def test_pv_8_a_volume_that_was_migrated_is_left_alone(stage: Stage) -> None:
-    await volume(stage, persistentVolumeReclaimPolicy="Delete", annotations={"pv.kubernetes.io/migrated-to": "example.com"})
+@pytest.mark.parametrize("policy", ["Delete", "Recycle"])
+async def test_pv_8_a_volume_that_was_migrated_is_left_alone(stage: Stage, policy: str) -> None:
+    await volume(stage, persistentVolumeReclaimPolicy=policy, annotations={"pv.kubernetes.io/migrated-to": "example.com"})
     await claim(stage)
     await stage.delete(CLAIMS, "data")
     assert await phase(stage) == "Released"
@@ -236,6 +235,14 @@ async def test_pv_14_delete_takes_the_volume_away(stage: Stage) -> None:
     await claim(stage)
     await stage.delete(CLAIMS, "data")
     assert await stage.client.get(VOLUMES, "", "v") is None
+
+
+async def test_reclaim_is_the_same_when_the_volume_is_deleted_before_its_claim(stage: Stage) -> None:
+    await volume(stage, path="/data", persistentVolumeReclaimPolicy="Delete")
+    await claim(stage)
+    await stage.client.delete(VOLUMES, "", "v")
+    await stage.delete(CLAIMS, "data")
+    assert "VolumeFailedDelete" in await told(stage, "v")
 
 
 async def test_pv_13_a_volume_that_cannot_be_deleted_has_failed_and_is_tried_again(stage: Stage) -> None:

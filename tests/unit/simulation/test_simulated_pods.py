@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from cluster import Cluster
 from probate.control.kinds import NODES
+from probate.settings import Settings
+from probate.store.sqlite import store as sqlite
 from probate.workloads.owners import PODS
 from stage import NAMESPACE, Object, Stage, condition, name_of, staged
 
@@ -241,3 +244,21 @@ async def test_nothing_is_written_while_nothing_happens(stage: Stage) -> None:
     await stage.pass_time(3600)
     assert (await stage.get(PODS, "a"))["metadata"]["resourceVersion"] == before
     assert [name_of(one) for one in await stage.pods()] == ["a"]
+
+
+async def test_pods_go_on_after_a_restart_and_keep_their_addresses() -> None:
+    store, settings = await sqlite.open_memory(), Settings(nodes=1)
+    async with Cluster(store, names=["simulator"], settings=settings).running() as cluster:
+        first = Stage(cluster)
+        await first.settle()
+        await pod(first, "a")
+        await first.pass_time(1)
+        before = await first.get(PODS, "a")
+    async with Cluster(store, names=["simulator"], settings=settings).running() as cluster:
+        second = Stage(cluster)
+        await second.settle()
+        assert (await second.get(PODS, "a"))["status"] == before["status"]
+        await pod(second, "b")
+        await second.pass_time(1)
+        assert (await second.get(PODS, "b"))["status"]["podIP"] != before["status"]["podIP"]
+    await store.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from probate.client.objects import Object
 from probate.control.events import News
 from probate.control.informers import Name, name_of
-from probate.control.kinds import CLAIMS, PODS, VOLUMES, is_deleting, is_finished
+from probate.control.kinds import CLAIMS, PODS, VOLUMES, is_finished
 from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.lifecycle.storage import matching, plugins
@@ -134,8 +134,6 @@ class Volumes:
 
     async def _delete(self, volume: Object) -> float | None:
         """Delete what the volume stands for, and then the volume. Returns when to try again. (PV-11 to PV-15)"""
-        if is_deleting(volume) and plugins.FINALIZER not in (volume["metadata"].get("finalizers") or ()):
-            return None  # that was done
         deleter = plugins.deleter_of(volume)
         if deleter is Deleter.EXTERNAL:
             return None
