@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from in_process import House, running
 from probate.aio import tasks
@@ -20,6 +20,7 @@ from probate.control.reconcile import Loop
 from probate.lifecycle.namespaces import Namespaces
 from probate.lifecycle.scopes import Scopes
 from probate.server import wire
+from probate.server.api import LARGE_BYTES
 from probate.server.world import World
 from probate.store.contract import Event, Revision
 from probate.store.sqlite.store import open_file
@@ -31,6 +32,24 @@ JITTER = 12
 
 FOLDER = "objects/namespaces/-/"
 KINDS = ("configmaps", "secrets")
+LARGE = {"data": {"much": "m" * LARGE_BYTES}}
+
+T = TypeVar("T")
+
+
+class Dawdler:
+    """A thread that is slow to come back: whatever is done there takes a random time. Large objects are prepared on one."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self._dice = dice
+
+    async def run(self, call: Callable[[], T]) -> T:
+        for _ in range(self._dice.randint(0, 10 * JITTER)):
+            await asyncio.sleep(0)
+        return call()
+
+    def close(self) -> None:
+        pass
 
 
 class Round(NamedTuple):
@@ -93,7 +112,8 @@ async def play(house: House, registrar: Registrar, name: str, dice: random.Rando
         """Until the namespace is closed to it."""
         for number in range(1_000_000):
             path = f"/api/v1/namespaces/{name}/{KINDS[number % len(KINDS)]}"
-            told = await house.ask("POST", path, {"metadata": {"name": f"{writer}-{number}"}})
+            body = {"metadata": {"name": f"{writer}-{number}"}, **dice.choice(({}, LARGE))}
+            told = await house.ask("POST", path, body)
             if told.code != 201:
                 assert told.code in {403, 404}, told.body
                 return
@@ -127,7 +147,7 @@ async def test_nothing_is_left_behind_by_a_namespace_that_goes(quick_path: Path)
             assert [at for at in played.created if at > played.marked] == [], f"created in {played.name} although it was closed"
             rounds.append(played)
 
-    async with running(await open_file(quick_path / "probate.db")) as house, registering(house) as registrar:
+    async with running(await open_file(quick_path / "probate.db"), offload=Dawdler(dice)) as house, registering(house) as registrar:
         await asyncio.gather(*(lane(first) for first in range(LANES)))
         assert sum(bool(played.created) for played in rounds) > ROUNDS / 2
         for played in rounds:
