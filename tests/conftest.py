@@ -1,9 +1,11 @@
-"""One etcd of each version for the whole run. Every test has a root of its own in it."""
+"""What tests find ready: an etcd of each version for the whole run, in which every test has a root of its own; quick folders."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -17,6 +19,17 @@ _patient: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothes
 hypothesis.settings.register_profile("everyday", **_patient)
 hypothesis.settings.register_profile("landing", derandomize=True, **_patient)
 hypothesis.settings.load_profile("landing" if os.environ.get("CI") else "everyday")
+
+
+@pytest.fixture
+def quick_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is such a thing, so that nobody waits for a disk. Durability has tests of its own."""
+    memory = Path("/dev/shm")  # noqa: S108
+    if not memory.is_dir():
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from urllib.parse import urlencode
 import orjson
 
 from probate.aio import tasks
+from probate.aio.offload import Offload
 from probate.clock import Clock, FakeClock, SystemClock
 from probate.gc.collector import Collector
 from probate.machinery import builtin
@@ -44,7 +45,7 @@ class Told(NamedTuple):
 class House:
     """One API on one store. Uids are numbered, so that what is made in the same order is called the same."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, offload: Offload | None = None) -> None:
         self.uids = itertools.count(1)
         self.store = store
         self.clock = clock
@@ -54,6 +55,7 @@ class House:
             clock,
             new_uid=lambda: f"00000000-0000-4000-8000-{next(self.uids):012d}",
             random=random.Random(1),  # noqa: S311
+            offload=offload,
         )
         self.app = App(self.api)
         self.collector = Collector(World(self.api), clock)
@@ -109,10 +111,12 @@ class House:
 
 
 @asynccontextmanager
-async def running(store: Store | None = None, clock: Clock | None = None, *, collects: bool = True) -> AsyncGenerator[House, None]:
+async def running(
+    store: Store | None = None, clock: Clock | None = None, *, collects: bool = True, offload: Offload | None = None
+) -> AsyncGenerator[House, None]:
     """A server, with its collector at work if it `collects`, and a namespace `default`."""
     opened = store or await open_memory()
-    house = House(opened, clock or SystemClock())
+    house = House(opened, clock or SystemClock(), offload)
     await bootstrap.ensure_namespaces(house.api)
     await house.api.kinds.refresh(now=house.api.now())
     failures: list[BaseException] = []

@@ -21,8 +21,6 @@ import store_engines
 
 RUNS = int(os.environ.get("PROBATE_RUNS", "0"))
 SHRINKING_SECONDS = 60
-QUICK = Path("/dev/shm")  # noqa: S108
-"""Where files are in memory, so that nobody waits for a disk. Durability has tests of its own."""
 
 
 @pytest.fixture(autouse=True)
@@ -54,10 +52,10 @@ def test_server_in_memory_does_what_the_rules_say() -> None:
     play(Machine, 200)
 
 
-def test_server_on_sqlite_does_what_the_rules_say() -> None:
+def test_server_on_sqlite_does_what_the_rules_say(quick_path: Path) -> None:
     class Machine(deletion_machine.DeletionMachine):
         def make_engine(self) -> store_engines.Engine:
-            self.directory = Path(tempfile.mkdtemp(dir=QUICK if QUICK.is_dir() else None))
+            self.directory = Path(tempfile.mkdtemp(dir=quick_path))
             return store_engines.File(self.directory)
 
         def teardown(self) -> None:

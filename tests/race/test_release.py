@@ -155,8 +155,8 @@ def share_that_raced(rounds: list[Round]) -> float:
     return sum(any(played.marked < at < played.left for at in played.written.values()) for played in rounds) / len(rounds)
 
 
-async def test_owner_in_foreground_deletion_never_leaves_while_a_dependent_blocks_it(tmp_path: Path) -> None:
-    async with running(await open_file(tmp_path / "probate.db")) as house:
+async def test_owner_in_foreground_deletion_never_leaves_while_a_dependent_blocks_it(quick_path: Path) -> None:
+    async with running(await open_file(quick_path / "probate.db")) as house:
 
         async def check(played: Round) -> None:
             there = await dependents_at(house, played, played.left)
@@ -169,8 +169,8 @@ async def test_owner_in_foreground_deletion_never_leaves_while_a_dependent_block
             assert await dependents_at(house, played) == []
 
 
-async def test_no_dependent_of_an_orphaning_owner_is_ever_collected(tmp_path: Path) -> None:
-    async with running(await open_file(tmp_path / "probate.db")) as house:
+async def test_no_dependent_of_an_orphaning_owner_is_ever_collected(quick_path: Path) -> None:
+    async with running(await open_file(quick_path / "probate.db")) as house:
 
         async def check(played: Round) -> None:
             there = await dependents_at(house, played, played.left)
