@@ -42,6 +42,7 @@ from probate.settings import USUAL, Settings
 from probate.simulation import nodes as simulated_nodes
 from probate.simulation import pods as simulated_pods
 from probate.workloads import deployments, replicasets, replicationcontrollers, residents
+from probate.workloads.budgets import controller as budgets
 from probate.workloads.cron import controller as cronjobs
 from probate.workloads.daemon import controller as daemonsets
 from probate.workloads.endpoints import controllers as endpoints
@@ -63,6 +64,7 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "cronjobs": cronjobs.start,
     "endpointslices": endpoints.start_slices,
     "endpoints": endpoints.start_endpoints,
+    "disruptions": budgets.start,
     "serviceaccounts": residents.start_accounts,
     "certificates": residents.start_certificates,
     "scheduler": scheduler.start,

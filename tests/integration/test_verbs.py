@@ -253,15 +253,92 @@ def test_pod_is_bound_by_a_binding_that_names_it(http: httpx.Client, namespace: 
     assert http.get(bindings).status_code == 405
 
 
-def test_eviction_respects_disruption_budgets(http: httpx.Client, namespace: str, pod: str) -> None:
+EVICTION = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+
+
+def covered(http: httpx.Client, namespace: str, pod: str, *, is_ready: bool = True, **spec: Any) -> str:
+    """The path of a budget for a pod that runs."""
     budgets = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
-    made(http, budgets, "b", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}})
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
-    refused = http.post(f"{pod}/eviction", json=eviction)
+    made(http, budgets, "b", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}, **spec})
+    told = {"phase": "Running", "conditions": [{"type": "Ready", "status": str(is_ready)}]}
+    assert http.patch(f"{pod}/status", content=json.dumps({"status": told}), headers=MERGE).status_code == 200
+    return f"{budgets}/b"
+
+
+def allow(http: httpx.Client, budget: str, number: int, healthy: int = 1, desired: int = 1) -> None:
+    status = {"disruptionsAllowed": number, "currentHealthy": healthy, "desiredHealthy": desired, "observedGeneration": 1}
+    assert http.patch(f"{budget}/status", content=json.dumps({"status": status}), headers=MERGE).status_code == 200
+
+
+def test_eviction_waits_until_the_budget_is_reckoned(http: httpx.Client, namespace: str, pod: str) -> None:
+    covered(http, namespace, pod)
+    refused = http.post(f"{pod}/eviction", json=EVICTION)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
+    [cause] = refused.json()["details"]["causes"]
+    assert cause == {"reason": "DisruptionBudget", "message": "The disruption budget b is still being processed by the server."}
+
+
+def test_eviction_is_refused_if_the_budget_allows_none(http: httpx.Client, namespace: str, pod: str) -> None:
+    allow(http, covered(http, namespace, pod), 0)
+    refused = http.post(f"{pod}/eviction", json=EVICTION)
     assert refused.status_code == 429
-    assert refused.headers["retry-after"] == "10"
-    http.patch(f"{budgets}/b/status", content='{"status":{"disruptionsAllowed":1}}', headers=MERGE)
-    assert http.post(f"{pod}/eviction", json=eviction).status_code == 201
+    assert refused.json()["message"] == "Cannot evict pod as it would violate the pod's disruption budget."
+    [cause] = refused.json()["details"]["causes"]
+    assert cause["message"] == "The disruption budget b needs 1 healthy pods and has 1 currently"
+    assert http.get(pod).status_code == 200
+
+
+def test_eviction_is_charged_to_the_budget(http: httpx.Client, namespace: str, pod: str) -> None:
+    budget = covered(http, namespace, pod)
+    allow(http, budget, 1, healthy=2)
+    http.patch(pod, content='{"metadata":{"finalizers":["test.example/hold"]}}', headers=MERGE)
+    assert http.post(f"{pod}/eviction", params={"dryRun": "All"}, json=EVICTION).status_code == 201
+    assert http.get(budget).json()["status"]["disruptionsAllowed"] == 1
+    assert http.post(f"{pod}/eviction", json=EVICTION).status_code == 201
+    status = http.get(budget).json()["status"]
+    assert (status["disruptionsAllowed"], list(status["disruptedPods"])) == (0, ["p"])
+    [condition] = status["conditions"]
+    assert (condition["type"], condition["status"]) == ("DisruptionAllowed", "False")
+    left = http.get(pod).json()
+    assert "deletionTimestamp" in left["metadata"]
+    assert "DisruptionTarget" in [one["type"] for one in left["status"]["conditions"]]
+    assert http.post(f"{pod}/eviction", json=EVICTION).status_code == 201, "it is on its way out, and costs nothing more"
+
+
+def test_pod_that_waits_for_a_node_costs_nothing(http: httpx.Client, namespace: str, pod: str) -> None:
+    made(http, f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets", "b", spec={"minAvailable": 1, "selector": {}})
+    assert http.post(f"{pod}/eviction", json=EVICTION).status_code == 201
+    assert http.get(pod).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("policy", "healthy", "code"), [("AlwaysAllow", 0, 201), ("IfHealthyBudget", 0, 429), ("IfHealthyBudget", 1, 201)]
+)
+def test_pod_that_does_not_serve_costs_nothing(
+    http: httpx.Client, namespace: str, pod: str, policy: str, healthy: int, code: int
+) -> None:
+    budget = covered(http, namespace, pod, is_ready=False, unhealthyPodEvictionPolicy=policy)
+    allow(http, budget, 0, healthy)
+    assert http.post(f"{pod}/eviction", json=EVICTION).status_code == code
+    assert "disruptedPods" not in http.get(budget).json()["status"]
+
+
+def test_pod_of_two_budgets_is_not_evicted(http: httpx.Client, namespace: str, pod: str) -> None:
+    allow(http, covered(http, namespace, pod), 1)
+    made(http, f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets", "c", spec={"minAvailable": 0, "selector": {}})
+    refused = http.post(f"{pod}/eviction", json=EVICTION)
+    assert (refused.status_code, refused.json()["reason"]) == (500, "InternalError")
+
+
+def test_eviction_of_a_certain_version_of_a_pod(http: httpx.Client, namespace: str, pod: str) -> None:
+    budget = covered(http, namespace, pod)
+    allow(http, budget, 1)
+    other = {**EVICTION, "deleteOptions": {"preconditions": {"resourceVersion": "1"}}}
+    assert http.post(f"{pod}/eviction", json=other).status_code == 409
+    assert http.get(budget).json()["status"]["disruptionsAllowed"] == 1, "nothing is charged for it"
+    version = http.get(pod).json()["metadata"]["resourceVersion"]
+    meant = {**EVICTION, "deleteOptions": {"preconditions": {"resourceVersion": version}}}
+    assert http.post(f"{pod}/eviction", json=meant).status_code == 201
     assert http.get(pod).status_code == 404
 
 

@@ -1,26 +1,76 @@
-"""`eviction`: a pod is deleted if every disruption budget that covers it allows one more."""
+"""`eviction`: a pod is deleted if the disruption budget that covers it allows one more.
+
+The budget is charged before the pod goes, in one transaction with what was read of it: so two evictions never share the last one
+that is allowed. Pods that have ended, wait or are on their way out are nobody's loss, and those that do not serve may be one
+that the budget need not be charged for.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from probate import errors
 from probate.errors import Details
 from probate.machinery import label_selectors
+from probate.machinery.catalog import Resource
 from probate.machinery.problems import Path, Problem
-from probate.server import delete_options, negotiation, places, reading, refusals, wire
+from probate.server import delete_options, negotiation, places, reading, refusals, wire, writing
 from probate.server.api import Answer, Api
+from probate.server.delete_options import DeleteOptions
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
 from probate.server.subresources.binding import DONE
 from probate.server.verbs import delete
 from probate.store import paging
+from probate.store.contract import Record
+
+Object = dict[str, Any]
+
+MAX_TRIES = 20
+MAX_DISRUPTED = 2000
+"""Evicted pods that nobody has seen go. If there are more, the budget's controller is not there."""
+RETRY_SECONDS = 10
+_REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
+_ALLOWED = "DisruptionAllowed"
+
+
+class Budget(NamedTuple):
+    """A budget as it was read."""
+
+    resource: Resource
+    record: Record
+    value: Object
+
+    @property
+    def name(self) -> str:
+        return str(self.value["metadata"]["name"])
+
+    @property
+    def status(self) -> Object:
+        return self.value.get("status") or {}
 
 
 async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Evict the pod. 429 if a budget does not allow it now: try again later."""
+    options = await _read(api, request, at)
+    for _ in range(MAX_TRIES):
+        record = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+        if record is None:
+            raise refusals.not_found(at.resource, at.name)
+        pod = wire.loaded(record, at.resource)
+        _check_is_meant(at, options, pod)
+        if not await _is_charged(api, at, pod, is_dry_run=options.is_dry_run):
+            continue
+        if not options.is_dry_run and not _is_leaving(pod):
+            options = await _note(api, at, options)
+        await delete.delete_one(api, at._replace(subresource=""), options, form)
+        return Answer(201, DONE)
+    raise refusals.changed(at.resource, at.name)
+
+
+async def _read(api: Api, request: Request, at: Target) -> DeleteOptions:
     body, media = await request.read_body(), negotiation.media_type(request.header("content-type"))
     value = (await api.apart(len(body), lambda: reading.parse(body, media))).value
     if not isinstance(value, dict):
@@ -29,37 +79,126 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
         raise errors.BadRequest(f"the body must be an Eviction of {at.name}")
     given = value.get("deleteOptions") or {}
     options = delete_options.read(orjson.dumps(given) if given else b"", negotiation.JSON, request.query)
-    if request.query.get("dryRun"):  # given there or in the options: nothing is done
-        options = options._replace(is_dry_run=True)
-    pod = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
-    if pod is None:
-        raise refusals.not_found(at.resource, at.name)
-    if wire.loaded(pod, at.resource).get("status", {}).get("phase") not in {"Succeeded", "Failed"}:
-        await _check_budgets(api, at, wire.meta(pod.value).labels)
-    await delete.delete_one(api, at._replace(subresource=""), options, form)
-    return Answer(201, DONE)
+    # Given there or in the options: nothing is done.
+    return options._replace(is_dry_run=True) if request.query.get("dryRun") else options
 
 
-def _name(value: dict[str, Any]) -> object:
+def _name(value: Object) -> object:
     meta = value.get("metadata")
     return str(meta.get("name") or "") if isinstance(meta, dict) else ""
 
 
-async def _check_budgets(api: Api, at: Target, labels: dict[str, str]) -> None:
+def _check_is_meant(at: Target, options: DeleteOptions, pod: Object) -> None:
+    """A budget is not charged for another pod than the one that is meant."""
+    for field, wanted in (("uid", options.uid), ("resourceVersion", options.resource_version)):
+        if wanted and wanted != pod["metadata"][field]:
+            raise refusals.conflict(at.resource, at.name, f"the {field} in the precondition ({wanted}) does not match the pod's")
+
+
+async def _is_charged(api: Api, at: Target, pod: Object, *, is_dry_run: bool) -> bool:
+    """Whether the pod may go, and its budget knows. Not so if somebody has changed the budget meanwhile."""
+    if _phase(pod) in {"Succeeded", "Failed", "Pending"} or _is_leaving(pod):
+        return True
+    covering = [one async for one in _budgets(api, at) if _covers(one.value, pod)]
+    if len(covering) > 1:
+        told = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise errors.ApiError(told)
+    for budget in covering:
+        if not _serves(pod) and _spares(budget):
+            return True
+        return await _charge(api, budget, at.name, is_dry_run=is_dry_run)
+    return True
+
+
+async def _budgets(api: Api, at: Target) -> Any:
     budgets = api.catalog.find("policy", "v1", "poddisruptionbudgets")
     if budgets is None:
         return
     async for page in paging.pages(api.store, places.within(budgets, at.namespace or "")):
         for record in page.records:
-            _check(wire.loaded(record, budgets), labels)
+            yield Budget(budgets, record, wire.loaded(record, budgets))
 
 
-def _check(budget: dict[str, Any], labels: dict[str, str]) -> None:
+def _covers(budget: Object, pod: Object) -> bool:
     selector, _ = label_selectors.compile_object((budget.get("spec") or {}).get("selector"), Path("spec.selector"))
-    if not selector.matches(labels) or (budget.get("status") or {}).get("disruptionsAllowed", 0) > 0:
-        return
-    name = budget["metadata"]["name"]
-    cause = Problem("DisruptionBudget", "", f"the disruption budget {name} allows no disruption now")
-    raise errors.TooManyRequests(
-        "Cannot evict pod as it would violate the pod's disruption budget.", Details(causes=(cause,), retry_after_seconds=10)
-    )
+    return selector.matches(pod["metadata"].get("labels") or {})
+
+
+def _spares(budget: Budget) -> bool:
+    """Whether a pod that does not serve may go without being counted."""
+    if (budget.value.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    healthy, desired = budget.status.get("currentHealthy", 0), budget.status.get("desiredHealthy", 0)
+    return bool(healthy >= desired > 0)
+
+
+async def _charge(api: Api, budget: Budget, pod: str, *, is_dry_run: bool) -> bool:
+    _check(budget)
+    status = budget.status
+    left = status["disruptionsAllowed"] - 1
+    changed = {**status, "disruptionsAllowed": left, "disruptedPods": {**(status.get("disruptedPods") or {}), pod: api.now()}}
+    if not left:
+        changed["conditions"] = _exhausted(budget, api.now())
+    if is_dry_run:
+        return True
+    written = await writing.replace(api, budget.resource, budget.record, {**budget.value, "status": changed}, is_dry_run=False)
+    return written is not None
+
+
+def _check(budget: Budget) -> None:
+    """429 if the budget does not allow one more, or does not know yet."""
+    status, allowed = budget.status, budget.status.get("disruptionsAllowed", 0)
+    if status.get("observedGeneration", 0) < budget.value["metadata"].get("generation", 0):
+        raise _too_many(f"The disruption budget {budget.name} is still being processed by the server.", RETRY_SECONDS)
+    if len(status.get("disruptedPods") or ()) > MAX_DISRUPTED:
+        told = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise refusals.forbidden(budget.resource, budget.name, told)
+    if allowed <= 0:
+        healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
+        raise _too_many(f"The disruption budget {budget.name} needs {desired} healthy pods and has {healthy} currently", 0)
+
+
+def _too_many(why: str, retry: int) -> errors.TooManyRequests:
+    return errors.TooManyRequests(_REFUSED, Details(causes=(Problem("DisruptionBudget", "", why),), retry_after_seconds=retry))
+
+
+def _exhausted(budget: Budget, now: str) -> list[Object]:
+    """The conditions of a budget of which nothing is left."""
+    told = budget.status.get("conditions") or []
+    generation = budget.value["metadata"].get("generation", 0)
+    new = {"type": _ALLOWED, "status": "False", "reason": "InsufficientPods", "message": "", "lastTransitionTime": now}
+    return [*(one for one in told if one["type"] != _ALLOWED), {**new, "observedGeneration": generation}]
+
+
+async def _note(api: Api, at: Target, options: DeleteOptions) -> DeleteOptions:
+    """Say on the pod why it goes. That is for people: a pod that changes all the time goes without.
+
+    Returns the options for the pod as it is then: whoever wanted a certain version of it has got that.
+    """
+    for _ in range(MAX_TRIES):
+        record = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+        if record is None:
+            break
+        pod = wire.loaded(record, at.resource)
+        _check_is_meant(at, options, pod)
+        status = pod.get("status") or {}
+        others = [one for one in status.get("conditions") or [] if one["type"] != "DisruptionTarget"]
+        said = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting", "lastTransitionTime": api.now()}
+        pod["status"] = {**status, "conditions": [*others, {"type": "DisruptionTarget", "status": "True", **said}]}
+        written = await writing.replace(api, at.resource, record, pod, is_dry_run=False)
+        if written is not None:
+            return options._replace(resource_version=str(written.revision) if options.resource_version else "")
+    return options
+
+
+def _phase(pod: Object) -> object:
+    return (pod.get("status") or {}).get("phase")
+
+
+def _is_leaving(pod: Object) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def _serves(pod: Object) -> bool:
+    told = (pod.get("status") or {}).get("conditions") or []
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in told)
