@@ -268,6 +268,8 @@ class Collector:
                 else:
                     leaving += await self._settle(item, settled[where])
             actions += await self._without_blocked(leaving, settled)
+            # All were looked at together: who keeps an object for another owner's sake must not be changed by the same turn before.
+            actions.sort(key=_is_not_drop)
             await self._finish_acting()
         except BaseException:
             self._look_again(examined, born, settled)
@@ -512,6 +514,10 @@ class Collector:
         lost = {owner.uid for (_, owner), one in zip(asked, seen, strict=True) if one.item is None and owner.uid not in gone}
         found = {item.meta.uid: item for item in await self._world.waiting(list(lost))} if lost else {}
         return [_waiting(one, found.get(owner.uid), by) for (by, owner), one in zip(asked, seen, strict=True)]
+
+
+def _is_not_drop(action: Action) -> bool:
+    return not isinstance(action, Drop)
 
 
 def _open(circle: list[Item]) -> Action:

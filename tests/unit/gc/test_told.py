@@ -40,13 +40,13 @@ async def test_every_action_is_told_with_its_reason(caplog: pytest.LogCaptureFix
             one["metadata"]["name"]: f"ConfigMap {one['metadata']['name']} ({one['metadata']['uid']})" for one in (owner, child)
         }
         assert told(caplog) == [
-            ("deleted", "child", "Foreground", f"owner {name['owner']} is waiting for its dependents to go"),
             ("references dropped", "shared", None, f"owner {name['owner']} is waiting for its dependents to go"),
+            ("deleted", "child", "Foreground", f"owner {name['owner']} is waiting for its dependents to go"),
             ("deleted", "grandchild", "Background", f"owner {name['child']} is waiting for its dependents to go"),
             ("released", "child", None, "no dependent blocks it"),
             ("released", "owner", None, "no dependent blocks it"),
         ]
-        first = caplog.records[0].facts  # type: ignore[attr-defined]
+        first = caplog.records[1].facts  # type: ignore[attr-defined]
         assert (first["what"], first["namespace"], first["uid"]) == ("configmaps", "default", child["metadata"]["uid"])
         assert grandchild["metadata"]["uid"] in {record.facts["uid"] for record in caplog.records}  # type: ignore[attr-defined]
 
