@@ -48,8 +48,8 @@ class Session:
         self._namespace = namespace
         self._folder = folder
 
-    def __call__(self, line: str) -> str:
-        return self._kubectl("-n", self._namespace, *line.split())
+    def __call__(self, line: str, *, fails: bool = False) -> str:
+        return self._kubectl("-n", self._namespace, *line.split(), fails=fails)
 
     def create(self, object_: Any) -> None:
         (self._folder / "new.json").write_bytes(orjson.dumps(object_))
@@ -180,3 +180,34 @@ def test_pods_leave_a_node_that_is_drained(session: Session) -> None:
     assert session.is_rolled_out("daemonset/agent")
     assert session("get daemonset agent -o jsonpath={.status.desiredNumberScheduled}") == "2"
     assert session("get deployment web -o jsonpath={.status.readyReplicas}") == "6"
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet"])
+def test_those_with_revisions_go_back_to_one(session: Session, kind: str) -> None:
+    what = f"{kind.lower()}/web"
+    session.create(workload(kind, "web", **({"replicas": 2} if kind == "StatefulSet" else {})))
+    assert session.is_rolled_out(what)
+    session(f"set image {what} c=two")
+    assert session.is_rolled_out(what)
+    assert images(session) == {"two"}
+    assert re.findall(r"^\d+", session(f"rollout history {what}"), re.MULTILINE) == ["1", "2"]
+    session(f"rollout undo {what}")
+    assert session.is_rolled_out(what)
+    assert images(session) == {"one"}
+    assert re.findall(r"^\d+", session(f"rollout history {what}"), re.MULTILINE) == ["2", "3"]
+    session(f"delete {what} --cascade=foreground --wait {SOON}")
+    assert session.all("pods,controllerrevisions") == []
+
+
+def test_drain_waits_for_what_the_budget_allows(session: Session) -> None:
+    session.create(workload("StatefulSet", "db", replicas=2, podManagementPolicy="Parallel"))
+    session("create poddisruptionbudget db --selector=app=db --min-available=2")
+    assert session.is_rolled_out("statefulset/db")
+    node = session("get pod db-0 -o jsonpath={.spec.nodeName}")
+    refused = session(f"drain {node} --ignore-daemonsets --pod-selector=app=db --timeout=3s", fails=True)
+    assert "Cannot evict pod as it would violate the pod's disruption budget" in refused
+    session("scale statefulset/db --replicas=3")
+    assert session.is_rolled_out("statefulset/db")
+    assert "drained" in session(f"drain {node} --ignore-daemonsets --pod-selector=app=db {SOON}")
+    session(f"uncordon {node}")
+    assert session.is_rolled_out("statefulset/db")

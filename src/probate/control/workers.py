@@ -107,10 +107,8 @@ class Workers:
     async def _attempt(self, name: Name) -> float | None:
         try:
             again = await self._sync(name)
-        except errors.Conflict:
-            return FIRST_RETRY_SECONDS
         except Exception as error:  # noqa: BLE001 whatever it is must not keep the other names waiting
-            return self._failed(name, error)
+            return FIRST_RETRY_SECONDS if _is_conflict(error) else self._failed(name, error)
         self._failures.pop(name, None)
         return again
 
@@ -119,6 +117,13 @@ class Workers:
         is_ours = _is_ours(error)
         log.log(logging.ERROR if is_ours else logging.INFO, "%s: %s is tried again: %s", self.title, name, error, exc_info=is_ours)
         return float(min(FIRST_RETRY_SECONDS * 2 ** min(times, 20), LONGEST_RETRY_SECONDS))
+
+
+def _is_conflict(error: Exception) -> bool:
+    """Whether somebody else was faster, and that is all."""
+    if isinstance(error, ExceptionGroup):
+        return error.split(errors.Conflict)[1] is None
+    return isinstance(error, errors.Conflict)
 
 
 def _is_ours(error: Exception) -> bool:

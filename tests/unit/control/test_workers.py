@@ -13,7 +13,7 @@ from probate import errors
 from probate.aio import tasks
 from probate.clock import FakeClock
 from probate.control.informers import Name
-from probate.control.workers import AT_ONCE, Workers
+from probate.control.workers import AT_ONCE, FIRST_RETRY_SECONDS, Workers
 
 A, B = Name("default", "a"), Name("", "b")
 
@@ -175,3 +175,26 @@ async def test_rests_that_are_over_are_forgotten() -> None:
             one.workers.add(Name("", str(number)))
             await one.clock.advance(0.1)
         assert len(one.workers._rests) < 200
+
+
+@pytest.mark.parametrize(
+    ("error", "is_failure"),
+    [
+        (errors.Conflict("somebody was faster"), False),
+        (ExceptionGroup("both", [errors.Conflict("one"), errors.Conflict("two")]), False),
+        (ExceptionGroup("both", [errors.Conflict("one"), errors.Forbidden("two")]), True),
+        (errors.Forbidden("no"), True),
+    ],
+)
+async def test_conflict_is_tried_again_soon_each_time(error: Exception, *, is_failure: bool) -> None:
+    async def fail(_: Name) -> float | None:
+        raise error
+
+    async with desk() as one:
+        one.ends = fail
+        one.workers.add(A)
+        await one.turns()
+        for _ in range(4):
+            await one.clock.advance(FIRST_RETRY_SECONDS)
+            await one.turns()
+        assert (len(one.looks) == 5) is not is_failure

@@ -47,9 +47,14 @@ class DaemonSets:
         self.workers = Workers(COMPONENT, self._sync, means.clock)
         routing = Routing(DAEMON_SET, self._sets, selectors.of_expressions, self.workers.add)
         self._sets.listen(routing.take_owner)
+        self._sets.listen(self._take_end)
         self._pods.listen(routing.take_dependent)
         self._history.revisions.listen(routing.take_dependent)
         self._nodes.listen(self._take_node)
+
+    def _take_end(self, old: Object | None, new: Object | None) -> None:
+        if old is not None and new is None:
+            self._patience.forget(old["metadata"]["uid"])
 
     def _take_node(self, old: Object | None, new: Object | None) -> None:
         """A node concerns the sets for which it is another one than before. How it fares concerns none."""

@@ -19,16 +19,21 @@ class Patience:
     """When something may be done again. What was long ago is forgotten."""
 
     def __init__(self) -> None:
-        self._records: dict[tuple[str, str], _Record] = {}
+        self._records: dict[str, dict[str, _Record]] = {}  # by the set's uid, and by node
 
     def waits(self, uid: str, node: str, now: float) -> float:
         """In how many seconds the next pod of this set may be replaced on the node; 0 for now."""
-        record = self._records.get((uid, node))
+        record = self._records.get(uid, {}).get(node)
         return times.until(record.until, now) if record is not None else 0.0
 
     def note(self, uid: str, node: str, now: float) -> None:
         """A pod was replaced."""
-        self._records = {key: one for key, one in self._records.items() if now < one.until + 2 * LONGEST_SECONDS}
-        before = self._records.get((uid, node))
+        known = self._records.get(uid, {})
+        recent = {name: one for name, one in known.items() if now < one.until + 2 * LONGEST_SECONDS}
+        before = recent.get(node)
         seconds = FIRST_SECONDS if before is None else min(2 * before.seconds, LONGEST_SECONDS)
-        self._records[uid, node] = _Record(seconds, now + seconds)
+        self._records[uid] = {**recent, node: _Record(seconds, now + seconds)}
+
+    def forget(self, uid: str) -> None:
+        """The set is gone."""
+        self._records.pop(uid, None)
