@@ -1,47 +1,37 @@
 """All objects of our own store, as controllers see them: `control.world` says what each method promises.
 
-Items are read from the metadata alone. Actions become guarded transactions, thousands to a batch, through the same `deletions` as a
-client's requests: whatever a delete over HTTP would do, a controller's does too.
+Items are read from the metadata alone (`sightings`); what controllers decide is carried out by `acting`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
-import msgspec
 import orjson
 
 from probate import errors
 from probate.aio import turns
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource, GroupVersion
-from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Standing, Touch, Whole
+from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Touch, Whole
 from probate.recent import Recent
-from probate.server import deletions, effects, events, index, places, strays, wire
+from probate.server import events, index, places, sightings, strays, wire
+from probate.server.acting import Acting
 from probate.server.api import Api
-from probate.server.deletions import Plan
-from probate.server.writing import sure
 from probate.store import contract, keys
-from probate.store.contract import EmptyRange, Event, Page, Record, Revision, Txn
+from probate.store.contract import Event, Page, Record, Revision
 
 SLICE = 100
-"""Objects that are read or written before others get the event loop."""
+"""Objects that are read before others get the event loop."""
 READ = 4_000
 _RESOURCE = len(keys.OBJECTS)
 """Where the name of the resource begins in a key."""
 POSITION = "objects/positions.probate.dev/-/collector"
 _HIDDEN = ("objects/positions.probate.dev/", "objects/events/")
 """What controllers do not see: where they got to, and Events, which are never collected."""
-
-log = logging.getLogger(__name__)
-
-Result: TypeAlias = contract.Outcome | errors.ApiError | None
-"""What a transaction came to; None if there was none."""
 
 
 class World:
@@ -51,6 +41,7 @@ class World:
         self._api = api
         self._store = api.store
         self._known_in, self._known = api.catalog, dict[str, Resource]()  # resources by how keys name them
+        self._acting = Acting(api, self.kind_at)
         self._read: Recent[Item] = Recent(READ)  # read lately: who is deleted next comes by again in the feed
 
     async def position(self) -> int | None:
@@ -76,11 +67,11 @@ class World:
     @asynccontextmanager
     async def touches(self, after: int) -> AsyncGenerator[AsyncIterator[list[Touch]], None]:
         async with self._store.watch("objects/", after=Revision(after)) as watch:
-            yield _touches(aiter(watch))
+            yield sightings.touches(aiter(watch))
 
     async def find(self, resource: str, namespace: str, name: str) -> Whole | None:
         found = await self._store.read(f"objects/{resource}/{namespace or places.NO_NAMESPACE}/{name}")
-        return None if found is None else Whole(item_of(found), wire.loaded(found, self.kind_at(found.key)))
+        return None if found is None else Whole(sightings.item_of(found), wire.loaded(found, self.kind_at(found.key)))
 
     def resource_at(self, where: str) -> GroupResource:
         plural, _, group = where.split("/", 2)[1].partition(".")
@@ -91,7 +82,7 @@ class World:
         slice_ = turns.piece(SLICE)
         for start in range(0, len(wheres), slice_):
             records = await self._store.read_many(wheres[start : start + slice_])
-            found += [None if record is None else self._remember(item_of(record)) for record in records]
+            found += [None if record is None else self._remember(sightings.item_of(record)) for record in records]
             await turns.turn()
         return found
 
@@ -113,20 +104,21 @@ class World:
 
     def _change(self, event: Event) -> Change:
         before = None if event.previous is None else self._recall(event.previous)
-        after = None if event.value is None else item_of(Record(event.key, event.value, event.revision))
+        after = None if event.value is None else sightings.item_of(Record(event.key, event.value, event.revision))
         return Change(event.revision, before, after)
 
     def _recall(self, record: Record) -> Item:
         item = self._read.pop(record.key)
-        return item if item is not None and item.revision == record.revision else item_of(record)
+        return item if item is not None and item.revision == record.revision else sightings.item_of(record)
 
     async def owners(self, asked: Sequence[tuple[Item, Owner]]) -> list[Seen]:
         kinds = [self._resource_of(owner) for _, owner in asked]
-        wheres = [_place(item, owner, kind) for (item, owner), kind in zip(asked, kinds, strict=True)]
+        wheres = [sightings.place(item, owner, kind) for (item, owner), kind in zip(asked, kinds, strict=True)]
         there = dict.fromkeys(where for where in wheres if where)
         found = dict(zip(there, await self.items(list(there)), strict=True))
         return [
-            _standing(item, owner, kind, found.get(where)) for (item, owner), kind, where in zip(asked, kinds, wheres, strict=True)
+            sightings.standing(item, owner, kind, found.get(where))
+            for (item, owner), kind, where in zip(asked, kinds, wheres, strict=True)
         ]
 
     async def elsewhere(self, asked: Sequence[tuple[Item, Owner]]) -> list[bool]:
@@ -182,12 +174,7 @@ class World:
         return page._replace(wheres=[where for where in page.wheres if not where.startswith(_HIDDEN)])
 
     async def act(self, actions: Sequence[Action]) -> list[Outcome]:
-        parts, slice_ = [], turns.piece(SLICE)
-        for start in range(0, len(actions), slice_):
-            # While one part becomes durable, the next is planned.
-            parts.append(asyncio.ensure_future(self._act(actions[start : start + slice_])))
-            await turns.turn()
-        return [outcome for part in await asyncio.gather(*parts) for outcome in part]
+        return await self._acting.act(actions)
 
     async def warn(self, item: Item, reason: str, message: str) -> None:
         with contextlib.suppress(errors.ApiError):
@@ -219,102 +206,6 @@ class World:
         version = GroupVersion.parse(owner.api_version)
         return self._api.catalog.find_kind(version.group, version.version, owner.kind)
 
-    async def _act(self, actions: Sequence[Action]) -> list[Outcome]:
-        """Plan all, commit all, and remove what was only marked so far."""
-        removals = effects.Removals(self.kind_at)
-        txns = [removals.plan(action) for action in actions]
-        plans = await self._plans({at: actions[at] for at, txn in enumerate(txns) if txn is None})
-        for at, plan in plans.items():
-            txns[at] = None if plan is None else plan.txn
-        written = iter(await self._commit([txn for txn in txns if txn is not None]))
-        results = [None if txn is None else next(written) for txn in txns]
-        if plans:
-            await self._finish([(plan, results[at]) for at, plan in plans.items() if plan is not None])
-        missed = {at for at, plan in plans.items() if plan is None}
-        return [Outcome.CHANGED if at in missed else _outcome(result) for at, result in enumerate(results)]
-
-    async def _plans(self, actions: dict[int, Action]) -> dict[int, Plan | None]:
-        """Plans of actions on objects that have to be read for it. None for what is no more."""
-        if not actions:
-            return {}
-        moment = self._api.clock.now()
-        records = await self._store.read_many([action.item.where for action in actions.values()])
-        return {
-            at: effects.plan(action, record, self.kind_at(action.item.where), moment)
-            for (at, action), record in zip(actions.items(), records, strict=True)
-        }
-
-    async def _commit(self, txns: list[Txn]) -> list[contract.Outcome | errors.ApiError]:
-        try:
-            return list(await self._store.commit_many(txns)) if txns else []
-        except errors.ApiError as error:  # one of them may be too large for the store: each gets its own answer
-            log.warning("a batch of %d actions failed, and is tried one by one: %s", len(txns), error)
-        return [await self._commit_one(txn) for txn in txns]
-
-    async def _commit_one(self, txn: Txn) -> contract.Outcome | errors.ApiError:
-        try:
-            return await self._store.commit(txn)
-        except errors.ApiError as error:
-            log.warning("%s could not be changed: %s", txn.key, error)
-            return error
-
-    async def _finish(self, plans: list[tuple[Plan, Result]]) -> None:
-        """Remove what a plan has marked to be removed right after."""
-        marked = [
-            Record(plan.left.key, plan.left.value, result) for plan, result in plans if plan.is_half and isinstance(result, int)
-        ]
-        # Whoever changed one in between has been told that it goes, and that change removes it or holds it.
-        await self._commit([sure(deletions.removal(record, wire.meta(record.value)).txn) for record in marked])
-
-
-def item_of(record: Record) -> Item:
-    """The object as controllers see it."""
-    meta = wire.meta(record.value)
-    item = Item(record.key, record.revision, meta)
-    if meta.deletion_timestamp is None:
-        return item
-    is_leaving = item.is_waiting or item.is_orphaning
-    return msgspec.structs.replace(item, is_lagging=True) if is_leaving and wire.is_unobserved(record.value) else item
-
-
-async def _touches(watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Touch], None]:
-    async for happened in watch:
-        yield _by_folder(happened)
-
-
-def _by_folder(happened: list[Event]) -> list[Touch]:
-    folders: dict[str, list[str]] = {}
-    for event in happened:
-        folders.setdefault(event.key[: event.key.rindex("/")], []).append(event.key)
-    return [_touch(folder, wheres) for folder, wheres in folders.items()]
-
-
-def _touch(folder: str, wheres: list[str]) -> Touch:
-    _, resource, namespace = folder.split("/", 2)
-    return Touch(resource, "" if namespace == places.NO_NAMESPACE else namespace, wheres)
-
-
-def _place(item: Item, owner: Owner, kind: Resource | None) -> str:
-    """Where the owner has to be; nothing if that cannot be said, or nothing can be there: references can have any name."""
-    if kind is None or _is_out_of_reach(item, kind):
-        return ""
-    key = places.of(kind, item.meta.namespace if kind.is_namespaced else "", owner.name)
-    return key if "/" not in owner.name and keys.is_sound(key) else ""
-
-
-def _is_out_of_reach(item: Item, kind: Resource) -> bool:
-    return kind.is_namespaced and not item.meta.namespace
-
-
-def _standing(item: Item, owner: Owner, kind: Resource | None, found: Item | None) -> Seen:
-    if kind is None:
-        return Seen(Standing.UNKNOWN)
-    if _is_out_of_reach(item, kind):
-        return Seen(Standing.OUT_OF_REACH)
-    if found is None or found.meta.uid != owner.uid:
-        return Seen(Standing.DANGLING)
-    return Seen(Standing.WAITING if found.is_waiting else Standing.SOLID, found)
-
 
 _NOWHERE = Places([])
 
@@ -323,12 +214,3 @@ def _places(page: Page) -> Places:
     if not page.records:
         return _NOWHERE
     return Places(index.distinct(record.key for record in page.records), page.records[-1].key if page.more else "")
-
-
-def _outcome(result: Result) -> Outcome:
-    """What became of an action; None is one that had nothing to write."""
-    if result is None or isinstance(result, int):
-        return Outcome.DONE
-    if isinstance(result, errors.ApiError):
-        return Outcome.FAILED
-    return Outcome.HELD if all(isinstance(guard, EmptyRange) for guard in result.failed) else Outcome.CHANGED

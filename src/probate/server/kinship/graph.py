@@ -16,7 +16,8 @@ from probate.server import index
 from probate.server.api import Api
 from probate.server.kinship import subjects
 from probate.server.query import Query
-from probate.server.world import World, item_of
+from probate.server.sightings import item_of
+from probate.server.world import World
 
 MAX_UIDS = 50
 WALK = 100_000

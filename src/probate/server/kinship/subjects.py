@@ -13,7 +13,7 @@ from probate.machinery.gvk import GroupVersion
 from probate.server import index, places, query, refusals
 from probate.server.api import Api
 from probate.server.query import Query
-from probate.server.world import item_of
+from probate.server.sightings import item_of
 from probate.store.contract import Record
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

@@ -27,7 +27,8 @@ from probate.server.api import Answer, Api
 from probate.server.kinship import subjects
 from probate.server.query import ListOptions
 from probate.server.request import Request
-from probate.server.world import World, item_of
+from probate.server.sightings import item_of
+from probate.server.world import World
 from probate.store.contract import Page, Record
 
 Object = dict[str, Any]
