@@ -5,11 +5,13 @@
 A real server with simulated nodes, on which pods start and end without delay, so that all of the time is the server's own: the
 controllers', the scheduler's, the collector's and the nodes'. A round of churn is a Deployment that rolls once and a Job that
 completes, both deleted in the foreground; what the server has in memory after ten rounds is compared with what it has after all.
+The store keeps at hand what was written and read last, up to a limit; that is filled before, so that whatever grows is not that.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import tempfile
 import time
@@ -27,11 +29,14 @@ OPTIONS = ("--nodes", "10", "--pod-start-delay", "0s", "--pod-stop-delay", "0s",
 """Events live for an hour otherwise, and are remembered that long: churn would be seen to grow until then."""
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 FOREGROUND = {"propagationPolicy": "Foreground"}
 EARLY = 10
 """The round with which the last one is compared."""
 GROWTH_BAR = 10
 """Percent."""
+FILLING = 110
+"""Megabytes that are written and read before the churn, more than the store keeps at hand."""
 
 Object = dict[str, Any]
 
@@ -69,6 +74,18 @@ class Cluster:
                 if is_done(event["type"], event["object"]):
                     return time.perf_counter()
         raise SystemExit(f"the watch of {name} ended")
+
+    async def queued(self) -> int:
+        """How much all controllers have before them, or will look at later."""
+        text = (await self._http.get("/metrics")).text
+        lengths = re.findall(r"^(?:probate_controller_queue_length{.*}|probate_gc_queue_length) (\S+)$", text, re.MULTILINE)
+        return int(sum(map(float, lengths)))
+
+    async def fill(self) -> None:
+        """Write and read as much as the store keeps at hand."""
+        for number in range(FILLING):
+            await self.send("POST", CONFIG_MAPS, {"metadata": {"name": f"large-{number}"}, "data": {"k": "v" * 1_000_000}})
+            await self._http.get(f"{CONFIG_MAPS}/large-{number}")
 
     async def delete(self, path: str, name: str) -> float:
         """When an object that is deleted in the foreground is gone."""
@@ -126,15 +143,17 @@ async def live_and_die(cluster: Cluster, number: int) -> None:
 
 
 async def churn(cluster: Cluster, server: servers.Server, rounds: int) -> None:
-    began, early = time.perf_counter(), 0.0
+    await cluster.fill()
+    began, early, queued = time.perf_counter(), 0.0, 0
     for number in range(1, rounds + 1):
         await live_and_die(cluster, number)
         if number == EARLY:
-            early = server.megabytes()
+            early, queued = server.megabytes(), await cluster.queued()
     took, late = time.perf_counter() - began, server.megabytes()
     growth = (late / early - 1) * 100
     found = f"{took:6.1f} s {early:8.1f} MB after {EARLY}, {late:.1f} MB after {rounds}: {growth:+.1f} %"
     report.say(f"{rounds} rounds of churn", found, report.below(abs(growth), GROWTH_BAR, "%"))
+    report.say("", f"queues: {queued} after {EARLY}, {await cluster.queued()} after {rounds}", "")
 
 
 def _memory(server: servers.Server) -> str:
