@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-store bench-api bench-cascade fuzz format clean
+.PHONY: help run test check bench bench-store bench-api bench-cascade bench-living fuzz format clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
@@ -25,7 +25,7 @@ check: $(READY) ## style, types, layers, generated code
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make-etcd-rpc.py --check
 
-bench: bench-store bench-api bench-cascade ## measure the store, the API and cascades, each against its limit in the same run (ARGS=--quick for a short one)
+bench: bench-store bench-api bench-cascade bench-living ## measure the store, the API, cascades and controllers, each against its limit in the same run (ARGS=--quick for a short one)
 
 bench-store: $(READY) ## measure the store alone, against raw SQLite
 	@$(BIN)/python bench/store.py $(ARGS)
@@ -35,6 +35,9 @@ bench-api: $(READY) ## measure the API alone, against a bare uvicorn
 
 bench-cascade: $(READY) ## measure cascades alone, against raw SQLite (ARGS="1000 10000" for short ones)
 	@$(BIN)/python bench/cascade.py $(filter-out --quick,$(ARGS))
+
+bench-living: $(READY) ## measure controllers alone: 5,000 pods that come and go, and what churn leaves behind
+	@$(BIN)/python bench/living.py $(ARGS)
 
 fuzz: $(READY) ## ask a server for what its own OpenAPI documents allow, and for what they do not: five minutes
 	@$(BIN)/python tests/fuzz.py $(ARGS)

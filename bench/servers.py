@@ -42,10 +42,10 @@ class Server(NamedTuple):
 
 
 @contextlib.contextmanager
-def probate(folder: Path) -> Iterator[Server]:
+def probate(folder: Path, *options: str) -> Iterator[Server]:
     """Probate on the store in this folder, ready."""
     port = _free_port()
-    command = ["probate", "serve", "--listen", f"127.0.0.1:{port}", "--kubeconfig", ""]
+    command = ["probate", "serve", "--listen", f"127.0.0.1:{port}", "--kubeconfig", "", *options]
     with _started([sys.executable, "-m", *command], folder) as process:
         yield _ready(process, Address("127.0.0.1", port), "/readyz")
 

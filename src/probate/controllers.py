@@ -146,6 +146,8 @@ async def controlling(
     starts = {**IN_EVERY_SERVER, **THROUGH_THE_API}
     crew = [workers for name in names for workers in starts[name](means)]
     loops = {workers.title: _when_synced(informers, workers) for workers in crew}
+    told = "What a controller has before it, with what it will look at later."
+    figures.gauges("probate_controller_queue_length", told, ("controller",), lambda: {(one.title,): len(one) for one in crew})
     metrics.add(figures.gather)
     try:
         async with running({"informers": informers.run(), "events": events.run(), **loops}, report):

@@ -112,8 +112,13 @@ class Registry:
         self.add(lambda: [Family("gauge", name, help_, labels, dict(read()))])
 
     def gather(self) -> list[Family]:
-        """All figures as they are now."""
-        return [family for source in self._sources for family in source()]
+        """All figures as they are now. What several parts tell under one name is one figure."""
+        found: dict[str, Family] = {}
+        for family in (family for source in self._sources for family in source()):
+            known = found.get(family.name, family)
+            values, histograms = {**known.values, **family.values}, {**known.histograms, **family.histograms}
+            found[family.name] = known._replace(values=values, histograms=histograms)
+        return list(found.values())
 
 
 def distribution(name: str, help_: str, labels: Names, histogram: Histogram) -> Family:

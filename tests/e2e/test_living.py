@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from probate import controllers
 from probate.control.kinds import NODES
@@ -78,3 +79,18 @@ async def test_all_pods_of_a_deleted_node_are_replaced_elsewhere(stage: Stage) -
     await stage.pass_time(60)
     assert await labels_on(stage, "node-1") == []
     assert (await stage.get(DEPLOYMENTS, "web"))["status"]["readyReplicas"] == 6
+
+
+async def test_queues_of_controllers_are_told_and_empty_in_the_end(stage: Stage) -> None:
+    async def queued() -> dict[str, float]:
+        text = (await stage.cluster.ask("GET", "/metrics")).body.decode()
+        [found] = [one for one in text_string_to_metric_families(text) if one.name == "probate_controller_queue_length"]
+        return {one.labels["controller"]: one.value for one in found.samples}
+
+    before = await queued()
+    await stage.make(DEPLOYMENTS, "web", replicas_of(3, progressDeadlineSeconds=100_000))
+    assert (await queued())["deployment-controller"] == 1  # it will look whether there is progress
+    await stage.pass_time(2)
+    await stage.delete(DEPLOYMENTS, "web", "Foreground")
+    await stage.pass_time(2)
+    assert await queued() == before

@@ -57,3 +57,13 @@ def test_what_was_gathered_does_not_change_any_more() -> None:
     gathered = registry.gather()
     counter[()] += 1
     assert gathered[0].values == {(): 1}
+
+
+def test_figure_that_two_parts_tell_is_one_figure() -> None:
+    registry = Registry()
+    registry.gauges("t_length", "Length.", ("part",), lambda: {("here",): 4})
+    registry.gauges("t_length", "Length.", ("part",), lambda: {("there",): 5})
+    text = exposition.render(registry.gather(), "").text.decode()
+    assert text.count("# TYPE t_length gauge") == 1
+    assert told(registry)["t_length", ("here",)] == 4
+    assert told(registry)["t_length", ("there",)] == 5

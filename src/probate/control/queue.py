@@ -12,6 +12,9 @@ import heapq
 from probate.aio import tasks
 from probate.clock import Clock
 
+MANY = 64
+"""Appointments that hold no more, among which it is worth while to look for them."""
+
 
 class Queue:
     """Keys in the order in which they were added, each once."""
@@ -20,7 +23,7 @@ class Queue:
         self._clock = clock
         self._ready: dict[str, None] = {}
         self._times: dict[str, float] = {}  # of the appointments that hold
-        self._appointments: list[tuple[float, str]] = []  # with those that hold no more, until their time
+        self._appointments: list[tuple[float, str]] = []  # with as many, at most, that hold no more, and a few besides
         self._added = asyncio.Event()
 
     def __len__(self) -> int:
@@ -39,6 +42,9 @@ class Queue:
             return
         self._times[key] = when
         heapq.heappush(self._appointments, (when, key))
+        if len(self._appointments) > 2 * len(self._times) + MANY:
+            self._appointments = [(when, key) for key, when in self._times.items()]
+            heapq.heapify(self._appointments)
         self._added.set()
 
     async def take(self) -> str:

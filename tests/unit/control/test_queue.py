@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 
 from probate.clock import FakeClock
 from probate.control.queue import Queue
@@ -66,3 +67,23 @@ async def test_key_that_comes_up_has_no_appointment_any_more() -> None:
     await clock.advance(5)
     assert await taken(queue) == []
     assert len(queue) == 0
+
+
+async def test_appointments_that_are_put_off_again_and_again_do_not_pile_up() -> None:
+    clock = FakeClock()
+    queue = Queue(clock)
+    queue.add_later("first", 500)
+    tracemalloc.start()
+    for number in range(10_000):
+        queue.add("often")
+        assert await queue.take() == "often"
+        queue.add_later("often", 600 + number)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 50_000
+    await clock.advance(500)
+    assert await taken(queue) == ["first"]
+    await clock.advance(10_098)
+    assert await taken(queue) == []
+    await clock.advance(1)
+    assert await taken(queue) == ["often"]

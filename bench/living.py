@@ -1,0 +1,175 @@
+"""What controllers cost: a Deployment of 5,000 pods, made and deleted in the foreground; and whether churn leaves anything behind.
+
+    make bench-living [ARGS=--quick]
+
+A real server with simulated nodes, on which pods start and end without delay, so that all of the time is the server's own: the
+controllers', the scheduler's, the collector's and the nodes'. A round of churn is a Deployment that rolls once and a Job that
+completes, both deleted in the foreground; what the server has in memory after ten rounds is compared with what it has after all.
+The store keeps at hand what was written and read last, up to a limit; that is filled before, so that whatever grows is not that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import orjson
+import report
+import servers
+import uvloop
+
+OPTIONS = ("--nodes", "10", "--pod-start-delay", "0s", "--pod-stop-delay", "0s", "--event-ttl", "10s")
+"""Events live for an hour otherwise, and are remembered that long: churn would be seen to grow until then."""
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+FOREGROUND = {"propagationPolicy": "Foreground"}
+EARLY = 10
+"""The round with which the last one is compared."""
+GROWTH_BAR = 10
+"""Percent."""
+FILLING = 110
+"""Megabytes that are written and read before the churn, more than the store keeps at hand."""
+
+Object = dict[str, Any]
+
+
+class Size(NamedTuple):
+    pods: int
+    rounds: int
+
+
+FULL, QUICK = Size(5_000, 100), Size(500, 30)
+OF_A_ROUND = 20
+"""Pods of the Deployment."""
+
+
+class Cluster:
+    """The server that is measured, as its clients see it."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+
+    async def send(self, method: str, path: str, body: Object) -> Object:
+        media = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        answer = await self._http.request(method, path, content=orjson.dumps(body), headers={"content-type": media})
+        if answer.is_error:
+            raise SystemExit(f"{method} {path} was answered {answer.text}")
+        found: Object = orjson.loads(answer.content)
+        return found
+
+    async def until(self, path: str, name: str, is_done: Callable[[str, Object], bool]) -> float:
+        """When something was told of the object that is what is waited for."""
+        asked = {"watch": "1", "fieldSelector": f"metadata.name={name}"}
+        async with self._http.stream("GET", path, params=asked) as watch:
+            async for line in watch.aiter_lines():
+                event = orjson.loads(line)
+                if is_done(event["type"], event["object"]):
+                    return time.perf_counter()
+        raise SystemExit(f"the watch of {name} ended")
+
+    async def queued(self) -> int:
+        """How much all controllers have before them, or will look at later."""
+        text = (await self._http.get("/metrics")).text
+        lengths = re.findall(r"^(?:probate_controller_queue_length{.*}|probate_gc_queue_length) (\S+)$", text, re.MULTILINE)
+        return int(sum(map(float, lengths)))
+
+    async def fill(self) -> None:
+        """Write and read as much as the store keeps at hand."""
+        for number in range(FILLING):
+            await self.send("POST", CONFIG_MAPS, {"metadata": {"name": f"large-{number}"}, "data": {"k": "v" * 1_000_000}})
+            await self._http.get(f"{CONFIG_MAPS}/large-{number}")
+
+    async def delete(self, path: str, name: str) -> float:
+        """When an object that is deleted in the foreground is gone."""
+        gone = asyncio.ensure_future(self.until(path, name, lambda type_, _: type_ == "DELETED"))
+        await self.send("DELETE", f"{path}/{name}", FOREGROUND)
+        return await gone
+
+
+def template(app: str, **spec: Any) -> Object:
+    return {"metadata": {"labels": {"app": app}}, "spec": {"containers": [{"name": "c", "image": "one"}], **spec}}
+
+
+def deployment(name: str, pods: int) -> Object:
+    spec = {"replicas": pods, "selector": {"matchLabels": {"app": name}}, "template": template(name)}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def job(name: str) -> Object:
+    pod = template(name, restartPolicy="Never")
+    pod["metadata"]["annotations"] = {"probate.dev/duration": "0s"}
+    return {"metadata": {"name": name}, "spec": {"completions": 10, "parallelism": 10, "template": pod}}
+
+
+def is_rolled_out(_: str, found: Object) -> bool:
+    """Whether all pods that the Deployment wants serve, and none besides."""
+    wanted, status = found["spec"]["replicas"], found.get("status", {})
+    counts = [status.get(name) for name in ("replicas", "updatedReplicas", "availableReplicas")]
+    return status.get("observedGeneration") == found["metadata"]["generation"] and counts == [wanted] * 3
+
+
+def is_complete(_: str, found: Object) -> bool:
+    return any(one["type"] == "Complete" for one in found.get("status", {}).get("conditions", ()))
+
+
+async def many(cluster: Cluster, server: servers.Server, pods: int) -> None:
+    began = time.perf_counter()
+    await cluster.send("POST", DEPLOYMENTS, deployment("many", pods))
+    made = await cluster.until(DEPLOYMENTS, "many", is_rolled_out)
+    report.say(f"{pods:,} pods made", f"{made - began:6.1f} s {(made - began) / pods * 1e3:8.2f} ms each", _memory(server))
+    began = time.perf_counter()
+    gone = await cluster.delete(DEPLOYMENTS, "many")
+    report.say(f"{pods:,} pods deleted", f"{gone - began:6.1f} s {(gone - began) / pods * 1e3:8.2f} ms each", _memory(server))
+
+
+async def live_and_die(cluster: Cluster, number: int) -> None:
+    """One round."""
+    name = f"round-{number}"
+    await asyncio.gather(cluster.send("POST", DEPLOYMENTS, deployment(name, OF_A_ROUND)), cluster.send("POST", JOBS, job(name)))
+    await cluster.until(DEPLOYMENTS, name, is_rolled_out)
+    changed = {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "two"}]}}}}
+    await cluster.send("PATCH", f"{DEPLOYMENTS}/{name}", changed)
+    await cluster.until(DEPLOYMENTS, name, is_rolled_out)
+    await cluster.until(JOBS, name, is_complete)
+    await asyncio.gather(cluster.delete(DEPLOYMENTS, name), cluster.delete(JOBS, name))
+
+
+async def churn(cluster: Cluster, server: servers.Server, rounds: int) -> None:
+    await cluster.fill()
+    began, early, queued = time.perf_counter(), 0.0, 0
+    for number in range(1, rounds + 1):
+        await live_and_die(cluster, number)
+        if number == EARLY:
+            early, queued = server.megabytes(), await cluster.queued()
+    took, late = time.perf_counter() - began, server.megabytes()
+    growth = (late / early - 1) * 100
+    found = f"{took:6.1f} s {early:8.1f} MB after {EARLY}, {late:.1f} MB after {rounds}: {growth:+.1f} %"
+    report.say(f"{rounds} rounds of churn", found, report.below(abs(growth), GROWTH_BAR, "%"))
+    report.say("", f"queues: {queued} after {EARLY}, {await cluster.queued()} after {rounds}", "")
+
+
+def _memory(server: servers.Server) -> str:
+    return f"{server.megabytes():.0f} MB"
+
+
+async def main(folder: Path, size: Size) -> None:
+    for measure, number in ((many, size.pods), (churn, size.rounds)):
+        place = folder / measure.__name__
+        place.mkdir()
+        with servers.probate(place, *OPTIONS) as server:
+            url = f"http://{server.at.host}:{server.at.port}"
+            async with httpx.AsyncClient(base_url=url, timeout=httpx.Timeout(30, read=600)) as http:
+                await measure(Cluster(http), server, number)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="probate-bench-") as folder_:
+        uvloop.run(main(Path(folder_), QUICK if "--quick" in sys.argv else FULL))
