@@ -16,6 +16,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterable
+from typing import TypeAlias
 
 import msgspec
 
@@ -25,6 +26,10 @@ from probate.recent import Recent
 GONE = 50_000
 CHILDLESS = 10_000
 _DEFINITIONS = "objects/customresourcedefinitions.apiextensions.k8s.io/"
+
+
+Work: TypeAlias = dict[str, int]
+"""Where something is to be looked at, and since which revision."""
 
 
 class Expansion(msgspec.Struct, frozen=True, gc=False):
@@ -40,13 +45,14 @@ class Pending:
     """Work, by kind. Everything is a dict in the order of arrival: what comes twice is done once."""
 
     def __init__(self) -> None:
-        self.examine: dict[str, int] = {}  # by where it is
-        self.born: dict[str, int] = {}  # with owners that may not be there
-        self.settle: dict[str, int] = {}  # objects that wait for blockers, or for references, to vanish
+        self.seen = 0  # all changes up to this revision have become work
+        self.examine: Work = {}  # by where it is
+        self.born: Work = {}  # with owners that may not be there
+        self.settle: Work = {}  # objects that wait for blockers, or for references, to vanish
         self.expand: dict[str, Expansion] = {}  # by the owner's uid
         self.owners: dict[tuple[str, Owner], tuple[Item, int]] = {}  # that may be free now, as seen from a namespace: who says so
-        self.kinds: dict[str, int] = {}  # definitions that changed, by where
-        self.stuck: dict[str, int] = {}  # objects that wait, and could be in a circle
+        self.kinds: Work = {}  # definitions that changed, by where
+        self.stuck: Work = {}  # objects that wait, and could be in a circle
         self.gone: Recent[str] = Recent(GONE)  # objects that were seen to go: where each was, by uid
         self.childless: Recent[bool] = Recent(CHILDLESS)  # uids that nothing refers to, as far as all changes noted so far say
         self.combed: set[str] = set()  # uids of owners that wait, whose dependents were all looked at

@@ -1,0 +1,54 @@
+"""What became of the collector's actions, and what follows: done, or to be looked at again, at once or later."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+
+from probate.clock import Clock
+from probate.control.telling import tell
+from probate.control.world import World
+from probate.gc.leaving import RETRY_SECONDS, Leaving
+from probate.gc.pending import Appointments, Pending, Work
+from probate.machinery.ownership import Action, Outcome, Release, Unblock
+
+log = logging.getLogger("probate.gc.collector")  # whom these lines are from, as its readers know it
+
+
+class Carrying:
+    """Carries out actions on one world."""
+
+    def __init__(self, world: World, clock: Clock, pending: Pending, later: Appointments, leaving: Leaving) -> None:
+        self._world = world
+        self._clock = clock
+        self._pending = pending
+        self._later = later
+        self._leaving = leaving
+        self.done: Counter[str] = Counter()  # actions by name
+        self.failures: Counter[str] = Counter()  # by resource
+
+    async def act(self, actions: list[Action], since: Work) -> bool:
+        """Carry them out. Returns whether any failed."""
+        outcomes = await self._world.act(actions) if actions else []
+        tell(log, self._world, zip(actions, outcomes, strict=True))
+        held = await self._world.revision() if Outcome.HELD in outcomes else 0
+        self.done.update([type(one).__name__ for one, outcome in zip(actions, outcomes, strict=True) if outcome is Outcome.DONE])
+        for action, outcome in zip(actions, outcomes, strict=True):
+            if outcome is not Outcome.DONE:
+                self._follow_up(action, outcome, since.get(action.item.where, self._pending.seen), held)
+        return Outcome.FAILED in outcomes
+
+    def _follow_up(self, action: Action, outcome: Outcome, since: int, held: int) -> None:
+        if outcome is Outcome.HELD:
+            self._leaving.hold(action.item, since, held)
+        elif outcome is Outcome.CHANGED:
+            self._again(action).setdefault(action.item.where, since)
+        else:
+            self.failures[action.item.where.split("/")[1]] += 1
+            kind = {Release: "settle", Unblock: "stuck"}.get(type(action), "examine")
+            self._later.add(self._clock.monotonic() + RETRY_SECONDS, kind, action.item.where, since)
+
+    def _again(self, action: Action) -> Work:
+        if isinstance(action, Unblock):
+            return self._pending.stuck
+        return self._pending.settle if isinstance(action, Release) else self._pending.examine

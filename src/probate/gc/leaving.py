@@ -1,0 +1,100 @@
+"""Owners that are on their way out: those that wait for blockers to go, and those that leave their dependents behind.
+
+One whose controller has not seen yet that it is to go is held for a while (`patience`), for that controller could make it new
+dependents.
+"""
+
+from __future__ import annotations
+
+from probate.aio import turns
+from probate.clock import Clock
+from probate.control.world import World
+from probate.gc.looking import TURN, there
+from probate.gc.pending import Appointments, Pending, Work
+from probate.machinery.ownership import Action, Drop, Item, Release
+
+RETRY_SECONDS = 1.0
+
+
+class Leaving:
+    """Lets owners of one world leave."""
+
+    def __init__(self, world: World, clock: Clock, pending: Pending, later: Appointments, *, patience: float) -> None:
+        self._world = world
+        self._clock = clock
+        self._pending = pending
+        self._later = later
+        self._patience = patience
+        self._held: dict[str, tuple[str, float]] = {}  # owners whose controller lags, by where: their uid, and since when
+        self._orphaning: Work = {}  # owners that let go of dependents in this turn
+
+    async def settle(self, settled: Work) -> list[Action]:
+        """What these owners need to leave."""
+        actions: list[Action] = []
+        for where, item in zip(settled, await self._world.items(list(settled)), strict=True):
+            if item is None:
+                self._held.pop(where, None)
+            else:
+                actions += await self._settle(item, settled[where])
+        return await self._without_blocked(actions, settled)
+
+    def take_orphaning(self) -> Work:
+        """The owners that let go of dependents since the last call."""
+        orphaning, self._orphaning = self._orphaning, {}
+        return orphaning
+
+    def go_on_orphaning(self, orphaning: Work, *, has_failed: bool) -> None:
+        """Owners that let go of their dependents are looked at again: at once, or later if something failed."""
+        for where, since in orphaning.items():
+            if has_failed:
+                self._later.add(self._clock.monotonic() + RETRY_SECONDS, "settle", where, since)
+            else:
+                self._pending.settle.setdefault(where, since)
+
+    def hold(self, item: Item, since: int, held: int) -> None:
+        """It cannot leave yet: at revision `held` something held it."""
+        if item.is_orphaning:
+            self._pending.settle.setdefault(item.where, since)
+        else:
+            self._pending.look_for_late(item, since, held)
+            self._pending.stuck.setdefault(item.where, since)
+
+    async def _settle(self, item: Item, since: int) -> list[Action]:
+        if not (item.is_waiting or item.is_orphaning):
+            self._held.pop(item.where, None)
+            return []
+        if item.is_lagging and not self._is_patience_over(item):
+            self._later.add(self._clock.monotonic() + self._patience, "settle", item.where, since)
+            return []
+        self._held.pop(item.where, None)
+        if item.is_lagging:
+            await self._world.warn(
+                item, "ControllerLags", "its controller did not take notice of the deletion in time; going on without it"
+            )
+        return await self._orphan(item, since) if item.is_orphaning else [Release(item, "no dependent blocks it")]
+
+    async def _without_blocked(self, actions: list[Action], since: Work) -> list[Action]:
+        """The actions, less the releases that would be refused: an owner of many is looked at whenever one of them goes."""
+        releases = [one for one in actions if isinstance(one, Release) and one.item.is_waiting]
+        blocked = await self._world.are_blocked([one.item for one in releases]) if releases else []
+        held = await self._world.revision() if any(blocked) else 0
+        kept = {one.item.where: one.item for one, is_blocked in zip(releases, blocked, strict=True) if is_blocked}
+        for where, item in kept.items():
+            self.hold(item, since[where], held)
+        return [one for one in actions if not isinstance(one, Release) or one.item.where not in kept]
+
+    def _is_patience_over(self, item: Item) -> bool:
+        uid, began = self._held.get(item.where, ("", 0.0))
+        if uid != item.meta.uid:
+            began = self._clock.monotonic()
+            self._held[item.where] = item.meta.uid, began
+        return self._clock.monotonic() - began >= self._patience
+
+    async def _orphan(self, item: Item, since: int) -> list[Action]:
+        page = await self._world.mentions(item, limit=turns.piece(TURN))
+        if not page.wheres:
+            return [Release(item, "no dependent refers to it")]
+        self._orphaning[item.where] = since
+        because = f"owner {item.meta.name} ({item.meta.uid}) leaves its dependents behind"
+        uids = frozenset({item.meta.uid})
+        return [Drop(one, uids, because, (item,)) for one in there(await self._world.items(page.wheres))]
