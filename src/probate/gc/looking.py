@@ -13,6 +13,7 @@ import msgspec
 from probate.aio import turns
 from probate.control.world import World
 from probate.gc import decide, strays
+from probate.gc.decide import Owners
 from probate.gc.pending import Expansion, Pending, Work
 from probate.machinery.ownership import Action, Item, Owner, Places, Seen, Standing
 
@@ -131,7 +132,7 @@ class Looking:
                     self._pending.childless[item.meta.uid] = True
         return {item.where for item, page in zip(items, pages, strict=True) if page.wheres}
 
-    def _too_late(self, family: list[Item], owners: decide.Owners, born: Work) -> list[Item]:
+    def _too_late(self, family: list[Item], owners: Owners, born: Work) -> list[Item]:
         """Those new objects that have to be dealt with at once. One whose owner waits has time until the owner cannot leave."""
         for owner, seen in owners:
             if seen.standing is Standing.WAITING:
@@ -139,7 +140,7 @@ class Looking:
                     self._pending.come_late(owner.uid, item.where, born[item.where])
         return family if any(seen.standing is Standing.DANGLING for _, seen in owners) else []
 
-    async def _look_at_owners(self, families: list[list[Item]]) -> list[decide.Owners]:
+    async def _look_at_owners(self, families: list[list[Item]]) -> list[Owners]:
         """How the owners of each family stand."""
         asked = [(family[0], owner) for family in families for owner in family[0].meta.owner_references]
         seen = iter(await self._world.owners(asked) if asked else [])
