@@ -163,20 +163,22 @@ def _waiting_owners(world: World, thing: Thing) -> frozenset[str]:
 
 
 class Lately(NamedTuple):
-    """Who had dependents, and who had none, at some moment since the last rest.
+    """What was so at some moment since the last rest: two decisions may be a moment old when they are carried out.
 
-    How an object goes is decided on those that it had when it was looked at. One that comes right after that is collected later.
+    How an object goes follows from the dependents it had when it was looked at: one that comes after that is collected later. And
+    a circle that has become part of a larger one is opened as what it was.
     """
 
-    parents: frozenset[str]
-    childless: frozenset[str]
+    parents: frozenset[str]  # who had dependents
+    childless: frozenset[str]  # and who had none
+    circles: frozenset[frozenset[str]]
 
     def and_now(self, world: World) -> Lately:
         parents = frozenset(one.uid for one in world.values() if has_dependents(world, one))
-        return Lately(self.parents | parents, self.childless | (world.keys() - parents))
+        return Lately(self.parents | parents, self.childless | (world.keys() - parents), self.circles | {*circles(world)})
 
 
-NEVER = Lately(frozenset(), frozenset())
+NEVER = Lately(frozenset(), frozenset(), frozenset())
 
 
 def steps(world: World, lately: Lately) -> Iterator[World]:
@@ -190,7 +192,8 @@ def steps(world: World, lately: Lately) -> Iterator[World]:
             yield _release(world, thing)
         else:
             yield from _collected(world, thing, lately)
-    for circle in circles(world):
+    now = circles(world)
+    for circle in [one for one in lately.circles if any(one <= other for other in now)]:
         for uid in circle:
             yield _unblocked(world, world[uid], circle)
 
