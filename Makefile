@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-store bench-api bench-cascade bench-living fuzz format clean
+.PHONY: help run test check bench bench-store bench-api bench-cascade bench-living fuzz simulate format clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
@@ -38,6 +38,12 @@ bench-cascade: $(READY) ## measure cascades alone, against raw SQLite (ARGS="100
 
 bench-living: $(READY) ## measure controllers alone: 5,000 pods that come and go, and what churn leaves behind
 	@$(BIN)/python bench/living.py $(ARGS)
+
+SEEDS ?= 300
+STEPS ?= 500
+FIRST ?= 0
+simulate: $(READY) ## run everything on virtual time, through crashes and faults (SEEDS=300 STEPS=500 FIRST=0; SEED=7 plays one again)
+	@PYTHONPATH=tests $(BIN)/python -m simulation --steps $(STEPS) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
 fuzz: $(READY) ## ask a server for what its own OpenAPI documents allow, and for what they do not: five minutes
 	@$(BIN)/python tests/fuzz.py $(ARGS)

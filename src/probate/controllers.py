@@ -97,7 +97,7 @@ async def at_work(
     """All that goes on beside the requests, until the end. It begins when the collector follows, or will not for a while."""
     world, report = World(api), functools.partial(_report, api)
     loops: Loops = {"custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0))}
-    for name in SCOPES.keys() & names:
+    for name in [one for one in SCOPES if one in names]:  # always in the same order
         loops[name] = Loop(name, Scopes(SCOPES[name](), world, clock), world, clock).run()
     if EVENTS in names:
         loops[EVENTS] = Loop(EVENTS, EventLife(world, clock, settings.event_ttl, api.figures.registry), world, clock).run()

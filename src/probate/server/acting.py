@@ -57,6 +57,7 @@ class Acting:
         written = iter(await self._commit([txn for txn in txns if txn is not None]))
         results = [None if txn is None else next(written) for txn in txns]
         if plans:
+            await self._turn_to_otherwise(plans, results)
             await self._finish([(plan, results[at]) for at, plan in plans.items() if plan is not None])
         missed = {at for at, plan in plans.items() if plan is None}
         return [Outcome.CHANGED if at in missed else _outcome(result) for at, result in enumerate(results)]
@@ -85,6 +86,13 @@ class Acting:
         except errors.ApiError as error:
             log.warning("%s could not be changed: %s", txn.key, error)
             return error
+
+    async def _turn_to_otherwise(self, plans: dict[int, Plan | None], results: list[Result]) -> None:
+        """Write what some plans have for the case that something is in their way."""
+        others = {at: plan.otherwise.txn for at, plan in plans.items() if plan is not None and plan.otherwise is not None}
+        held = {at: txn for at, txn in others.items() if txn is not None and _outcome(results[at]) is Outcome.HELD}
+        for at, result in zip(held, await self._commit(list(held.values())), strict=True):
+            results[at] = result
 
     async def _finish(self, plans: list[tuple[Plan, Result]]) -> None:
         """Remove what a plan has marked to be removed right after."""

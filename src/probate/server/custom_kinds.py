@@ -15,7 +15,7 @@ from probate import errors
 from probate.aio.offload import Inline, Offload
 from probate.machinery.catalog import Catalog, Resource
 from probate.machinery.crds import conditions, resources
-from probate.server import places, wire
+from probate.server import places, refusals, wire
 from probate.server.rules.builtin import BuiltIn
 from probate.server.rules.contract import Rules
 from probate.server.rules.converted import Converted
@@ -64,11 +64,13 @@ class Kinds:
         self._own_rules = Definitions(found)
 
     def rules(self, resource: Resource) -> Rules:
-        """The rules of a resource that is served."""
+        """The rules of a resource that is served. `NotFound` if it was when the request came, and is not any more."""
         key = (resource.group, resource.version, resource.plural)
         found = self._rules.get(key)
         if found is None:
-            found = self._rules[key] = self._make(resource)
+            found = self._make(resource)
+            if self.catalog.find(*key) is resource:  # a request that came before its kind was changed decides for nobody else
+                self._rules[key] = found
         return found
 
     def definitions(self) -> Iterable[dict[str, Any]]:
@@ -137,5 +139,7 @@ class Kinds:
         if not resource.is_custom:
             return BuiltIn(resource) if resource.stored_as is None else Converted(resource)
         name = f"{resource.plural}.{resource.group}"
-        definition = next(one for one in self.definitions() if one["metadata"]["name"] == name)
+        definition = next((one for one in self.definitions() if one["metadata"]["name"] == name), None)
+        if definition is None:
+            raise refusals.no_such_resource()
         return Custom(resource, definition)

@@ -30,12 +30,16 @@ CONTENT = "kubernetes"
 
 
 class Plan(msgspec.Struct, frozen=True, gc=False):
-    """What is to be written, and what the object is then (or was last). `is_half`: marked, and to be removed right after."""
+    """What is to be written, and what the object is then (or was last). `is_half`: marked, and to be removed right after.
+
+    `otherwise` is the plan if the transaction is refused because something is there that should not be.
+    """
 
     txn: Txn | None
     left: Record
     removes: bool = False
     is_half: bool = False
+    otherwise: Plan | None = None
 
 
 def plan(resource: Resource, now: Record, meta: Meta, wish: Wish, moment: float, guards: tuple[Guard, ...] = ()) -> Plan:
@@ -46,11 +50,11 @@ def plan(resource: Resource, now: Record, meta: Meta, wish: Wish, moment: float,
     return _plan_with_care(resource, now, meta, wish, habit, moment, guards)
 
 
-def removal(now: Record, meta: Meta, guards: tuple[Guard, ...] = ()) -> Plan:
+def removal(now: Record, meta: Meta, guards: tuple[Guard, ...] = (), otherwise: Plan | None = None) -> Plan:
     """The object leaves, with all its entries."""
     leave = [*index.entries(now.key, meta), *claims.entries(now.key, now.value)]
     txn = contract.delete(now.key, revision=now.revision, leave=leave, guards=guards)
-    return Plan(txn, now, removes=True)
+    return Plan(txn, now, removes=True, otherwise=otherwise)
 
 
 def change(now: Record, old: Meta, new: Object, guards: tuple[Guard, ...] = ()) -> Plan:
@@ -122,9 +126,11 @@ def _plan_with_care(
     if verdict.metadata is not None:
         new = {**object_, "metadata": verdict.metadata}
         return msgspec.structs.replace(change(now, meta, new, guards), is_half=verdict.removes)
-    if verdict.removes:
-        return removal(now, meta, (*guards, *guards_of_removal(resource, object_)))
-    return Plan(None, now)
+    if not verdict.removes:
+        return Plan(None, now)
+    content = guards_of_removal(resource, object_)
+    otherwise = change(now, meta, _marked(resource, object_, [], moment), guards) if content else None
+    return removal(now, meta, (*guards, *content), otherwise)
 
 
 def _closed(resource: Resource, object_: Object, wish: Wish, moment: float) -> Object | None:
@@ -134,10 +140,7 @@ def _closed(resource: Resource, object_: Object, wish: Wish, moment: float) -> O
         if "deletionTimestamp" in meta:
             return object_
         finalizers = deletion.finalizers_after(meta.get("finalizers") or [], wish.policy, Habit.BACKGROUND)
-        marked = {**meta, "deletionTimestamp": deletion.timestamp(moment), "finalizers": finalizers}
-        if not finalizers:
-            del marked["finalizers"]
-        return {**object_, "metadata": marked, "status": {**(object_.get("status") or {}), "phase": "Terminating"}}
+        return _marked(resource, object_, finalizers, moment)
     if resource.group_resource == places.DEFINITIONS and "deletionTimestamp" not in meta:
         stamp = deletion.timestamp(moment)
         others = [one for one in meta.get("finalizers") or [] if one != conditions.FINALIZER]
@@ -146,3 +149,13 @@ def _closed(resource: Resource, object_: Object, wish: Wish, moment: float) -> O
         status = conditions.mark_terminating(object_.get("status") or {}, conditions.DELETION_PENDING, why, stamp)
         return {**object_, "metadata": marked, "status": status}
     return None
+
+
+def _marked(resource: Resource, object_: Object, finalizers: list[str], moment: float) -> Object:
+    """The namespace or definition as it is while it is being deleted, with these finalizers."""
+    meta = {"deletionTimestamp": deletion.timestamp(moment), **object_["metadata"], "finalizers": finalizers}
+    if not finalizers:
+        del meta["finalizers"]
+    if resource.group_resource != places.NAMESPACES:
+        return {**object_, "metadata": meta}
+    return {**object_, "metadata": meta, "status": {**(object_.get("status") or {}), "phase": "Terminating"}}

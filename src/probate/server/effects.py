@@ -95,7 +95,7 @@ def _unblocked(object_: Object, action: Unblock) -> list[Object]:
 
 
 def _release(item: Item, now: Record, resource: Resource, object_: Object) -> Plan:
-    """The collector's finalizer goes, and with the last finalizer the object."""
+    """The collector's finalizer goes, and with the last finalizer the object. A scope that still holds others stays for them."""
     meta = item.meta
     dependents = index.dependents if item.is_orphaning else index.blockers
     guard = EmptyRange(dependents(meta.uid, meta.namespace))
@@ -104,9 +104,11 @@ def _release(item: Item, now: Record, resource: Resource, object_: Object) -> Pl
     if not finalizers:
         del about["finalizers"]
     new = {**object_, "metadata": about}
-    if deletions.is_released(resource, new):
-        return deletions.removal(now, meta, (guard, *deletions.guards_of_removal(resource, new)))
-    return deletions.change(now, meta, new, (guard,))
+    if not deletions.is_released(resource, new):
+        return deletions.change(now, meta, new, (guard,))
+    content = deletions.guards_of_removal(resource, new)
+    otherwise = deletions.change(now, meta, new, (guard,)) if content else None
+    return deletions.removal(now, meta, (guard, *content), otherwise)
 
 
 def _conclude(action: Conclude, now: Record, resource: Resource, object_: Object) -> Plan:

@@ -9,6 +9,7 @@ import pytest
 
 from probate import errors
 from probate.machinery import builtin
+from probate.machinery.catalog import Resource
 from probate.server import places, wire
 from probate.server.custom_kinds import Kinds
 from probate.store import contract
@@ -29,8 +30,8 @@ def key(plural: str, group: str) -> str:
     return f"objects/{places.DEFINITIONS}/{places.NO_NAMESPACE}/{plural}.{group}"
 
 
-async def define(store: Store, plural: str, group: str, kind: str) -> Revision:
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+async def define(store: Store, plural: str, group: str, kind: str, **schema: Any) -> Revision:
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", **schema}}}
     names = {"plural": plural, "singular": plural, "kind": kind, "listKind": f"{kind}List"}
     spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
     object_ = {"metadata": {"name": f"{plural}.{group}"}, "spec": spec}
@@ -39,18 +40,29 @@ async def define(store: Store, plural: str, group: str, kind: str) -> Revision:
     return Revision(outcome)
 
 
+async def undefine(store: Store, plural: str, group: str) -> None:
+    found = await store.read(key(plural, group))
+    assert found is not None
+    await store.commit(contract.delete(found.key, revision=found.revision))
+
+
+def apples(kinds: Kinds) -> Resource:
+    found = kinds.catalog.find("fruit.example.com", "v1", "apples")
+    assert found is not None
+    return found
+
+
 async def test_other_definition_leaves_resources_and_rules_as_they_are(store: Store) -> None:
     kinds = Kinds(store, builtin.load())
     await define(store, "apples", "fruit.example.com", "Apple")
     await kinds.refresh(now=NOW)
-    apples = kinds.catalog.find("fruit.example.com", "v1", "apples")
-    assert apples is not None
-    rules = kinds.rules(apples)
+    resource = apples(kinds)
+    rules = kinds.rules(resource)
     await define(store, "pears", "fruit.example.com", "Pear")
     await kinds.refresh(now=NOW)
     assert kinds.catalog.find("fruit.example.com", "v1", "pears") is not None
-    assert kinds.catalog.find("fruit.example.com", "v1", "apples") is apples
-    assert kinds.rules(apples) is rules
+    assert apples(kinds) is resource
+    assert kinds.rules(resource) is rules
 
 
 async def test_names_that_become_free_go_to_the_next(store: Store) -> None:
@@ -60,9 +72,7 @@ async def test_names_that_become_free_go_to_the_next(store: Store) -> None:
     await define(store, "others", "fruit.example.com", "Apple")
     await kinds.refresh(now=NOW)
     assert kinds.catalog.find("fruit.example.com", "v1", "others") is None
-    first = await store.read(key("apples", "fruit.example.com"))
-    assert first is not None
-    await store.commit(contract.delete(first.key, revision=first.revision))
+    await undefine(store, "apples", "fruit.example.com")
     await kinds.refresh(now=NOW)
     assert kinds.catalog.find("fruit.example.com", "v1", "apples") is None
     assert kinds.catalog.find("fruit.example.com", "v1", "others") is not None
@@ -83,3 +93,27 @@ async def test_kind_whose_status_could_not_be_written_is_settled_the_next_time(
             await kinds.refresh(now=NOW)
     await kinds.refresh(now=NOW)
     assert kinds.catalog.find("fruit.example.com", "v1", "apples") is not None
+
+
+async def test_request_for_a_kind_that_went_meanwhile_finds_nothing(store: Store) -> None:
+    kinds = Kinds(store, builtin.load())
+    await define(store, "apples", "fruit.example.com", "Apple")
+    await kinds.refresh(now=NOW)
+    asked_for = apples(kinds)
+    await undefine(store, "apples", "fruit.example.com")
+    await kinds.refresh(now=NOW)
+    with pytest.raises(errors.NotFound):
+        kinds.rules(asked_for)
+
+
+async def test_request_that_came_before_a_change_of_its_kind_does_not_leave_old_rules_behind(store: Store) -> None:
+    kinds = Kinds(store, builtin.load())
+    await define(store, "apples", "fruit.example.com", "Apple")
+    await kinds.refresh(now=NOW)
+    asked_for = apples(kinds)
+    await undefine(store, "apples", "fruit.example.com")
+    await define(store, "apples", "fruit.example.com", "Apple", required=["taste"])
+    await kinds.refresh(now=NOW)
+    apple = {"metadata": {"name": "one", "namespace": "a"}}
+    assert kinds.rules(asked_for).problems_of_new(apple) == []
+    assert [problem.field for problem in kinds.rules(apples(kinds)).problems_of_new(apple)] == ["taste"]

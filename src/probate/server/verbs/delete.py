@@ -116,9 +116,9 @@ async def carry_out(api: Api, plan: Plan) -> Plan | None:
         return plan
     outcome = await api.store.commit(plan.txn)
     if isinstance(outcome, Refused):
-        if any(isinstance(guard, EmptyRange) for guard in outcome.failed):
-            return Plan(None, plan.left)  # it leaves with the last of what it holds
-        return None
+        if plan.otherwise is None or not any(isinstance(guard, EmptyRange) for guard in outcome.failed):
+            return None
+        return await carry_out(api, plan.otherwise)  # it leaves with the last of what it holds
     left = Record(plan.left.key, plan.left.value, Revision(outcome))
     if plan.is_half:
         removed = await carry_out(api, deletions.removal(left, wire.meta(left.value)))

@@ -1,0 +1,142 @@
+"""Judges everything that happens: what is committed, what clients are told, and what is left when all has come to rest."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from probate.store.contract import Outcome, Refused, Txn
+from probate.store.sqlite.store import SqliteStore
+from simulation.connection import Answer
+from simulation.history import Change, History
+from simulation.kinds import Kind
+from simulation.rules import Rules
+from simulation.world import World
+
+
+class Violation(Exception):
+    """Something happened that must never happen."""
+
+
+class Court:
+    """One run's judge. Changes are judged in their order, as soon as it is known who made them."""
+
+    def __init__(self, tell: Callable[[str], None], fail: Callable[[BaseException], None]) -> None:
+        self._tell = tell
+        self._fail = fail
+        self.history = History()
+        self.world = World()
+        self._rules = Rules(self.world)
+        self._waiting: deque[Change] = deque()
+        self._actors: dict[int, str] = {}
+        self._groups: tuple[SqliteStore | None, int] = (None, -1)
+
+    # --- what is committed ----------------------------------------------------------------------------------------------
+
+    def look(self, store: SqliteStore | None) -> None:
+        """Take up what is new in the store."""
+        if store is None or (store, store.groups_written) == self._groups:
+            return
+        self._groups = (store, store.groups_written)
+        read = len(self.history.changes)
+        self.history.read_on(store)
+        self._waiting.extend(self.history.changes[read:])
+
+    def written(self, txns: Sequence[Txn], outcomes: Sequence[Outcome], actor: str) -> None:
+        """Learn who made which change."""
+        for outcome in outcomes:
+            if not isinstance(outcome, Refused):
+                self._actors[outcome] = actor
+        self._judge()
+
+    def _judge(self) -> None:
+        while self._waiting and self._waiting[0].revision in self._actors:
+            change = self._waiting.popleft()
+            actor = self._actors.pop(change.revision)
+            self._tell(f"{change.revision} {actor}: {described(change)}")
+            for broken in self._rules.broken_by(change, actor):
+                self._fail(Violation(f"at revision {change.revision}, by {actor}: {broken}"))
+            self.world.apply(change)
+
+    def _broken(self, what: str) -> Violation:
+        """A violation that ends the run, also if whoever raises it is not listened to."""
+        violation = Violation(what)
+        self._fail(violation)
+        return violation
+
+    def compare(self, store: SqliteStore) -> None:
+        """The store has exactly what was committed."""
+        wrong = self.history.differs_from(store)
+        if wrong:
+            raise self._broken(f"the store is not what was committed to it: {wrong}")
+
+    # --- what clients are told ------------------------------------------------------------------------------------------
+
+    def acknowledged(self, answer: Answer, kind: Kind, namespace: str) -> None:
+        """A write was acknowledged: it must be there, for ever."""
+        self.sane(answer)
+        if answer.code not in (200, 201, 202):
+            return
+        if answer.body["kind"] == "Status":
+            uid = answer.body["details"]["uid"]
+            if uid not in self.history.removed:
+                raise self._broken(f"the deletion of {uid} was acknowledged, but it is there")
+            return
+        meta = answer.body["metadata"]
+        self._check_is_version(kind.key(namespace, meta["name"]), meta)
+
+    def sane(self, answer: Answer) -> None:
+        if answer.code == 500:
+            raise self._broken(f"a request failed in a way nobody foresaw: {answer.body}")
+
+    def _check_is_version(self, key: str, meta: dict[str, Any]) -> None:
+        change = self.history.at.get(int(meta["resourceVersion"]))
+        found = change and (change.after or change.before)
+        if change is None or found is None or change.key != key or found.metadata.uid != meta["uid"]:
+            raise self._broken(f"{key} ({meta['uid']}) was shown at {meta['resourceVersion']}, where it never was: {change}")
+
+    def got(self, answer: Answer, key: str, since: int) -> None:
+        """A read shows an object as it was at some moment since the read began, which was at revision `since`."""
+        self.sane(answer)
+        changes = self.history.of.get(key, [])
+        possible = [change for change in changes if change.revision > since]
+        before = [change for change in changes if change.revision <= since]
+        if answer.code == 200:
+            meta = answer.body["metadata"]
+            self._check_is_version(key, meta)
+            if before and int(meta["resourceVersion"]) < before[-1].revision:
+                raise self._broken(
+                    f"{key} was read at {meta['resourceVersion']} after it had been changed at {before[-1].revision}"
+                )
+        elif answer.code == 404 and before and before[-1].after is not None and all(change.after for change in possible):
+            raise self._broken(f"{key} was not found although it was there all the time, since {before[-1].revision}")
+
+    def listed(self, answer: Answer, kind: Kind, namespace: str, since: int) -> None:
+        """A list shows a range exactly as it was at its revision, which is not before the list was asked for."""
+        self.sane(answer)
+        if answer.code != 200:
+            return
+        revision = int(answer.body["metadata"]["resourceVersion"])
+        if revision < since:
+            raise self._broken(f"a list of {kind.resource} shows revision {revision} after {since} had been reached")
+        shown = {
+            kind.key(one["metadata"].get("namespace", ""), one["metadata"]["name"]): int(one["metadata"]["resourceVersion"])
+            for one in answer.body["items"]
+        }
+        there = self.history.state(kind.resource, namespace, revision)
+        if shown != there:
+            raise self._broken(f"a list of {kind.resource} in {namespace!r} at {revision} shows {shown}, but there was {there}")
+
+
+def described(change: Change) -> str:
+    """A change in one line."""
+    found = change.after
+    if found is None:
+        return f"{change.key} ({change.before.metadata.uid[:4] if change.before else ''}) removed"
+    meta = found.metadata
+    owners = " ".join(
+        f"{one.kind}/{one.name}/{one.uid[:4]}{'!' if one.block_owner_deletion else ''}" for one in meta.owner_references
+    )
+    what = "created" if change.before is None else "deleting" if found.is_deleting else "changed"
+    return f"{change.key} ({meta.uid[:4]}) {what}, owners [{owners}], finalizers [{' '.join(meta.finalizers)}]"

@@ -1,0 +1,153 @@
+"""All that was ever committed, read from the store's own tables between any two callbacks: what everybody else is held against.
+
+The store hands its changes out in many ways (reads, lists, watches); none of them is used here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from probate.store.sqlite.store import SqliteStore
+
+FOREGROUND = frozenset({"foregroundDeletion", "CollectingGarbage", "GarbageCollectionInProgress"})
+COLLECTORS = FOREGROUND | {"orphan"}
+_LOG = "SELECT rev, key, value FROM log WHERE rev > ? ORDER BY rev"
+_LIVE = "SELECT live.key, live.rev, log.value FROM live JOIN log ON log.rev = live.rev"
+_NOT_OBJECTS = "objects/positions.probate.dev/"
+_HEARTBEATS = "objects/leases.coordination.k8s.io/"
+
+
+class Reference(msgspec.Struct, frozen=True, rename="camel"):
+    """A reference to an owner."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    block_owner_deletion: bool | None = None
+
+
+class Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    """What the rules look at."""
+
+    name: str
+    uid: str
+    namespace: str = ""
+    owner_references: tuple[Reference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class Version(msgspec.Struct, frozen=True):
+    """An object as it was from one of its changes to the next."""
+
+    metadata: Metadata
+
+    @property
+    def is_deleting(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.is_deleting and not FOREGROUND.isdisjoint(self.metadata.finalizers)
+
+    @property
+    def is_orphaning(self) -> bool:
+        return self.is_deleting and "orphan" in self.metadata.finalizers
+
+    def blocks(self, uid: str) -> bool:
+        return any(one.uid == uid and one.block_owner_deletion for one in self.metadata.owner_references)
+
+    def refers_to(self, uid: str) -> bool:
+        return any(one.uid == uid for one in self.metadata.owner_references)
+
+
+class Change(NamedTuple):
+    """One committed change."""
+
+    revision: int
+    key: str
+    before: Version | None
+    after: Version | None
+
+
+_decode = msgspec.json.Decoder(Version).decode
+
+
+class History:
+    """Every change, in order, and by where it happened."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self.newest = 0  # the revision of the last change that is more than a sign of life
+        self.changes: list[Change] = []
+        self.at: dict[int, Change] = {}
+        self.of: dict[str, list[Change]] = {}  # by key
+        self.removed: dict[str, int] = {}  # by uid
+        self._by_resource: dict[str, tuple[list[int], list[Change]]] = {}
+        self.values: dict[str, tuple[int, bytes]] = {}  # what is there now
+        self._now: dict[str, Version] = {}
+
+    def read_on(self, store: SqliteStore) -> bool:
+        """Take up what was committed since the last time. Whether there was anything."""
+        before = len(self.changes)
+        for revision, key, value in store.database.reader.execute(_LOG, (self.revision,)):
+            self._add(revision, key, value)
+        return len(self.changes) > before
+
+    def _add(self, revision: int, key: str, value: bytes | None) -> None:
+        self.revision = revision
+        if value is None:
+            del self.values[key]
+        else:
+            self.values[key] = (revision, value)
+        if key.startswith(_NOT_OBJECTS):
+            return
+        if not key.startswith(_HEARTBEATS):
+            self.newest = revision
+        before = self._now.pop(key, None)
+        after = None if value is None else _decode(value)
+        if after is not None:
+            self._now[key] = after
+        change = Change(revision, key, before, after)
+        self.changes.append(change)
+        self.at[revision] = change
+        self.of.setdefault(key, []).append(change)
+        if before is not None and after is None:
+            self.removed[before.metadata.uid] = revision
+        revisions, changes = self._by_resource.setdefault(key.split("/", 2)[1], ([], []))
+        revisions.append(revision)
+        changes.append(change)
+
+    def differs_from(self, store: SqliteStore) -> str:
+        """What the store has, and should not, or the other way round; nothing if they agree."""
+        there = {key: (revision, value) for key, revision, value in store.database.reader.execute(_LIVE)}
+        if there == self.values:
+            return ""
+        wrong = sorted(key for key in there.keys() | self.values.keys() if there.get(key) != self.values.get(key))
+        return ", ".join(f"{key}: {self.values.get(key)} was committed, {there.get(key)} is there" for key in wrong[:3])
+
+    def within(self, resource: str, namespace: str, *, after: int) -> Iterator[Change]:
+        """The changes of a range above a revision."""
+        prefix = f"objects/{resource}/{namespace}/" if namespace else f"objects/{resource}/"
+        revisions, changes = self._by_resource.get(resource, ([], []))
+        for at in range(bisect_right(revisions, after), len(changes)):
+            if changes[at].key.startswith(prefix):
+                yield changes[at]
+
+    def state(self, resource: str, namespace: str, revision: int) -> dict[str, int]:
+        """What a range held at a revision: its keys, each with the revision it was written at."""
+        found: dict[str, int] = {}
+        for change in self.within(resource, namespace, after=0):
+            if change.revision > revision:
+                break
+            if change.after is None:
+                del found[change.key]
+            else:
+                found[change.key] = change.revision
+        return found

@@ -1,0 +1,41 @@
+"""The whole server through crashes and faults, and that a run can be repeated to the letter."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simulation import seeds
+
+TESTS = Path(__file__).parents[1]
+SEEDS = 300
+STEPS = 500
+
+
+def test_three_hundred_seeds_hold() -> None:
+    for report in seeds.play_all(range(SEEDS), STEPS):
+        assert not report.failure, "\n".join([*report.story, report.verdict])
+        assert report.steps == STEPS
+        assert report.revisions > 100, "hardly anything was written"
+
+
+@pytest.mark.parametrize("seed", [6, 8])  # with crashes
+def test_seed_gives_the_same_run_in_every_process(seed: int) -> None:
+    def play(hash_seed: str) -> str:
+        environment = {**os.environ, "PYTHONPATH": str(TESTS), "PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-m", "simulation", "--seed", str(seed), "--steps", "200"]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    first = play("1")
+    assert "the server crashes" in first
+    assert play("2") == first
+
+
+def test_run_is_the_same_after_others_in_the_same_process() -> None:
+    first = seeds.play(3, 100)
+    seeds.play(4, 100)
+    assert seeds.play(3, 100) == first

@@ -1,0 +1,153 @@
+"""The simulator itself: broken on purpose, one thing at a time, the server must be found out within three hundred seeds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from probate.gc import collector
+from probate.gc.collector import Collector
+from probate.machinery.ownership import Action, Delete, Item, Seen, Standing, Unblock
+from probate.server import deletions, effects, index, places, world, writing
+from probate.server.api import Api
+from probate.server.deletions import Plan
+from probate.server.request import Target
+from probate.store.contract import EmptyRange, Event, Guard, Revision, Unchanged
+from probate.store.hub import Hub, Subscription
+from probate.store.sqlite.groups import Groups
+from simulation import seeds
+from simulation.run import Report
+
+STEPS = 500
+
+
+def found() -> Report:
+    report = seeds.first_failure(range(300), STEPS)
+    assert report is not None, "nothing was found"
+    assert seeds.play(report.seed, STEPS) == report, "the failure cannot be played again"
+    return report
+
+
+def unguarded(plan: Plan) -> Plan:
+    """The plan without the guard that nobody blocks, or refers."""
+    if plan.txn is None:
+        return plan
+    relatives = ("blocking/", "owned/")
+    kept = tuple(guard for guard in plan.txn.guards if not (isinstance(guard, EmptyRange) and guard.prefix.startswith(relatives)))
+    return msgspec.structs.replace(plan, txn=msgspec.structs.replace(plan.txn, guards=kept))
+
+
+@pytest.mark.parametrize(("is_orphaning", "wrong"), [(False, "which blocks it"), (True, "still refers to it")])
+def test_owner_that_is_released_without_its_guard(monkeypatch: pytest.MonkeyPatch, is_orphaning: bool, wrong: str) -> None:
+    release = effects._release
+
+    def careless(item: Item, *rest: Any) -> Plan:
+        plan = release(item, *rest)
+        return unguarded(plan) if item.is_orphaning == is_orphaning else plan
+
+    monkeypatch.setattr(effects, "_release", careless)
+    assert wrong in found().failure
+
+
+@pytest.mark.parametrize("scope", [places.ALL_NAMESPACES, f"objects/{places.DEFINITIONS}/"])
+def test_creation_without_the_fence(monkeypatch: pytest.MonkeyPatch, scope: str) -> None:
+    open_scopes = writing.open_scopes
+
+    async def unfenced(api: Api, at: Target) -> list[Guard]:
+        guards = await open_scopes(api, at)
+        return [guard for guard in guards if not (isinstance(guard, Unchanged) and guard.key.startswith(scope))]
+
+    monkeypatch.setattr(writing, "open_scopes", unfenced)
+    assert f"was created in a closed scope: {scope}" in found().failure
+
+
+def test_scope_that_leaves_without_looking_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deletions, "guards_of_removal", lambda *_: ())
+    assert "although it was not empty" in found().failure
+
+
+def test_deletion_for_a_waiting_owner_that_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = effects._given
+    monkeypatch.setattr(effects, "_given", lambda action: () if isinstance(action, Delete) else given(action))
+    assert "was collected although its owner" in found().failure
+
+
+def test_work_that_is_forgotten_in_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def rash(self: Collector) -> None:
+        if self._seen > self._noted:
+            await self._world.note_position(self._seen)
+            self._noted = self._seen
+
+    async def turn(self: Collector) -> None:
+        await rash(self)
+        await turned(self)
+
+    turned = Collector._turn
+    monkeypatch.setattr(Collector, "_turn", turn)
+    monkeypatch.setattr(Collector, "_note_position", rash)
+    assert "at rest" in found().failure
+
+
+def test_two_events_of_a_watch_in_the_wrong_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    publish = Hub.publish
+
+    def swapped(hub: Hub, events: Sequence[Event], *, revision: Revision) -> None:
+        publish(hub, [*events[1:2], *events[:1], *events[2:]], revision=revision)
+
+    monkeypatch.setattr(Hub, "publish", swapped)
+    assert "but what comes next is" in found().failure
+
+
+def test_event_that_a_watch_never_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    push = Subscription.push
+    numbers = itertools.count(1)
+
+    def lossy(subscription: Subscription, *pushed: Any) -> None:
+        if next(numbers) % 50:
+            push(subscription, *pushed)
+
+    monkeypatch.setattr(Subscription, "push", lossy)
+    assert seeds.first_failure(range(300), STEPS) is not None
+
+
+def test_deletion_on_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    standing = world._standing
+
+    def rash(item: Item, *rest: Any) -> Seen:
+        seen = standing(item, *rest)
+        return Seen(Standing.DANGLING) if seen.standing is Standing.UNKNOWN else seen
+
+    monkeypatch.setattr(world, "_standing", rash)
+    assert "is of a kind that is not known" in found().failure
+
+
+def test_circle_that_is_opened_although_it_is_none_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(circle: list[Item]) -> Action:
+        return Unblock(circle[0], frozenset(item.meta.uid for item in circle), "")
+
+    monkeypatch.setattr(collector, "_open", careless)
+    assert "do not wait for each other" in found().failure
+
+
+def test_index_entries_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = index.changes
+    monkeypatch.setattr(index, "changes", lambda *given: (changes(*given)[0], []))
+    found()
+
+
+def test_write_that_is_acknowledged_and_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = Groups._commit
+    numbers = itertools.count(1)
+
+    def forgetful(groups: Groups) -> None:
+        if next(numbers) % 100:
+            commit(groups)
+        else:
+            groups._db.execute("ROLLBACK")
+
+    monkeypatch.setattr(Groups, "_commit", forgetful)
+    assert seeds.first_failure(range(300), STEPS) is not None
