@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from probate.gc import collector
+from probate.gc import knots
 from probate.gc.collector import Collector
 from probate.machinery.ownership import Action, Delete, Item, Seen, Standing, Unblock
-from probate.server import deletions, effects, index, places, world, writing
+from probate.server import deletions, effects, index, places, sightings, writing
 from probate.server.api import Api
 from probate.server.deletions import Plan
 from probate.server.request import Target
@@ -78,9 +78,9 @@ def test_deletion_for_a_waiting_owner_that_is_not_looked_at_again(monkeypatch: p
 
 def test_work_that_is_forgotten_in_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     async def rash(self: Collector) -> None:
-        if self._seen > self._noted:
-            await self._world.note_position(self._seen)
-            self._noted = self._seen
+        if self.seen > self._noted:
+            await self._world.note_position(self.seen)
+            self._noted = self.seen
 
     async def turn(self: Collector) -> None:
         await rash(self)
@@ -115,13 +115,13 @@ def test_event_that_a_watch_never_shows(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_deletion_on_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
-    standing = world._standing
+    standing = sightings.standing
 
     def rash(item: Item, *rest: Any) -> Seen:
         seen = standing(item, *rest)
         return Seen(Standing.DANGLING) if seen.standing is Standing.UNKNOWN else seen
 
-    monkeypatch.setattr(world, "_standing", rash)
+    monkeypatch.setattr(sightings, "standing", rash)
     assert "is of a kind that is not known" in found().failure
 
 
@@ -129,7 +129,7 @@ def test_circle_that_is_opened_although_it_is_none_any_more(monkeypatch: pytest.
     def careless(circle: list[Item]) -> Action:
         return Unblock(circle[0], frozenset(item.meta.uid for item in circle), "")
 
-    monkeypatch.setattr(collector, "_open", careless)
+    monkeypatch.setattr(knots, "_open", careless)
     assert "do not wait for each other" in found().failure
 
 
