@@ -15,7 +15,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,12 +67,25 @@ class Cluster:
 
     async def until(self, path: str, name: str, is_done: Callable[[str, Object], bool]) -> None:
         """Until something is told of the object that is what is waited for."""
+        async for type_, found in self._told(path, name):
+            if is_done(type_, found):
+                return
+
+    async def delete(self, path: str, name: str) -> None:
+        """Delete an object in the foreground, and come back when it is gone."""
+        async for type_, _ in self._told(path, name):
+            if type_ == "ADDED":  # the watch has begun
+                await self.send("DELETE", f"{path}/{name}", FOREGROUND)
+            if type_ == "DELETED":
+                return
+
+    async def _told(self, path: str, name: str) -> AsyncIterator[tuple[str, Object]]:
+        """What a watch tells of an object, beginning with how it is."""
         asked = {"watch": "1", "fieldSelector": f"metadata.name={name}"}
         async with self._http.stream("GET", path, params=asked) as watch:
             async for line in watch.aiter_lines():
                 event = orjson.loads(line)
-                if is_done(event["type"], event["object"]):
-                    return
+                yield event["type"], event["object"]
         raise SystemExit(f"the watch of {name} ended")
 
     async def queued(self) -> int:
@@ -86,12 +99,6 @@ class Cluster:
         for number in range(FILLING):
             await self.send("POST", CONFIG_MAPS, {"metadata": {"name": f"large-{number}"}, "data": {"k": "v" * 1_000_000}})
             await self._http.get(f"{CONFIG_MAPS}/large-{number}")
-
-    async def delete(self, path: str, name: str) -> None:
-        """Delete an object in the foreground, and come back when it is gone."""
-        gone = asyncio.ensure_future(self.until(path, name, lambda type_, _: type_ == "DELETED"))
-        await self.send("DELETE", f"{path}/{name}", FOREGROUND)
-        await gone
 
 
 def template(app: str, **spec: Any) -> Object:
