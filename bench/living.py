@@ -15,7 +15,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,14 +65,27 @@ class Cluster:
         found: Object = orjson.loads(answer.content)
         return found
 
-    async def until(self, path: str, name: str, is_done: Callable[[str, Object], bool]) -> float:
-        """When something was told of the object that is what is waited for."""
+    async def until(self, path: str, name: str, is_done: Callable[[str, Object], bool]) -> None:
+        """Until something is told of the object that is what is waited for."""
+        async for type_, found in self._told(path, name):
+            if is_done(type_, found):
+                return
+
+    async def delete(self, path: str, name: str) -> None:
+        """Delete an object in the foreground, and come back when it is gone."""
+        async for type_, _ in self._told(path, name):
+            if type_ == "ADDED":  # the watch has begun
+                await self.send("DELETE", f"{path}/{name}", FOREGROUND)
+            if type_ == "DELETED":
+                return
+
+    async def _told(self, path: str, name: str) -> AsyncIterator[tuple[str, Object]]:
+        """What a watch tells of an object, beginning with how it is."""
         asked = {"watch": "1", "fieldSelector": f"metadata.name={name}"}
         async with self._http.stream("GET", path, params=asked) as watch:
             async for line in watch.aiter_lines():
                 event = orjson.loads(line)
-                if is_done(event["type"], event["object"]):
-                    return time.perf_counter()
+                yield event["type"], event["object"]
         raise SystemExit(f"the watch of {name} ended")
 
     async def queued(self) -> int:
@@ -86,12 +99,6 @@ class Cluster:
         for number in range(FILLING):
             await self.send("POST", CONFIG_MAPS, {"metadata": {"name": f"large-{number}"}, "data": {"k": "v" * 1_000_000}})
             await self._http.get(f"{CONFIG_MAPS}/large-{number}")
-
-    async def delete(self, path: str, name: str) -> float:
-        """When an object that is deleted in the foreground is gone."""
-        gone = asyncio.ensure_future(self.until(path, name, lambda type_, _: type_ == "DELETED"))
-        await self.send("DELETE", f"{path}/{name}", FOREGROUND)
-        return await gone
 
 
 def template(app: str, **spec: Any) -> Object:
@@ -121,13 +128,16 @@ def is_complete(_: str, found: Object) -> bool:
 
 
 async def many(cluster: Cluster, server: servers.Server, pods: int) -> None:
-    began = time.perf_counter()
-    await cluster.send("POST", DEPLOYMENTS, deployment("many", pods))
-    made = await cluster.until(DEPLOYMENTS, "many", is_rolled_out)
-    report.say(f"{pods:,} pods made", f"{made - began:6.1f} s {(made - began) / pods * 1e3:8.2f} ms each", _memory(server))
-    began = time.perf_counter()
-    gone = await cluster.delete(DEPLOYMENTS, "many")
-    report.say(f"{pods:,} pods deleted", f"{gone - began:6.1f} s {(gone - began) / pods * 1e3:8.2f} ms each", _memory(server))
+    async def make() -> None:
+        await cluster.send("POST", DEPLOYMENTS, deployment("many", pods))
+        await cluster.until(DEPLOYMENTS, "many", is_rolled_out)
+
+    for what, act in (("made", make), ("deleted", lambda: cluster.delete(DEPLOYMENTS, "many"))):
+        began, busy = time.perf_counter(), server.cpu()
+        await act()
+        took, work = time.perf_counter() - began, server.cpu() - busy
+        found = f"{took:6.1f} s {took / pods * 1e3:8.2f} ms each, {work / pods * 1e3:.2f} ms of them at work"
+        report.say(f"{pods:,} pods {what}", found, f"{server.megabytes():.0f} MB")
 
 
 async def live_and_die(cluster: Cluster, number: int) -> None:
@@ -154,10 +164,6 @@ async def churn(cluster: Cluster, server: servers.Server, rounds: int) -> None:
     found = f"{took:6.1f} s {early:8.1f} MB after {EARLY}, {late:.1f} MB after {rounds}: {growth:+.1f} %"
     report.say(f"{rounds} rounds of churn", found, report.below(abs(growth), GROWTH_BAR, "%"))
     report.say("", f"queues: {queued} after {EARLY}, {await cluster.queued()} after {rounds}", "")
-
-
-def _memory(server: servers.Server) -> str:
-    return f"{server.megabytes():.0f} MB"
 
 
 async def main(folder: Path, size: Size) -> None:

@@ -65,10 +65,11 @@ class Index:
 
 
 class Informer:
-    """The objects of one kind. Never change one: copy it first."""
+    """The objects of one kind, or those of one name among them. Never change one: copy it first."""
 
-    def __init__(self, client: Client, kind: Kind, clock: Clock) -> None:
+    def __init__(self, client: Client, kind: Kind, clock: Clock, only: str = "") -> None:
         self.kind = kind
+        self._query = {"fieldSelector": f"metadata.name={only}"} if only else {}
         self.is_synced = asyncio.Event()
         self._client = client
         self._clock = clock
@@ -137,7 +138,7 @@ class Informer:
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def _follow(self) -> None:
-        listed = await self._client.list(self.kind)
+        listed = await self._client.list(self.kind, **self._query)
         self._gone &= {_uid(one) for one in listed.items}
         there = {name_of(one): one for one in listed.items if _uid(one) not in self._gone}
         self._seen = int(listed.revision)
@@ -149,7 +150,7 @@ class Informer:
         self.is_synced.set()
         revision = listed.revision
         while True:
-            async with self._client.watch(self.kind, resourceVersion=revision) as happenings:
+            async with self._client.watch(self.kind, resourceVersion=revision, **self._query) as happenings:
                 async for happening in happenings:
                     revision = happening.object["metadata"]["resourceVersion"]
                     self._seen = int(revision)
@@ -206,12 +207,13 @@ class Informers:
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._all: dict[Kind, Informer] = {}
+        self._all: dict[tuple[Kind, str], Informer] = {}
 
-    def of(self, kind: Kind) -> Informer:
-        if kind not in self._all:
-            self._all[kind] = Informer(self._client, kind, self._clock)
-        return self._all[kind]
+    def of(self, kind: Kind, only: str = "") -> Informer:
+        """The objects of a kind; `only` those of a name, for whoever needs no others (they are kept in memory)."""
+        if (kind, only) not in self._all:
+            self._all[kind, only] = Informer(self._client, kind, self._clock, only)
+        return self._all[kind, only]
 
     async def run(self) -> None:
         """Follow all kinds asked for so far. Never returns."""

@@ -45,7 +45,9 @@ def start_accounts(means: Means) -> list[Workers]:
 
 
 def start_certificates(means: Means, certificate: Certificate = nobody) -> list[Workers]:
-    """The workers that keep the ConfigMaps with the certificate."""
+    """The workers that keep the ConfigMaps with the certificate. There are none if there will never be one."""
+    if certificate is nobody:
+        return []
 
     def content() -> Object | None:
         found = certificate()
@@ -60,7 +62,7 @@ class Residents:
     def __init__(self, resident: Resident, means: Means) -> None:
         self._resident = resident
         self._namespaces = means.informers.of(NAMESPACES)
-        self._objects = means.informers.of(resident.kind)
+        self._objects = means.informers.of(resident.kind, resident.name)
         self.workers = Workers(resident.component, self._sync, means.clock)
         self._namespaces.listen(self._take_namespace)
         self._objects.listen(self._take_object)
@@ -71,7 +73,7 @@ class Residents:
 
     def _take_object(self, old: Object | None, new: Object | None) -> None:
         one = new or old
-        if one is not None and one["metadata"]["name"] == self._resident.name:
+        if one is not None:
             self.workers.add(Name("", one["metadata"]["namespace"]))
 
     async def _sync(self, name: Name) -> float | None:

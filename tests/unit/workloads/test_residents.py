@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -65,3 +67,16 @@ async def test_server_without_a_certificate_says_nothing(monkeypatch: pytest.Mon
     async with certified(monkeypatch, "") as stage:
         assert caplog.records == []
         assert await stage.find(CONFIG_MAPS, "kube-root-ca.crt") is None
+
+
+async def test_config_maps_of_other_names_are_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with certified(monkeypatch, "PEM") as stage:
+        tracemalloc.start()
+        for number in range(50):
+            await stage.client.create(CONFIG_MAPS, "default", {"metadata": {"name": f"n{number}"}, "data": {"k": "v" * 100_000}})
+        await stage.settle()
+        stage.cluster.events.clear()
+        gc.collect()
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert held < 2_000_000
