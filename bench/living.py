@@ -15,7 +15,8 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,19 +68,21 @@ class Cluster:
 
     async def until(self, path: str, name: str, is_done: Callable[[str, Object], bool]) -> None:
         """Until something is told of the object that is what is waited for."""
-        async for type_, found in self._told(path, name):
-            if is_done(type_, found):
-                return
+        async with aclosing(self._told(path, name)) as told:
+            async for type_, found in told:
+                if is_done(type_, found):
+                    return
 
     async def delete(self, path: str, name: str) -> None:
         """Delete an object in the foreground, and come back when it is gone."""
-        async for type_, _ in self._told(path, name):
-            if type_ == "ADDED":  # the watch has begun
-                await self.send("DELETE", f"{path}/{name}", FOREGROUND)
-            if type_ == "DELETED":
-                return
+        async with aclosing(self._told(path, name)) as told:
+            async for type_, _ in told:
+                if type_ == "ADDED":  # the watch has begun
+                    await self.send("DELETE", f"{path}/{name}", FOREGROUND)
+                if type_ == "DELETED":
+                    return
 
-    async def _told(self, path: str, name: str) -> AsyncIterator[tuple[str, Object]]:
+    async def _told(self, path: str, name: str) -> AsyncGenerator[tuple[str, Object], None]:
         """What a watch tells of an object, beginning with how it is."""
         asked = {"watch": "1", "fieldSelector": f"metadata.name={name}"}
         async with self._http.stream("GET", path, params=asked) as watch:
