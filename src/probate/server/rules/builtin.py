@@ -71,6 +71,9 @@ class BuiltIn:
             return found + list(_PARTS[subresource](new, old))
         return found if subresource else found + validation.update(*self._served, new, old)
 
+    def problems_of_applied(self, object_: Object) -> list[Problem]:
+        return []
+
     @functools.cached_property
     def _shape(self) -> Shape:
         return Shape(self._schema)

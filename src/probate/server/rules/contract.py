@@ -44,6 +44,10 @@ class Rules(Protocol):
 
     def problems_of_changed(self, new: Object, old: Object, subresource: str) -> list[Problem]: ...
 
+    def problems_of_applied(self, object_: Object) -> list[Problem]:
+        """What is wrong with an object after an apply that would be overlooked, if it was created or updated."""
+        ...
+
     def printer(self) -> Printer:
         """How tables show the kind."""
         ...

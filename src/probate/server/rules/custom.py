@@ -15,10 +15,10 @@ from probate.machinery.apply.shapes import Shape
 from probate.machinery.catalog import Resource
 from probate.machinery.crds import resources
 from probate.machinery.preparation import custom as preparation
-from probate.machinery.problems import Problem
+from probate.machinery.problems import Problem, first
 from probate.machinery.schema import Schema
 from probate.machinery.selectable_fields import SelectableField
-from probate.machinery.structural import defaults, prune, validate
+from probate.machinery.structural import defaults, nulls, prune, validate
 from probate.machinery.tables import custom as tables
 from probate.machinery.tables.columns import Printer
 from probate.server.rules.contract import Object, Typed
@@ -62,6 +62,9 @@ class Custom:
     def problems_of_changed(self, new: Object, old: Object, subresource: str) -> list[Problem]:
         found = metadata.validate_update(new["metadata"], old["metadata"], is_custom=True)
         return found + validate.validate(new, self._resource.load_schema(), old)
+
+    def problems_of_applied(self, object_: Object) -> list[Problem]:
+        return first(nulls.problems(object_, self._resource.load_schema()))
 
     @functools.cached_property
     def _shape(self) -> Shape:

@@ -110,7 +110,11 @@ def _changed(api: Api, at: Target, now: Record, document: Object, options: Write
 
 def _applied(api: Api, at: Target, live: Object | None, document: Object, options: WriteOptions) -> Applied:
     name, is_forced = options.field_manager, options.is_forced
-    return managed.apply(api.kinds, at, live, document, name=name, now=api.now(), is_forced=is_forced)
+    done = managed.apply(api.kinds, at, live, document, name=name, now=api.now(), is_forced=is_forced)
+    wrong = api.kinds.rules(at.resource).problems_of_applied(done.object)
+    if wrong:
+        raise refusals.invalid(at.resource, at.name, wrong)
+    return done
 
 
 def _check_is_meant(document: Object, live: Object, at: Target) -> None:
