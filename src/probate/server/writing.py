@@ -86,13 +86,13 @@ def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, o
         meta.pop(server_side, None)
     rules = api.kinds.rules(resource)
     rules.set_defaults(object_)
-    meta = object_["metadata"]
     owned = owners(object_)
-    if owned:
-        meta["managedFields"] = owned
+    meta = object_["metadata"]
     uid, now = api.new_uid(), api.now()
     meta |= {"uid": uid, "creationTimestamp": now, **({"namespace": namespace} if namespace else {})}
     rules.prepare_new(object_, uid=uid, now=now)
+    if owned:
+        object_["metadata"]["managedFields"] = owned
 
 
 def may_update_blindly(resource: Resource) -> bool:

@@ -30,6 +30,7 @@ def difference(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> Differ
     return Difference(changed or {}, removed or {})
 
 
+_CONTAINERS = frozenset({dict, list})
 Both = tuple[FieldSet | None, FieldSet | None]
 
 
@@ -55,7 +56,11 @@ def whole(value: Any, shape: Shape) -> FieldSet:
     sort = type(value)
     if sort is dict and not shape.is_piece:
         effort.spend(len(value))
-        return {SELF: LEAF, **{f"f:{key}": whole(inner, shape.of(key) or DEDUCED) for key, inner in value.items()}}
+        parts: FieldSet = {SELF: LEAF}
+        for key, inner in value.items():
+            has_parts = inner and type(inner) in _CONTAINERS
+            parts[f"f:{key}"] = whole(inner, shape.of(key) or DEDUCED) if has_parts else LEAF
+        return parts
     if sort is list and shape.list_type != "atomic" and shape.item is not None:
         effort.spend(len(value))
         inner = shape.item

@@ -107,11 +107,6 @@ def _step(key: str) -> str:
     return f"[={rest}]" if sort == "v" else f"[{rest}]"
 
 
-def ordered(fields: FieldSet) -> FieldSet:
-    """The set with its keys in order, so that the same set is always written the same way."""
-    return {key: ordered(fields[key]) if fields[key] else LEAF for key in sorted(fields)}
-
-
 def read(written: Any, depth: int = 0) -> FieldSet:
     """A set that a client wrote; `Malformed` if it is none."""
     if not isinstance(written, dict) or depth > MAX_DEPTH:

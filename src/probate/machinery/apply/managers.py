@@ -66,10 +66,9 @@ def _less(entry: Entry, differences: Differences) -> Entry | None:
     return entries.with_fields(entry, left) if left else None
 
 
-def first(blank: Object, object_: Object, shape: Shape, who: Who, now: str) -> list[Entry]:
+def first(fields: FieldSet, who: Who, now: str) -> list[Entry]:
     """The entries of an object that nobody has written before: whoever creates it owns what is in it."""
-    found = compare.difference(blank, object_, shape).changed
-    return [entries.made(who, UPDATE, found, now)] if found else []
+    return [entries.made(who, UPDATE, fields, now)] if fields else []
 
 
 class Application(NamedTuple):
