@@ -104,3 +104,14 @@ def test_writes_of_several_managers_do_what_was_recorded(http: httpx.Client, nam
         else:
             causes = [cause for cause in told["details"]["causes"] if cause["reason"] == "FieldManagerConflict"]
             assert sorted(cause["field"] for cause in causes) == expected["conflicts"]
+
+
+def test_repeated_key_of_a_document_is_told(http: httpx.Client, namespace: str) -> None:
+    document = b'{"apiVersion":"v1","kind":"ConfigMap","data":{"x":"1","x":"2"}}'
+    path, media = f"/api/v1/namespaces/{namespace}/configmaps/a", {"Content-Type": "application/apply-patch+yaml"}
+    refused = http.patch(path, params={"fieldManager": "m", "fieldValidation": "Strict"}, content=document, headers=media)
+    assert refused.status_code == 400
+    assert 'duplicate field "data.x"' in refused.json()["message"]
+    told = http.patch(path, params={"fieldManager": "m"}, content=document, headers=media)
+    assert told.status_code == 201
+    assert 'duplicate field \\"data.x\\"' in told.headers["warning"]
