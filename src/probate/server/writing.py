@@ -125,9 +125,11 @@ def _note_owners(new: Object, old: Object, owned: list[Entry]) -> None:
     if owned is before or entries.are_same(owned, before):
         if before:
             new["metadata"]["managedFields"] = before
-        if new == old:
-            new |= old
+        if {**old, **new} == old and new.keys() >= old.keys() - {"kind", "apiVersion"}:
+            new.clear()
+            new.update(old)
             return
+        owned = before
     if owned:
         new["metadata"]["managedFields"] = owned
 

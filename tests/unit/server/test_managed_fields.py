@@ -227,3 +227,12 @@ async def test_each_version_of_a_kind_owns_in_its_own_words(house: House) -> Non
     found = owners(told)
     assert found["old Update"]["f:spec"].keys() <= {"f:minReplicas", "f:scaleTargetRef", "f:targetCPUUtilizationPercentage"}
     assert "f:maxReplicas" in found["new Update"]["f:spec"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+async def test_same_object_in_another_order_is_not_written(house: House, order: int) -> None:
+    made = await house.ask("POST", DEPLOYMENTS, {"metadata": {"name": "web", "labels": {"a": "b"}}, "spec": SPEC})
+    turned = {key: made.json[key] for key in list(made.json)[::order] if key not in {"kind", "apiVersion"}}
+    turned["metadata"] = {key: turned["metadata"][key] for key in list(turned["metadata"])[::order]}
+    told = await house.ask("PUT", f"{DEPLOYMENTS}/web", turned)
+    assert told.json == made.json
