@@ -13,7 +13,6 @@ from probate.errors import Details
 from probate.machinery.apply import compare, conflicts, entries, extract, handover, managers
 from probate.machinery.apply.compare import Difference
 from probate.machinery.apply.entries import Entry, Who
-from probate.machinery.apply.fieldsets import FieldSet
 from probate.machinery.apply.managers import Application, Applied, Differences
 from probate.machinery.apply.parts import Part
 from probate.machinery.apply.shapes import Shape
@@ -22,13 +21,12 @@ from probate.machinery.conversion import table as conversion
 from probate.machinery.gvk import GroupVersion
 from probate.server.custom_kinds import Kinds
 from probate.server.request import Request, Target
-from probate.server.rules.contract import Rules
 
 Object = dict[str, Any]
 
 UNKNOWN = "unknown"
 MAX_NAME = 128
-MAX_KNOWN, MAX_KNOWN_BYTES = 500, 4_000
+MAX_KNOWN, MAX_KNOWN_BYTES = 100, 4_000
 
 
 def manager(request: Request, given: str) -> str:
@@ -48,21 +46,21 @@ def of_new(kinds: Kinds, at: Target, object_: Object, name: str, now: str) -> li
     """The entries of a new object (of the stored version) whose defaults are set."""
     rules = kinds.rules(at.resource)
     shown = object_ if at.resource.stored_as is None else _converted(object_, _stored(kinds, at.resource), at.resource)
-    return managers.first(_all_fields(rules, shown), who(at, name), now)
+    part = rules.part("")
+    text, blank = orjson.dumps(part.of(shown)), orjson.dumps(part.of(rules.blank()))
+    known = _known_fields if len(text) <= MAX_KNOWN_BYTES else _fields
+    fields = known(rules.shape(), blank, text)
+    return managers.first(orjson.Fragment(fields), who(at, name), now) if fields else []
 
 
-def _all_fields(rules: Rules, object_: Object) -> FieldSet:
-    """All that is in an object and not in any of its kind. Most objects are created many times under different names."""
-    part, shape = rules.part(""), rules.shape()
-    text, blank = orjson.dumps(part.of(object_)), orjson.dumps(part.of(rules.blank()))
-    return _known_fields(shape, blank, text) if len(text) <= MAX_KNOWN_BYTES else _added(shape, blank, text)
+def _fields(shape: Shape, blank: bytes, text: bytes) -> bytes:
+    """All that is in an object and not in any of its kind."""
+    found = compare.difference(orjson.loads(blank), orjson.loads(text), shape).changed
+    return orjson.dumps(found) if found else b""
 
 
-def _added(shape: Shape, blank: bytes, text: bytes) -> FieldSet:
-    return compare.difference(orjson.loads(blank), orjson.loads(text), shape).changed
-
-
-_known_fields = functools.lru_cache(maxsize=MAX_KNOWN)(_added)
+_known_fields = functools.lru_cache(maxsize=MAX_KNOWN)(_fields)
+"""Most objects are created many times under different names."""
 
 
 def of_changed(kinds: Kinds, at: Target, new: Object, old: Object, given: Any, name: str, now: str) -> list[Entry]:
@@ -94,7 +92,9 @@ def apply(kinds: Kinds, at: Target, live: Object | None, document: Object, *, na
         del given["metadata"]
     known: list[Entry] = [] if live is None else live["metadata"].get("managedFields") or []
     if not known and live is not None:
-        known = managers.first(_all_fields(rules, live), Who(managers.BEFORE, author.version), now)
+        whole = rules.part("")
+        fields = compare.difference(whole.of(rules.blank()), whole.of(live), shape).changed
+        known = managers.first(fields, Who(managers.BEFORE, author.version), now)
 
     def differences_to(new: Object) -> Differences:
         return _differences(kinds, at.resource, there, new, part)

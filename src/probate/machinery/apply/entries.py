@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple, TypeAlias
 
+import orjson
+
 from probate.machinery.apply import fieldsets
 from probate.machinery.apply.fieldsets import FieldSet
 
@@ -31,7 +33,7 @@ class Who(NamedTuple):
     subresource: str = ""
 
 
-def made(who: Who, operation: str, fields: FieldSet, time: str) -> Entry:
+def made(who: Who, operation: str, fields: FieldSet | orjson.Fragment, time: str) -> Entry:
     """A new entry."""
     entry: Entry = {"manager": who.manager, "operation": operation, "apiVersion": who.version}
     if time:

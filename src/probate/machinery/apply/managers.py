@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
+import orjson
+
 from probate.machinery.apply import compare, entries, extract, fieldsets, merge, remove
 from probate.machinery.apply.compare import Difference
 from probate.machinery.apply.entries import APPLY, UPDATE, Entry, Who
@@ -66,7 +68,7 @@ def _less(entry: Entry, differences: Differences) -> Entry | None:
     return entries.with_fields(entry, left) if left else None
 
 
-def first(fields: FieldSet, who: Who, now: str) -> list[Entry]:
+def first(fields: FieldSet | orjson.Fragment, who: Who, now: str) -> list[Entry]:
     """The entries of an object that nobody has written before: whoever creates it owns what is in it."""
     return [entries.made(who, UPDATE, fields, now)] if fields else []
 
