@@ -188,5 +188,5 @@ def all_in_order(value: Any) -> Any:
     spec = dict(value["spec"])
     for name, key in (("set", str), ("map", lambda item: item["k"])):
         if name in spec:
-            spec[name] = sorted(spec[name], key=key)  # type: ignore[arg-type]
+            spec[name] = sorted(spec[name], key=key)
     return spec

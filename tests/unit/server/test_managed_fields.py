@@ -179,7 +179,7 @@ async def test_apply_creates_but_neither_a_status_nor_what_is_meant_to_be_there(
 
 async def test_entries_can_be_reset_and_are_then_not_kept(house: House) -> None:
     await apply(house, f"{MAPS}/a", {"data": {"x": "1"}})
-    reset = {"metadata": {"managedFields": [{}]}}
+    reset: dict[str, Any] = {"metadata": {"managedFields": [{}]}}
     assert owners(await house.ask("PATCH", f"{MAPS}/a", reset, media=MERGE)) == {}
     assert owners(await house.ask("PATCH", f"{MAPS}/a", {"data": {"y": "1"}}, media=MERGE)) == {}
     told = await apply(house, f"{MAPS}/a", {"data": {"x": "1"}})
