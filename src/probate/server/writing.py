@@ -120,18 +120,22 @@ def prepare_changed(api: Api, at: Target, new: Object, old: Object, owners: NewO
 
 def _note_owners(new: Object, old: Object, owned: list[Entry]) -> None:
     """Who owns what. A change that says nothing new is none, whenever it was made and in whatever order it says it."""
-    new["metadata"] = {name: value for name, value in new["metadata"].items() if name != "managedFields"}
     before = old["metadata"].get("managedFields") or []
-    if owned is before or entries.are_same(owned, before):
-        if before:
-            new["metadata"]["managedFields"] = before
-        if {**old, **new} == old and new.keys() >= old.keys() - {"kind", "apiVersion"}:
-            new.clear()
-            new.update(old)
-            return
-        owned = before
-    if owned:
-        new["metadata"]["managedFields"] = owned
+    meta = new["metadata"] = {name: value for name, value in new["metadata"].items() if name != "managedFields"}
+    if before:
+        meta["managedFields"] = before
+    if _is_same(new, old) and (owned is before or entries.are_same(owned, before)):
+        new.clear()
+        new.update(old)
+    elif owned:
+        meta["managedFields"] = owned
+    else:
+        meta.pop("managedFields", None)
+
+
+def _is_same(new: Object, old: Object) -> bool:
+    """Whether they say the same. (Some do not say of which kind they are.)"""
+    return new.keys() >= old.keys() - {"kind", "apiVersion"} and all(name in old and old[name] == new[name] for name in new)
 
 
 async def replace(api: Api, resource: Resource, now: Record, new: Object, *, is_dry_run: bool) -> Record | None:

@@ -74,6 +74,8 @@ def ordered(entries: list[Entry]) -> list[Entry]:
 
 def capped(entries: list[Entry]) -> list[Entry]:
     """Not too many who updated: the oldest of one version become one."""
+    if len(entries) <= MAX_UPDATERS:
+        return entries
     updaters = sorted((one for one in entries if one["operation"] == UPDATE), key=lambda one: (one.get("time", ""), one["manager"]))
     excess = len(updaters) - MAX_UPDATERS
     if excess <= 0:

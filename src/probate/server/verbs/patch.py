@@ -78,7 +78,8 @@ async def _attempt(
 def _changed(api: Api, at: Target, now: Record, change: Change, field_validation: str, manager: str) -> reading.Read:
     """The patched object, ready to be written. `Conflict` if the patch is meant for another version of it."""
     old = wire.loaded(now, at.resource)
-    read = patched.typed(api, change(wire.served(now, at.resource)), at, field_validation)
+    result = _without_known_owners(change(wire.served(now, at.resource)), old)
+    read = patched.typed(api, result, at, field_validation)
     new = read.object
     reading.check_kind(new, at.resource)
     update.check_name(new, at)
@@ -88,3 +89,11 @@ def _changed(api: Api, at: Target, now: Record, change: Change, field_validation
         raise refusals.changed(at.resource, at.name)
     writing.prepare_changed(api, at, new, old, managed.updater(api.kinds, at, new, old, manager, api.now()))
     return read
+
+
+def _without_known_owners(result: Any, old: dict[str, Any]) -> Any:
+    """What the patch makes of the object, less its `managedFields` if they are as they were: nobody has to read those."""
+    meta = result.get("metadata") if isinstance(result, dict) else None
+    if not isinstance(meta, dict) or meta.get("managedFields") != old["metadata"].get("managedFields"):
+        return result
+    return {**result, "metadata": {name: value for name, value in meta.items() if name != "managedFields"}}
