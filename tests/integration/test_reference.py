@@ -15,8 +15,8 @@ from integration_server import serving
 
 DATA = Path(__file__).parents[1] / "data"
 
-LATER = {"apply without manager", "apply with managedFields", "crd bad cel"}
-"""Rows about server-side apply and CEL, which do not exist yet."""
+LATER = {"crd bad cel"}
+"""Rows about CEL, which does not exist yet."""
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +81,24 @@ def test_created_object_has_the_recorded_defaults(http: httpx.Client, namespace:
     is_service = "services" in row["path"]
     stored = json.loads(json.dumps(row["stored"]))
     assert blurred(without_allocated(made, is_service=is_service)) == blurred(without_allocated(stored, is_service=is_service))
+
+
+ROLES = {"rbac.authorization.k8s.io/v1/namespaces/{ns}/roles", "rbac.authorization.k8s.io/v1/clusterroles"}
+"""Whose empty list of rules Kubernetes takes for something that was set."""
+
+
+@pytest.mark.parametrize("number", range(len(DEFAULTS)), ids=[row["path"] for row in DEFAULTS])
+def test_created_object_is_owned_as_recorded(http: httpx.Client, namespace: str, number: int) -> None:
+    row = DEFAULTS[number]
+    name = "things.ref.example.com" if "customresourcedefinitions" in row["path"] else f"ref-{number}"
+    body = json.loads(json.dumps(row["input"]).replace("NS", namespace)) | {"metadata": {"name": name}}
+    answer = http.post(api_path(row["path"], namespace), params={"dryRun": "All", "fieldManager": "rec"}, json=body)
+    assert answer.status_code == 201, answer.text
+    entries = answer.json()["metadata"].get("managedFields", [])
+    assert [entry["fieldsV1"] for entry in entries] == ([] if row["path"] in ROLES else row["managedFields"])
+    for entry in entries:
+        assert (entry["manager"], entry["operation"], entry["fieldsType"]) == ("rec", "Update", "FieldsV1")
+        assert entry["time"] == answer.json()["metadata"]["creationTimestamp"]
 
 
 REFUSALS = [row for row in load("refusals.json") if row["name"] not in LATER]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from probate import errors
-from probate.server import places, wire, writing
+from probate.machinery.apply.entries import Entry
+from probate.server import managed, places, wire, writing
 from probate.server.api import Api
+from probate.server.request import Target
 from probate.store.contract import create
 
+MANAGER = "probate"
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
@@ -15,7 +20,11 @@ async def ensure_namespaces(api: Api) -> None:
     namespaces = api.catalog.find("", "v1", "namespaces")
     if namespaces is None:
         raise errors.InvariantViolation("there is no kind Namespace")
+
+    def owners(object_: dict[str, Any]) -> list[Entry]:
+        return managed.of_new(api.kinds, Target(namespaces, ""), object_, MANAGER, api.now())
+
     for name in NAMESPACES:
         object_ = {"metadata": {"name": name}}
-        writing.prepare_new(api, namespaces, object_, "")
+        writing.prepare_new(api, namespaces, object_, "", owners)
         await api.store.commit(create(places.of_namespace(name), wire.stored(object_)))

@@ -13,6 +13,9 @@ from probate.server import dispatch
 from probate.server.api import Answer, Api
 from probate.server.request import Request
 
+AGENT = b"probate"
+"""What those are called, in `managedFields`, who act in our own process."""
+
 
 class Local:
     """Carries requests to the API of this process."""
@@ -24,7 +27,7 @@ class Local:
         async def read_body() -> bytes:
             return body
 
-        request = Request(method, path, _asked(query), {b"content-type": media.encode()}, read_body)
+        request = Request(method, path, _asked(query), {b"content-type": media.encode(), b"user-agent": AGENT}, read_body)
         try:
             answer = await dispatch.answer(self._api, request)
         except errors.ApiError as error:

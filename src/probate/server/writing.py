@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from probate import errors
 from probate.errors import Details
 from probate.machinery import metadata
+from probate.machinery.apply import entries
+from probate.machinery.apply.entries import Entry
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Problem
 from probate.server import allocation, claims, deletions, places, refusals, wire
@@ -15,6 +18,11 @@ from probate.server.request import Target
 from probate.store.contract import Guard, Record, Refused, Revision, Txn, Unchanged
 
 Object = dict[str, Any]
+
+Owners = Callable[[Object], list[Entry]]
+"""Says who owns what of a new object whose defaults are set."""
+NewOwners = Callable[[Any], list[Entry]]
+"""Says who owns what of a changed object, given what its author said about that."""
 
 MAX_KNOWN = 4_000
 """Namespaces that are remembered to be open, for as long as none changes."""
@@ -68,14 +76,23 @@ async def _read_namespace(api: Api, name: str) -> Guard:
     return Unchanged(found.key, found.revision)
 
 
-def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str) -> None:
+_SERVERS = ("resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields")
+
+
+def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> None:
     """Fill in what a new object has that its author does not give."""
     meta = object_["metadata"]
-    for server_side in ("resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
+    for server_side in _SERVERS:
         meta.pop(server_side, None)
+    rules = api.kinds.rules(resource)
+    rules.set_defaults(object_)
+    owned = owners(object_)
+    meta = object_["metadata"]
     uid, now = api.new_uid(), api.now()
     meta |= {"uid": uid, "creationTimestamp": now, **({"namespace": namespace} if namespace else {})}
-    api.kinds.rules(resource).prepare_new(object_, uid=uid, now=now)
+    rules.prepare_new(object_, uid=uid, now=now)
+    if owned:
+        object_["metadata"]["managedFields"] = owned
 
 
 def may_update_blindly(resource: Resource) -> bool:
@@ -83,9 +100,10 @@ def may_update_blindly(resource: Resource) -> bool:
     return not resource.is_custom and metadata.allows_unconditional_update(resource.group, resource.kind)
 
 
-def prepare_changed(api: Api, at: Target, new: Object, old: Object) -> None:
+def prepare_changed(api: Api, at: Target, new: Object, old: Object, owners: NewOwners) -> None:
     """Keep what this way of writing cannot change. `Invalid` if what it does change is wrong."""
     meta = new["metadata"]
+    given = meta.pop("managedFields", None)
     for fixed in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace"):
         meta.pop(fixed, None)
         if fixed in old["metadata"]:
@@ -97,6 +115,27 @@ def prepare_changed(api: Api, at: Target, new: Object, old: Object) -> None:
     problems = rules.problems_of_changed(new, old, at.subresource)
     if problems:
         raise refusals.invalid(at.resource, at.name, problems)
+    _note_owners(new, old, owners(given))
+
+
+def _note_owners(new: Object, old: Object, owned: list[Entry]) -> None:
+    """Who owns what. A change that says nothing new is none, whenever it was made and in whatever order it says it."""
+    before = old["metadata"].get("managedFields") or []
+    meta = new["metadata"] = {name: value for name, value in new["metadata"].items() if name != "managedFields"}
+    if before:
+        meta["managedFields"] = before
+    if _is_same(new, old) and (owned is before or entries.are_same(owned, before)):
+        new.clear()
+        new.update(old)
+    elif owned:
+        meta["managedFields"] = owned
+    else:
+        meta.pop("managedFields", None)
+
+
+def _is_same(new: Object, old: Object) -> bool:
+    """Whether they say the same. (Some do not say of which kind they are.)"""
+    return new.keys() >= old.keys() - {"kind", "apiVersion"} and all(name in old and old[name] == new[name] for name in new)
 
 
 async def replace(api: Api, resource: Resource, now: Record, new: Object, *, is_dry_run: bool) -> Record | None:

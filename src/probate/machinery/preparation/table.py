@@ -110,6 +110,11 @@ def update_status(group: str, version: str, kind: str, new: Object, old: Object,
         objects.update_volume_status(new, old, now=now)
 
 
+def kept_from_status(group: str, kind: str) -> tuple[str, ...]:
+    """Which of the metadata a change through `status` leaves as they are."""
+    return _KEPT_FROM_STATUS.get((group, kind), ())
+
+
 def has_status(group: str, kind: str) -> bool:
     """Whether the kind's status has a path of its own, so that the main one does not change it."""
     return (group, kind) in _WITH_STATUS

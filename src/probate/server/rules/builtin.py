@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from probate.machinery import metadata, names, selectable_fields, typed
+from probate.machinery import emptiness, metadata, names, selectable_fields, typed
+from probate.machinery.apply import parts as owning
+from probate.machinery.apply.parts import Part
+from probate.machinery.apply.shapes import Shape
 from probate.machinery.catalog import Resource
 from probate.machinery.defaulting import table as defaulting
 from probate.machinery.preparation import table as preparation
@@ -42,8 +45,10 @@ class BuiltIn:
         object_ = reader.read(value, self._schema)
         return Typed(object_, reader.unknown)
 
-    def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:
+    def set_defaults(self, object_: Object) -> None:
         defaulting.apply(*self._kind, object_)
+
+    def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:
         preparation.create(*self._kind, object_, uid=uid, now=now)
 
     def problems_of_new(self, object_: Object) -> list[Problem]:
@@ -65,6 +70,33 @@ class BuiltIn:
         if subresource in _PARTS:
             return found + list(_PARTS[subresource](new, old))
         return found if subresource else found + validation.update(*self._served, new, old)
+
+    def problems_of_applied(self, object_: Object) -> list[Problem]:
+        return []
+
+    @functools.cached_property
+    def _shape(self) -> Shape:
+        return Shape(self._schema)
+
+    def shape(self) -> Shape:
+        return self._shape
+
+    @functools.cached_property
+    def _blank(self) -> Object:
+        made: Object = {"metadata": {}}
+        emptiness.write(made, self._schema)
+        return made
+
+    def blank(self) -> Object:
+        return self._blank
+
+    def part(self, subresource: str) -> Part:
+        if subresource in parts.PARTS:
+            return parts.part(subresource)
+        if subresource == "status":
+            kept = preparation.kept_from_status(self._resource.group, self._resource.kind)
+            return Part(only=frozenset({"metadata", "status"}), not_in_metadata=frozenset(kept))
+        return owning.WITHOUT_STATUS if preparation.has_status(self._resource.group, self._resource.kind) else owning.WHOLE
 
     def printer(self) -> Printer:
         return table.printer(self._resource.group, self._resource.version, self._resource.plural)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from probate.machinery.apply.parts import Part
+from probate.machinery.apply.shapes import Shape
 from probate.machinery.problems import Problem
 from probate.machinery.selectable_fields import SelectableField
 from probate.machinery.tables.columns import Printer
@@ -26,8 +28,12 @@ class Rules(Protocol):
         """The value as an object of this kind; `BadRequest` if its types are wrong. The value itself is left alone."""
         ...
 
+    def set_defaults(self, object_: Object) -> None:
+        """What a new object has if its author says nothing else."""
+        ...
+
     def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:
-        """Defaults, and what a new object has that its author does not give."""
+        """What a new object, its defaults set, has that its author does not give."""
         ...
 
     def problems_of_new(self, object_: Object) -> list[Problem]: ...
@@ -38,8 +44,24 @@ class Rules(Protocol):
 
     def problems_of_changed(self, new: Object, old: Object, subresource: str) -> list[Problem]: ...
 
+    def problems_of_applied(self, object_: Object) -> list[Problem]:
+        """What is wrong with an object after an apply that would be overlooked, if it was created or updated."""
+        ...
+
     def printer(self) -> Printer:
         """How tables show the kind."""
+        ...
+
+    def shape(self) -> Shape:
+        """How its fields are owned, in the version that is served."""
+        ...
+
+    def blank(self) -> Object:
+        """What an object has of which nobody has written anything."""
+        ...
+
+    def part(self, subresource: str) -> Part:
+        """What can be owned by writing through the subresource."""
         ...
 
     def fields(self) -> Mapping[str, SelectableField]:

@@ -9,13 +9,16 @@ from typing import Any
 import orjson
 
 from probate.machinery import builtin, emptiness, metadata, names, selectable_fields, typed
+from probate.machinery.apply import parts as owning
+from probate.machinery.apply.parts import Part
+from probate.machinery.apply.shapes import Shape
 from probate.machinery.catalog import Resource
 from probate.machinery.crds import resources
 from probate.machinery.preparation import custom as preparation
-from probate.machinery.problems import Problem
+from probate.machinery.problems import Problem, first
 from probate.machinery.schema import Schema
 from probate.machinery.selectable_fields import SelectableField
-from probate.machinery.structural import defaults, prune, validate
+from probate.machinery.structural import defaults, nulls, prune, validate
 from probate.machinery.tables import custom as tables
 from probate.machinery.tables.columns import Printer
 from probate.server.rules.contract import Object, Typed
@@ -35,6 +38,9 @@ class Custom:
         object_["metadata"] = reader.read(value.get("metadata") or {}, _object_meta(), "metadata")
         emptiness.drop(object_["metadata"], _object_meta())
         return Typed(object_, [*reader.unknown, *prune.prune(object_, self._resource.load_schema())])
+
+    def set_defaults(self, object_: Object) -> None:
+        self._default(object_)
 
     def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:
         preparation.create_custom(object_, has_status=self._has_status)
@@ -56,6 +62,24 @@ class Custom:
     def problems_of_changed(self, new: Object, old: Object, subresource: str) -> list[Problem]:
         found = metadata.validate_update(new["metadata"], old["metadata"], is_custom=True)
         return found + validate.validate(new, self._resource.load_schema(), old)
+
+    def problems_of_applied(self, object_: Object) -> list[Problem]:
+        return first(nulls.problems(object_, self._resource.load_schema()))
+
+    @functools.cached_property
+    def _shape(self) -> Shape:
+        return Shape(self._resource.load_schema(), meta=_object_meta())
+
+    def shape(self) -> Shape:
+        return self._shape
+
+    def blank(self) -> Object:
+        return {"metadata": {}}
+
+    def part(self, subresource: str) -> Part:
+        if subresource == "status":
+            return Part(only=frozenset({"status"}))
+        return owning.WITHOUT_STATUS if self._has_status else owning.WHOLE
 
     @functools.cached_property
     def _printer(self) -> Printer:

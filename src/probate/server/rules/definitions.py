@@ -11,8 +11,11 @@ from probate.server.rules.contract import Object
 class Definitions(BuiltIn):
     """The rules of CustomResourceDefinitions."""
 
-    def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:
+    def set_defaults(self, object_: Object) -> None:
         preparation.set_defaults(object_)
+        super().set_defaults(object_)
+
+    def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:
         super().prepare_new(object_, uid=uid, now=now)
         preparation.prepare_create(object_)
 

@@ -10,11 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from probate.machinery.apply.parts import Part
 from probate.machinery.preparation import pods
 
 Object = dict[str, Any]
 
 PARTS = frozenset({"finalize", "approval", "ephemeralcontainers", "resize"})
+
+
+def part(name: str) -> Part:
+    """What can be owned by writing this part."""
+    return Part(only=frozenset({"status" if name == "approval" else "spec"}))
 
 
 def limited(part: str, new: Object, old: Object) -> Object:

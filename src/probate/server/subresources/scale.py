@@ -13,11 +13,11 @@ from probate.machinery.catalog import Resource
 from probate.machinery.crds import resources
 from probate.machinery.problems import Path
 from probate.machinery.schema import Schema
-from probate.server import negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server import managed, negotiation, places, query, reading, refusals, shaping, wire, writing
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
-from probate.server.verbs import patch
+from probate.server.verbs import apply, patch
 from probate.store.contract import Record
 
 MAX_TRIES = 20
@@ -36,14 +36,17 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     paths = _paths(api, at.resource)
     if request.method in {"GET", "HEAD"}:
         return _shown(at, await _read(api, at), form, paths)
-    options = query.write_options(request.query, "PatchOptions" if request.method == "PATCH" else "UpdateOptions")
-    body = await request.read_body()
     media = negotiation.media_type(request.header("content-type"))
+    if request.method == "PATCH" and media == apply.MEDIA:
+        done = await apply.carry_out(api, request, at, lambda document: _of_parent(document, at, paths))
+        return _shown(at, done.record, form, paths)
+    options = query.write_options(request.query, "PatchOptions" if request.method == "PATCH" else "UpdateOptions")
+    body, manager = await request.read_body(), managed.manager(request, options.field_manager)
     for _ in range(MAX_TRIES):
         now = await _read(api, at)
         scale = of(wire.loaded(now, at.resource), paths)
         wanted = await api.apart(len(body), lambda: _wanted(body, media, scale, at, is_patch=request.method == "PATCH"))  # noqa: B023
-        written = await _write(api, at, now, wanted, paths, is_dry_run=options.is_dry_run)
+        written = await _write(api, at, now, wanted, paths, manager, is_dry_run=options.is_dry_run)
         if written is not None:
             return _shown(at, written, form, paths)
     raise refusals.changed(at.resource, at.name)
@@ -124,15 +127,27 @@ def _wanted(body: bytes, media: str, scale: dict[str, Any], at: Target, *, is_pa
     return wanted
 
 
-async def _write(api: Api, at: Target, now: Record, scale: dict[str, Any], paths: Paths, *, is_dry_run: bool) -> Record | None:
+async def _write(
+    api: Api, at: Target, now: Record, scale: dict[str, Any], paths: Paths, manager: str, *, is_dry_run: bool
+) -> Record | None:
     replicas = scale.get("spec", {}).get("replicas", 0)
     if replicas < 0:
         problem = problems.invalid(Path("spec.replicas"), replicas, "must be greater than or equal to 0")
         raise refusals.invalid(_SCALES, at.name, [problem])
     old = wire.loaded(now, at.resource)
     new = _with({**old, "metadata": dict(old["metadata"])}, paths.wanted, replicas)
-    writing.prepare_changed(api, at._replace(subresource=""), new, old)
+    owners = managed.updater(api.kinds, at, new, old, manager, api.now())
+    writing.prepare_changed(api, at._replace(subresource=""), new, old, owners)
     return await writing.replace(api, at.resource, now, new, is_dry_run=is_dry_run)
+
+
+def _of_parent(document: dict[str, Any], at: Target, paths: Paths) -> dict[str, Any]:
+    """An applied Scale as a document about the object that it is of."""
+    reading.check_kind(document, _SCALES)
+    replicas = _found(document, ("spec", "replicas"))
+    said = {} if replicas is None else _with({}, paths.wanted, replicas)
+    about = {"kind": at.resource.kind, "apiVersion": str(at.resource.group_version)}
+    return {**about, "metadata": document.get("metadata"), **said}
 
 
 def _shown(at: Target, record: Record, form: Form, paths: Paths) -> Answer:

@@ -6,7 +6,8 @@ from typing import Any
 
 from probate import errors
 from probate.machinery import names
-from probate.server import allocation, claims, index, negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.machinery.apply.entries import Entry
+from probate.server import allocation, claims, index, managed, negotiation, places, query, reading, refusals, shaping, wire, writing
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
@@ -24,8 +25,13 @@ async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
     body, rules = await request.read_body(), api.kinds.rules(at.resource)
     read = await api.apart(len(body), lambda: reading.read_object(body, media, at.resource, rules, options.field_validation))
     _check_place(read.object, at)
+    manager = managed.manager(request, options.field_manager)
+
+    def owners(object_: dict[str, Any]) -> list[Entry]:
+        return managed.of_new(api.kinds, at, object_, manager, api.now())
+
     for _ in range(MAX_TRIES):
-        made = await _attempt(api, at, read.object, size=len(body), is_dry_run=options.is_dry_run)
+        made = await attempt(api, at, read.object, owners, size=len(body), is_dry_run=options.is_dry_run)
         if made is not None:
             return shaping.one(api, made, at.resource, form, code=201, warnings=read.warnings)
     raise errors.Conflict(
@@ -33,10 +39,12 @@ async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
     )
 
 
-async def _attempt(api: Api, at: Target, given: dict[str, Any], *, size: int, is_dry_run: bool) -> Record | None:
+async def attempt(
+    api: Api, at: Target, given: dict[str, Any], owners: writing.Owners, *, size: int, is_dry_run: bool
+) -> Record | None:
     """The new object; None if another try may work."""
     guards = await writing.open_scopes(api, at)
-    object_ = await api.apart(size, lambda: _made(api, at, given))
+    object_ = await api.apart(size, lambda: _made(api, at, given, owners))
     await allocation.settle(api, at.resource, object_)
     name, value = object_["metadata"]["name"], wire.stored(object_)
     key = places.of(at.resource, at.namespace or "", name)
@@ -52,13 +60,13 @@ async def _attempt(api: Api, at: Target, given: dict[str, Any], *, size: int, is
     return None
 
 
-def _made(api: Api, at: Target, given: dict[str, Any]) -> dict[str, Any]:
+def _made(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners) -> dict[str, Any]:
     """The new object. `Invalid` if it is not as its kind has to be."""
     meta = dict(given["metadata"])
     object_ = {**given, "metadata": meta}
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = names.generate(meta["generateName"], api.random)
-    writing.prepare_new(api, at.resource, object_, at.namespace or "")
+    writing.prepare_new(api, at.resource, object_, at.namespace or "", owners)
     problems = api.kinds.rules(at.resource).problems_of_new(object_)
     if problems:
         raise refusals.invalid(at.resource, meta.get("name", ""), problems)

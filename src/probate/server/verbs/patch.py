@@ -9,16 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 from probate import errors
-from probate.errors import Details
 from probate.machinery import jsonpatch, mergepatch, problems, strategic
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Path
-from probate.server import negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server import managed, negotiation, patched, places, query, reading, refusals, shaping, wire, writing
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.query import WriteOptions
 from probate.server.request import Request, Target
-from probate.server.verbs import update
+from probate.server.verbs import apply, update
 from probate.store.contract import Record
 
 MAX_TRIES = 20
@@ -34,10 +33,15 @@ async def patch(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Apply the patch in the body."""
     options = query.write_options(request.query, "PatchOptions")
     media = negotiation.media_type(request.header("content-type"))
-    body = await request.read_body()
+    if media == apply.MEDIA:
+        return await apply.apply(api, request, at, form)
+    if "force" in request.query:
+        why = "may not be specified for non-apply patch"
+        raise refusals.invalid_options("PatchOptions", [problems.forbidden(Path("force"), why)])
+    body, manager = await request.read_body(), managed.manager(request, options.field_manager)
     change = await api.apart(len(body), lambda: change_of(body, media, at.resource))
     for _ in range(MAX_TRIES):
-        warnings, written = await _attempt(api, at, change, options, size=len(body))
+        warnings, written = await _attempt(api, at, change, options, manager, size=len(body))
         if written is not None:
             return shaping.one(api, written, at.resource, form, warnings=warnings)
     raise refusals.changed(at.resource, at.name)
@@ -45,7 +49,7 @@ async def patch(api: Api, request: Request, at: Target, form: Form) -> Answer:
 
 def change_of(body: bytes, media: str, resource: Resource) -> Change:
     """What the patch does to an object."""
-    supported = [JSON_PATCH, MERGE_PATCH] + ([] if resource.is_custom else [STRATEGIC_MERGE_PATCH])
+    supported = [JSON_PATCH, MERGE_PATCH] + ([] if resource.is_custom else [STRATEGIC_MERGE_PATCH]) + [apply.MEDIA]
     if media not in supported:
         listed = ", ".join(supported)
         raise errors.UnsupportedMediaType(
@@ -62,19 +66,20 @@ def change_of(body: bytes, media: str, resource: Resource) -> Change:
 
 
 async def _attempt(
-    api: Api, at: Target, change: Change, options: WriteOptions, *, size: int
+    api: Api, at: Target, change: Change, options: WriteOptions, manager: str, *, size: int
 ) -> tuple[tuple[str, ...], Record | None]:
     now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
     if now is None:
         raise refusals.not_found(at.resource, at.name)
-    read = await api.apart(size + len(now.value), lambda: _changed(api, at, now, change, options.field_validation))
+    read = await api.apart(size + len(now.value), lambda: _changed(api, at, now, change, options.field_validation, manager))
     return read.warnings, await writing.replace(api, at.resource, now, read.object, is_dry_run=options.is_dry_run)
 
 
-def _changed(api: Api, at: Target, now: Record, change: Change, field_validation: str) -> reading.Read:
+def _changed(api: Api, at: Target, now: Record, change: Change, field_validation: str, manager: str) -> reading.Read:
     """The patched object, ready to be written. `Conflict` if the patch is meant for another version of it."""
     old = wire.loaded(now, at.resource)
-    read = _typed(api, change(wire.served(now, at.resource)), at, field_validation)
+    result = _without_known_owners(change(wire.served(now, at.resource)), old)
+    read = patched.typed(api, result, at, field_validation)
     new = read.object
     reading.check_kind(new, at.resource)
     update.check_name(new, at)
@@ -82,19 +87,13 @@ def _changed(api: Api, at: Target, now: Record, change: Change, field_validation
     new["metadata"]["resourceVersion"] = given
     if given != old["metadata"]["resourceVersion"]:
         raise refusals.changed(at.resource, at.name)
-    writing.prepare_changed(api, at, new, old)
+    writing.prepare_changed(api, at, new, old, managed.updater(api.kinds, at, new, old, manager, api.now()))
     return read
 
 
-def _typed(api: Api, patched: Any, at: Target, field_validation: str) -> reading.Read:
-    """The patched object; what does not fit its types is the patch's fault, not the body's."""
-    try:
-        if not isinstance(patched, dict):
-            raise errors.BadRequest("the patch makes the object something else than an object")  # noqa: TRY301
-        return reading.typed_object(patched, api.kinds.rules(at.resource), field_validation, duplicates=[])
-    except errors.BadRequest as error:
-        if str(error).startswith("strict"):
-            raise
-        cause = problems.invalid(Path("patch"), "", str(error))
-        details = Details(name=at.name, group=at.resource.group, kind=at.resource.plural, causes=(cause,))
-        raise errors.Invalid(f"the patch does not fit the object: {error}", details) from None
+def _without_known_owners(result: Any, old: dict[str, Any]) -> Any:
+    """What the patch makes of the object, less its `managedFields` if they are as they were: nobody has to read those."""
+    meta = result.get("metadata") if isinstance(result, dict) else None
+    if not isinstance(meta, dict) or meta.get("managedFields") != old["metadata"].get("managedFields"):
+        return result
+    return {**result, "metadata": {name: value for name, value in meta.items() if name != "managedFields"}}

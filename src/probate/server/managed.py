@@ -1,0 +1,146 @@
+"""`managedFields` of objects that are written: the pure rules of `machinery.apply`, asked with the kinds that are served."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from probate import errors
+from probate.errors import Details
+from probate.machinery.apply import compare, conflicts, entries, extract, handover, managers
+from probate.machinery.apply.compare import Difference
+from probate.machinery.apply.entries import Entry, Who
+from probate.machinery.apply.managers import Application, Applied, Differences
+from probate.machinery.apply.parts import Part
+from probate.machinery.apply.shapes import Shape
+from probate.machinery.catalog import Resource
+from probate.machinery.conversion import table as conversion
+from probate.machinery.gvk import GroupVersion
+from probate.server.custom_kinds import Kinds
+from probate.server.request import Request, Target
+
+Object = dict[str, Any]
+
+UNKNOWN = "unknown"
+MAX_NAME = 128
+MAX_KNOWN, MAX_KNOWN_BYTES = 100, 4_000
+
+
+def manager(request: Request, given: str) -> str:
+    """Who writes: the manager that the request names, or else what its user agent calls itself."""
+    if given:
+        return given
+    agent = request.header("user-agent").partition("/")[0][:MAX_NAME]
+    return "".join(char for char in agent if char.isprintable()) or UNKNOWN
+
+
+def who(at: Target, name: str) -> Who:
+    """Who writes what."""
+    return Who(name, str(at.resource.group_version), at.subresource)
+
+
+def of_new(kinds: Kinds, at: Target, object_: Object, name: str, now: str) -> list[Entry]:
+    """The entries of a new object (of the stored version) whose defaults are set."""
+    rules = kinds.rules(at.resource)
+    shown = object_ if at.resource.stored_as is None else _converted(object_, _stored(kinds, at.resource), at.resource)
+    part = rules.part("")
+    text, blank = orjson.dumps(part.of(shown)), orjson.dumps(part.of(rules.blank()))
+    known = _known_fields if len(text) <= MAX_KNOWN_BYTES else _fields
+    fields = known(rules.shape(), blank, text)
+    return managers.first(orjson.Fragment(fields), who(at, name), now) if fields else []
+
+
+def _fields(shape: Shape, blank: bytes, text: bytes) -> bytes:
+    """All that is in an object and not in any of its kind."""
+    found = compare.difference(orjson.loads(blank), orjson.loads(text), shape).changed
+    return orjson.dumps(found) if found else b""
+
+
+_known_fields = functools.lru_cache(maxsize=MAX_KNOWN)(_fields)
+"""Most objects are created many times under different names."""
+
+
+def of_changed(kinds: Kinds, at: Target, new: Object, old: Object, given: Any, name: str, now: str) -> list[Entry]:
+    """The entries of an object (of the stored version) that was updated. `given` are those that the client sent."""
+    known: list[Entry] = old["metadata"].get("managedFields") or []
+    if given is not None and given != known and not at.subresource:
+        if entries.is_reset(given):
+            return []
+        known = entries.read(given) or known
+    if not known:
+        return []  # nobody ever noted who owns what
+    stored = _stored(kinds, at.resource)
+    part = kinds.rules(at.resource).part("" if at.subresource == "scale" else at.subresource)
+    return managers.updated(known, _differences(kinds, stored, old, new, part), who(at, name), now)
+
+
+def updater(kinds: Kinds, at: Target, new: Object, old: Object, name: str, now: str) -> Callable[[Any], list[Entry]]:
+    """Says who owns what of an object that this manager updates."""
+    return lambda given: of_changed(kinds, at, new, old, given, name, now)
+
+
+def apply(kinds: Kinds, at: Target, live: Object | None, document: Object, *, name: str, now: str, is_forced: bool) -> Applied:
+    """The object (of the version that was asked for) after an apply, and its entries. `Conflict` if others own what it changes."""
+    rules = kinds.rules(at.resource)
+    part, shape, author = rules.part(at.subresource), rules.shape(), who(at, name)
+    there = part.of(rules.blank() if live is None else live)
+    given = part.of(document)
+    if not given["metadata"]:
+        del given["metadata"]
+    known: list[Entry] = [] if live is None else live["metadata"].get("managedFields") or []
+    if not known and live is not None:
+        whole = rules.part("")
+        fields = compare.difference(whole.of(rules.blank()), whole.of(live), shape).changed
+        known = managers.first(fields, Who(managers.BEFORE, author.version), now)
+
+    def differences_to(new: Object) -> Differences:
+        return _differences(kinds, at.resource, there, new, part)
+
+    try:
+        done = managers.applied(
+            Application(given, there, shape, author, now),
+            known,
+            differences_to,
+            is_forced=is_forced,
+            may_take=lambda: handover.free(part.of(live or {}), shape, author.version) if name == handover.MANAGER else {},
+        )
+    except extract.Unfit as error:
+        raise errors.BadRequest(f"the applied document does not fit the kind {at.resource.kind}: {error}") from None
+    except managers.Clash as clash:
+        told = conflicts.causes(clash.found)
+        raise errors.Conflict(conflicts.message(told), Details(causes=tuple(told))) from None
+    new = part.put(live or {"metadata": {}}, done.object)
+    return Applied(handover.noted(new, document) if name == handover.MANAGER else new, done.entries)
+
+
+def _differences(kinds: Kinds, form: Resource, old: Object, new: Object, part: Part) -> Differences:
+    """What differs between two objects of one version, as each version has it."""
+    known: dict[str, Difference | None] = {}
+
+    def at(version: str) -> Difference | None:
+        if version not in known:
+            served = kinds.catalog.find_kind(*GroupVersion.parse(version), form.kind)
+            known[version] = None if served is None else differ(served)
+        return known[version]
+
+    def differ(served: Resource) -> Difference:
+        before, after = (part.of(_converted(one, form, served)) for one in (old, new))
+        return compare.difference(before, after, kinds.rules(served).shape())
+
+    return at
+
+
+def _stored(kinds: Kinds, resource: Resource) -> Resource:
+    """The version of the resource that is stored."""
+    return (kinds.catalog.find_kind(*resource.stored_as) if resource.stored_as is not None else None) or resource
+
+
+def _converted(object_: Object, form: Resource, wanted: Resource) -> Object:
+    if form.group_version_kind == wanted.group_version_kind or form.is_custom:
+        return object_
+    if form.stored_as is not None:
+        object_ = conversion.stored(form.group_version_kind, object_)
+    return object_ if wanted.stored_as is None else conversion.served(wanted.group_version_kind, object_)

@@ -1,0 +1,143 @@
+"""`apply`: a patch that says what its author wants of the object, and nothing else. (`machinery.apply` has the rules.)
+
+Like other patches it is meant whatever the object is now. Unlike them it creates an object that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from probate import errors
+from probate.machinery import problems
+from probate.machinery.apply.managers import Applied
+from probate.machinery.documents import Document
+from probate.machinery.problems import Path
+from probate.server import managed, patched, places, query, reading, refusals, shaping, wire, writing
+from probate.server.api import Answer, Api
+from probate.server.negotiation import Form
+from probate.server.query import WriteOptions
+from probate.server.request import Request, Target
+from probate.server.verbs import create, update
+from probate.store.contract import Record
+
+MEDIA = "application/apply-patch+yaml"
+MAX_TRIES = 20
+
+Object = dict[str, Any]
+
+
+class Outcome(NamedTuple):
+    """What became of an apply."""
+
+    record: Record
+    is_new: bool
+    warnings: tuple[str, ...]
+
+
+async def apply(api: Api, request: Request, at: Target, form: Form) -> Answer:
+    """Apply the document in the body."""
+    done = await carry_out(api, request, at, lambda document: document)
+    return shaping.one(api, done.record, at.resource, form, code=201 if done.is_new else 200, warnings=done.warnings)
+
+
+async def carry_out(api: Api, request: Request, at: Target, translate: Callable[[Object], Object]) -> Outcome:
+    """Apply what `translate` makes of the document in the body: it is to be of the resource's kind."""
+    options = _options(request)
+    body = await request.read_body()
+    document = await api.apart(len(body), lambda: _document(body, at, options, translate))
+    warnings = tuple(_odd(document)) if options.field_validation == "Warn" else ()
+    for _ in range(MAX_TRIES):
+        now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+        if now is not None:
+            written = await _change(api, at, now, document.value, options, size=len(body))
+        elif at.subresource:
+            raise refusals.not_found(at.resource, at.name)
+        else:
+            written = await _create(api, at, document.value, options, size=len(body))
+        if written is not None:
+            return Outcome(written, now is None, warnings)
+    raise refusals.changed(at.resource, at.name)
+
+
+def _options(request: Request) -> WriteOptions:
+    options = query.write_options(request.query, "PatchOptions")
+    if not options.field_manager:
+        missing = problems.required(Path("fieldManager"), "is required for apply patch")
+        raise refusals.invalid_options("PatchOptions", [missing])
+    return options
+
+
+def _document(body: bytes, at: Target, options: WriteOptions, translate: Callable[[Object], Object]) -> Document:
+    read = reading.parse(body, "application/yaml", finds_duplicates=options.field_validation != "Ignore")
+    if not isinstance(read.value, dict):
+        raise errors.BadRequest("the applied document must be an object")
+    document = translate(read.value)
+    reading.check_kind(document, at.resource)
+    if not document.get("kind") or not document.get("apiVersion"):
+        raise errors.BadRequest("the applied document must say its apiVersion and kind")
+    meta = document.get("metadata")
+    if not isinstance(meta, dict | None):
+        raise errors.BadRequest("the metadata of the applied document must be an object")
+    if (meta or {}).get("managedFields") is not None:
+        raise errors.BadRequest("metadata.managedFields must be nil: the server writes them, nobody applies them")
+    document = {**document, "metadata": dict(meta or {})}
+    update.check_name(document, at)
+    if read.duplicates and options.field_validation == "Strict":
+        raise errors.BadRequest(f"strict decoding error: {', '.join(_odd(read))}")
+    return Document(document, read.duplicates)
+
+
+def _odd(read: Document) -> list[str]:
+    return [f'duplicate field "{path}"' for path in read.duplicates]
+
+
+async def _change(api: Api, at: Target, now: Record, document: Object, options: WriteOptions, *, size: int) -> Record | None:
+    new = await api.apart(size + len(now.value), lambda: _changed(api, at, now, document, options))
+    return await writing.replace(api, at.resource, now, new, is_dry_run=options.is_dry_run)
+
+
+def _changed(api: Api, at: Target, now: Record, document: Object, options: WriteOptions) -> Object:
+    live, old = wire.served(now, at.resource), wire.loaded(now, at.resource)
+    _check_is_meant(document, live, at)
+    done = _applied(api, at, live, document, options)
+    new = patched.typed(api, done.object, at, "Ignore").object
+    new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+    whole = at._replace(subresource="") if at.subresource == "scale" else at
+    writing.prepare_changed(api, whole, new, old, lambda _: done.entries)
+    return new
+
+
+def _applied(api: Api, at: Target, live: Object | None, document: Object, options: WriteOptions) -> Applied:
+    name, is_forced = options.field_manager, options.is_forced
+    done = managed.apply(api.kinds, at, live, document, name=name, now=api.now(), is_forced=is_forced)
+    wrong = api.kinds.rules(at.resource).problems_of_applied(done.object)
+    if wrong:
+        raise refusals.invalid(at.resource, at.name, wrong)
+    return done
+
+
+def _check_is_meant(document: Object, live: Object, at: Target) -> None:
+    """`Conflict` if the document is meant for another object of this name, or for another version of it."""
+    given, meta = document["metadata"], live["metadata"]
+    if given.get("uid") and given["uid"] != meta["uid"]:
+        raise refusals.conflict(at.resource, at.name, f"the object has another uid ({meta['uid']}) than the applied document")
+    if given.get("resourceVersion") and given["resourceVersion"] != meta["resourceVersion"]:
+        raise refusals.changed(at.resource, at.name)
+
+
+async def _create(api: Api, at: Target, document: Object, options: WriteOptions, *, size: int) -> Record | None:
+    meta = document["metadata"]
+    if meta.get("uid") or meta.get("resourceVersion"):
+        raise refusals.conflict(at.resource, at.name, "the document is meant for an object that is there, and there is none")
+    done = await api.apart(size, lambda: _made(api, at, document, options))
+    try:
+        return await create.attempt(api, at, done.object, lambda _: done.entries, size=size, is_dry_run=options.is_dry_run)
+    except errors.AlreadyExists:
+        return None
+
+
+def _made(api: Api, at: Target, document: Object, options: WriteOptions) -> Applied:
+    done = _applied(api, at, None, document, options)
+    named = {**done.object, "metadata": {**done.object["metadata"], "name": at.name}}
+    return Applied(patched.typed(api, named, at, "Ignore").object, done.entries)
