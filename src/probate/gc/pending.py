@@ -23,7 +23,7 @@ import msgspec
 from probate.machinery.ownership import Change, Item, Owner
 from probate.recent import Recent
 
-GONE = 50_000
+GONE = 10_000
 CHILDLESS = 10_000
 _DEFINITIONS = "objects/customresourcedefinitions.apiextensions.k8s.io/"
 
