@@ -26,7 +26,7 @@ Object = dict[str, Any]
 
 UNKNOWN = "unknown"
 MAX_NAME = 128
-MAX_KNOWN, MAX_KNOWN_BYTES = 100, 4_000
+MAX_KNOWN, MAX_KNOWN_BYTES = 30, 4_000
 
 
 def manager(request: Request, given: str) -> str:
