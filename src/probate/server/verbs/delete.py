@@ -121,9 +121,16 @@ async def carry_out(api: Api, plan: Plan) -> Plan | None:
         return await carry_out(api, plan.otherwise)  # it leaves with the last of what it holds
     left = Record(plan.left.key, plan.left.value, Revision(outcome))
     if plan.is_half:
-        removed = await carry_out(api, deletions.removal(left, wire.meta(left.value)))
-        return msgspec.structs.replace(plan, left=left, removes=removed is not None)
+        meta = wire.meta(left.value)
+        is_removed = await carry_out(api, deletions.removal(left, meta)) is not None or await _is_gone(api, left.key, meta.uid)
+        return msgspec.structs.replace(plan, left=left, removes=is_removed)
     return msgspec.structs.replace(plan, left=left)
+
+
+async def _is_gone(api: Api, key: str, uid: str) -> bool:
+    """Whether another request removed the object first."""
+    found = await api.store.read(key)
+    return found is None or wire.meta(found.value).uid != uid
 
 
 def _gone(api: Api, at: Target, left: Record, meta: Meta, form: Form) -> Answer:
