@@ -62,8 +62,9 @@ class Cluster(House):
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[Cluster, None]:
+        before = await self.store.revision()  # others may have compacted what was there earlier
         await bootstrap.ensure_namespaces(self.api)
-        recording = self._start(self._record())
+        recording = self._start(self._record(before))
         self._collecting = self._start(self.collector.run())
         try:
             async with self.controlling():
@@ -160,8 +161,8 @@ class Cluster(House):
         can_others_go_on = self._names and asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
         return self.collector.seen >= self._newest and self.collector.is_waiting and not can_others_go_on
 
-    async def _record(self) -> None:
-        async with self.store.watch("objects/", after=Revision(0)) as watch:
+    async def _record(self, after: Revision) -> None:
+        async with self.store.watch("objects/", after=after) as watch:
             self._recorded = lambda: watch.revision
             async for events in watch:
                 self.events += events
