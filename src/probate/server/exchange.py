@@ -202,7 +202,8 @@ class Frugal(HttpToolsProtocol):
             "client": self.client,
             "server": self.server,
         }
-        self._turns.note_request()
+        if b"watch=" not in query:  # who watches waits for what happens, and not for an answer
+            self._turns.note_request()
         before: Any = self.cycle
         exchange: Any = Exchange(self, scope, keep_alive=version != "1.0" and parser.should_keep_alive())
         self.cycle = exchange

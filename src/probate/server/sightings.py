@@ -10,7 +10,9 @@ from probate.machinery.catalog import Resource
 from probate.machinery.ownership import Item, Owner, Seen, Standing, Touch
 from probate.server import places, wire
 from probate.store import keys
-from probate.store.contract import Event, Record
+from probate.store.contract import Batch, Record
+
+_BY_FOLDER = "touches by folder"
 
 
 def item_of(record: Record) -> Item:
@@ -23,13 +25,21 @@ def item_of(record: Record) -> Item:
     return msgspec.structs.replace(item, is_lagging=True) if is_leaving and wire.is_unobserved(record.value) else item
 
 
-async def touches(watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Touch], None]:
+async def touches(watch: AsyncIterator[Batch]) -> AsyncGenerator[list[Touch], None]:
     """Where changes happened."""
     async for happened in watch:
         yield _by_folder(happened)
 
 
-def _by_folder(happened: list[Event]) -> list[Touch]:
+def _by_folder(happened: Batch) -> list[Touch]:
+    """The changes by where they were. Several follow the same ones, so what one of them finds out is kept for the others."""
+    found: list[Touch] | None = happened.made.get(_BY_FOLDER)
+    if found is None:
+        found = happened.made[_BY_FOLDER] = _sorted(happened)
+    return found
+
+
+def _sorted(happened: Batch) -> list[Touch]:
     folders: dict[str, list[str]] = {}
     for event in happened:
         folders.setdefault(event.key[: event.key.rindex("/")], []).append(event.key)

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import NewType, Protocol, TypeAlias
+from typing import Any, NewType, Protocol, TypeAlias
 
 import msgspec
 
@@ -83,7 +83,7 @@ class Batch(list[Event]):
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         super().__init__(events)
-        self.made: dict[Hashable, bytes] = {}
+        self.made: dict[Hashable, Any] = {}
         self._size: int | None = None
 
     @property
