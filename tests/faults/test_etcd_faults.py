@@ -88,6 +88,31 @@ async def test_watch_goes_on_over_restarts_without_gap_or_repeat(own_member: Mem
         assert await collector == revisions
 
 
+async def test_watch_that_nobody_had_asked_before_the_damage_was_found_waited_for_ever(own_member: Member) -> None:
+    async with opened(own_member.endpoint) as store:
+        for number in range(5):
+            await committed(store.commit(contract.create(f"objects/pods/a/{number}", b"x")))
+        async with store.watch("objects/", after=await store.revision()) as watch:
+            await asyncio.to_thread(own_member.kill)
+            shutil.rmtree(own_member.directory / "data")
+            await asyncio.to_thread(own_member.start)
+            async with asyncio.timeout(20):
+                while not await is_damaged(store):  # noqa: ASYNC110 the store tells nobody but those who ask
+                    await asyncio.sleep(0.01)
+                with pytest.raises(errors.StoreDamaged):
+                    await anext(aiter(watch))
+
+
+async def is_damaged(store: EtcdStore) -> bool:
+    try:
+        await store.check()
+    except errors.StoreDamaged:
+        return True
+    except errors.StoreUnavailable:
+        pass
+    return False
+
+
 async def test_etcd_whose_data_was_replaced_by_older_data_is_not_used_any_more(own_member: Member) -> None:
     async with opened(own_member.endpoint) as store:
         for number in range(5):

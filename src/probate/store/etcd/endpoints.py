@@ -73,6 +73,7 @@ class Endpoints:
         self.names = address.endpoints
         self.clock = clock
         self._channels = _connect(address)
+        self.reached = 0  # the newest revision that any of them has spoken of
         self._current = 0
         self._is_closed = False
 
@@ -102,12 +103,14 @@ class Endpoints:
             method.path, request_serializer=method.request.SerializeToString, response_deserializer=method.answer.FromString
         )
         try:
-            return await call(request, timeout=seconds, metadata=_LEADER)
+            answer: A = await call(request, timeout=seconds, metadata=_LEADER)
         except grpc.aio.AioRpcError as error:
             raise self._translate(error, channel) from error
         except asyncio.CancelledError:
             self._check_not_closed()
             raise
+        self.reached = max(self.reached, answer.header.revision)
+        return answer
 
     async def watch(self, request: rpc.WatchCreateRequest) -> AsyncGenerator[rpc.WatchResponse, None]:
         """What one member says about a range from now on. Never ends but with `Lost`, or with what etcd's answer means."""

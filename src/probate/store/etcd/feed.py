@@ -116,8 +116,10 @@ class Feed:
                     raise _gap(after, f"history begins at {response.compact_revision}")
                 if response.canceled:
                     raise failures.Lost(response.cancel_reason)
-                if response.created and response.header.revision < after:
-                    await self._check_not_set_back(after)
+                # What was written may be known before its event has come: so the feed's own place is not all that was reached.
+                reached = Revision(max(after, self._endpoints.reached))
+                if response.created and response.header.revision < reached:
+                    await self._check_not_set_back(reached)
                 if response.events:
                     yield self._events(response), Revision(response.events[-1].kv.mod_revision)
 

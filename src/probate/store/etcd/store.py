@@ -207,4 +207,4 @@ class EtcdStore:
         if not isinstance(error, errors.ApiError):
             error = errors.StoreUnavailable(f"the store stopped after an unexpected error: {error!r}. Restart the server")
         self._failure = error
-        self._hub.break_off(error)
+        self._hub.close(error)  # also for those who come only now
