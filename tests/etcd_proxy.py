@@ -6,15 +6,20 @@
         await proxy.something_is_held()
         proxy.cut()                     # all connections end, what was held is lost, new ones work as usual
 
-`release_first` delivers some of what was held instead, however late, as a slow network would.
+`release_first_request` delivers some of what was held instead, however late, as a slow network would. For that the proxy has to
+know a request from what a connection says of itself: it reads the heads of HTTP/2's frames.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
+
+_HEADERS = 1
+_REQUEST_END = (0, 1)  # a DATA frame with the flag END_STREAM
 
 
 class Proxy:
@@ -63,11 +68,14 @@ class Proxy:
             writer.transport.abort()
         self._stop_holding()
 
-    async def release_first(self) -> None:
-        """Deliver only the oldest of what was held, and wait until the other side has answered to it."""
+    async def release_first_request(self) -> None:
+        """Deliver the oldest request that was held, nothing that came after it, and wait until the other side has answered."""
         self._is_answered.clear()
-        writer, data = self._held.pop(0)
-        writer.write(data)
+        is_whole = False
+        while not is_whole:
+            writer, data = self._held.pop(0)
+            writer.write(data)
+            is_whole = _REQUEST_END in _frames(data)
         await self._is_answered.wait()
 
     def _stop_holding(self) -> None:
@@ -95,6 +103,15 @@ class Proxy:
                 else:
                     sink.write(data)
                     await sink.drain()
-                    self._is_answered.set()
+                    if not is_request and any(kind == _HEADERS for kind, _ in _frames(data)):
+                        self._is_answered.set()
         self._writers.discard(sink)
         sink.transport.abort()
+
+
+def _frames(data: bytes) -> Iterator[tuple[int, int]]:
+    """The kinds and flags of the frames that begin in a piece."""
+    start = 0
+    while start + 9 <= len(data):
+        yield data[start + 3], data[start + 4]
+        start += 9 + int.from_bytes(data[start : start + 3], "big")
