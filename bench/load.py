@@ -23,7 +23,7 @@ def thing(number: int) -> Thing:
     """The object of this number: always the same, and nowhere near the one before it within its namespace."""
     namespace = f"ns-{number // PER_NAMESPACE:05}"
     key = f"objects/configmaps/{namespace}/name-{number * 2654435761 % 2**32:010}"
-    return Thing(key, VALUE, (f"owned/{number // 10:036}@{namespace}/{key}", f"inside/{namespace}/{key}"))
+    return Thing(key, VALUE, (f"owned/{number // 10:036}/{namespace}/{key}",))
 
 
 def things(first: int, count: int) -> list[Thing]:

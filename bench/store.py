@@ -134,7 +134,7 @@ def show(what: str, ours: float, raw: float, *, bar: float | None = None, note: 
 async def main(folder: Path) -> None:
     raw = Raw(folder)
     store = await open_file(folder / "probate.db")
-    print(f"objects of 500 bytes with two index entries each; SQLite {raw.sqlite}, synced commits; best of {ROUNDS}")
+    print(f"objects of 500 bytes with an index entry each; SQLite {raw.sqlite}, synced commits; best of {ROUNDS}")
     bench = Bench(store, raw)
     await bench.singly()
     await bench.together()

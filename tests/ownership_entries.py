@@ -11,7 +11,7 @@ from in_process import House
 from probate.store import paging
 from probate.store.contract import Store
 
-RANGES = ("inside/", "owned/", "blocking/", "custom/", "waiting/", "since/")
+RANGES = ("owned/", "blocking/", "custom/", "waiting/", "since/")
 BUILT_IN = {("apps", "Deployment"), ("batch", "Job")}
 """Of the groups that tests refer to; whatever else has a group can only be a custom kind."""
 FOREGROUND = {"foregroundDeletion", "CollectingGarbage", "GarbageCollectionInProgress"}
@@ -37,7 +37,7 @@ async def stored(store: Store) -> set[str]:
 
 def entries(key: str, meta: dict[str, Any]) -> set[str]:
     namespace = meta.get("namespace", "-")
-    found = {f"inside/{namespace}/{key}"} if "namespace" in meta else set()
+    found: set[str] = set()
     if key.startswith("objects/events/"):
         return found
     finalizers = set(meta.get("finalizers", ()))

@@ -136,6 +136,10 @@ class ModelStore:
         checks.check_scan(prefix, after, 1, self.limits)
         return self._open().count(prefix, after=after)
 
+    async def folders(self, prefix: str) -> list[str]:
+        keys.check_prefix(prefix)
+        return self._open().folders(prefix)
+
     async def commit(self, txn: Txn) -> Outcome:
         return (await self.commit_many([txn]))[0]
 

@@ -48,6 +48,10 @@ class Model:
     def count(self, prefix: str, *, after: str = "") -> int:
         return sum(key.startswith(prefix) and key > after for key in self._everything(None))
 
+    def folders(self, prefix: str) -> list[str]:
+        rests = [key.removeprefix(prefix) for key in self._everything(None) if key.startswith(prefix)]
+        return sorted({f"{prefix}{rest.split('/')[0]}/" for rest in rests if "/" in rest})
+
     def events(self, prefix: str, *, after: Revision) -> list[Event]:
         """What a watch of this range hands out, if nothing else happens."""
         self.check_kept(after)

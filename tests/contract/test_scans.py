@@ -113,6 +113,25 @@ async def test_objects_and_entries_are_never_mixed(store: Store) -> None:
     assert [await store.count(prefix) for prefix in ("objects/", "owned/", "owned/u/", "inside/")] == [1, 2, 1, 0]
 
 
+async def test_folders_are_the_ranges_one_segment_below_that_hold_anything(store: Store) -> None:
+    await fill(store, "b/2", "a/9/x", "a/9/y", "ab", "a/10", "\U0001f600/1", "é/1", "z")
+    await steps.create(store, "objects/nodes/-/n", b"")
+    gone = await steps.create(store, "objects/jobs/a/j", b"")
+    await steps.commit(store, contract.delete("objects/jobs/a/j", revision=gone))
+    assert await store.folders("objects/") == ["objects/nodes/", PREFIX]
+    assert await store.folders(PREFIX) == [PREFIX + name for name in ("a/", "b/", "é/", "\U0001f600/")]
+    assert await store.folders(PREFIX + "a/") == [PREFIX + "a/9/"]
+    assert await store.folders("objects/jobs/") == []
+
+
+async def test_folders_of_an_index_are_its_own(store: Store) -> None:
+    entries = [f"owned/{uid}/a/objects/pods/x" for uid in ("u", "v", "w")]
+    await steps.commit(store, contract.create("objects/pods/x", b"", enter=entries))
+    assert await store.folders("owned/") == ["owned/u/", "owned/v/", "owned/w/"]
+    with pytest.raises(errors.BadKey):
+        await store.folders("owned")
+
+
 async def test_index_is_walked_page_by_page(store: Store) -> None:
     entries = [f"owned/u/objects/pods/{number}" for number in range(10)]
     await steps.commit(store, contract.create("objects/pods/x", b"", enter=entries))

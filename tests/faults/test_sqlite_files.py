@@ -43,6 +43,20 @@ async def test_a_store_of_a_newer_version_is_refused_naming_both_versions(tmp_pa
     assert "Upgrade" in message
 
 
+async def test_a_store_of_the_first_version_loses_the_index_that_nobody_keeps_any_more(tmp_path: Path) -> None:
+    path = tmp_path / "probate.db"
+    store = await open_file(path)
+    await store.commit(create("objects/pods/a/x", b"1", enter=["inside/a/objects/pods/a/x", "owned/u/a/objects/pods/a/x"]))
+    await store.close()
+    db = apsw.Connection(str(path))
+    db.execute("PRAGMA user_version = 1")
+    db.close()
+    for _ in range(2):
+        store = await open_file(path)
+        assert [await store.count(range_) for range_ in ("objects/", "inside/", "owned/")] == [1, 0, 1]
+        await store.close()
+
+
 async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("Dear diary, today I was nearly overwritten by a database.\n" * 100)

@@ -40,7 +40,7 @@ async def keys_of(path: Path, namespace: str) -> list[str]:
     try:
         keys = [
             record.key
-            for family in ("objects/", "inside/", "owned/", "blocking/")
+            for family in ("objects/", "owned/", "blocking/")
             async for page in paging.pages(store, family)
             for record in page.records
         ]

@@ -152,4 +152,3 @@ async def test_nothing_is_left_behind_by_a_namespace_that_goes(quick_path: Path)
         assert sum(bool(played.created) for played in rounds) > ROUNDS / 2
         for played in rounds:
             assert await content(house, played.name) == []
-            assert (await house.store.scan(f"inside/{played.name}/", limit=1)).records == []

@@ -79,6 +79,10 @@ class RoughStore:
         await self._reach()
         return await self._inner.count(prefix, after=after)
 
+    async def folders(self, prefix: str) -> list[str]:
+        await self._reach()
+        return await self._inner.folders(prefix)
+
     async def revision_at(self, time: float) -> Revision | None:
         await self._reach()
         return await self._inner.revision_at(time)

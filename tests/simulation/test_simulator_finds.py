@@ -12,7 +12,7 @@ import pytest
 from probate.gc import knots
 from probate.gc.collector import Collector
 from probate.machinery.ownership import Action, Delete, Item, Seen, Standing, Unblock
-from probate.server import deletions, effects, index, places, sightings, writing
+from probate.server import content, deletions, effects, index, places, sightings, writing
 from probate.server.api import Api
 from probate.server.deletions import Plan
 from probate.server.request import Target
@@ -45,8 +45,8 @@ def unguarded(plan: Plan) -> Plan:
 def test_owner_that_is_released_without_its_guard(monkeypatch: pytest.MonkeyPatch, is_orphaning: bool, wrong: str) -> None:
     release = effects._release
 
-    def careless(item: Item, *rest: Any) -> Plan:
-        plan = release(item, *rest)
+    def careless(item: Item, *rest: Any, **more: Any) -> Plan:
+        plan = release(item, *rest, **more)
         return unguarded(plan) if item.is_orphaning == is_orphaning else plan
 
     monkeypatch.setattr(effects, "_release", careless)
@@ -65,8 +65,16 @@ def test_creation_without_the_fence(monkeypatch: pytest.MonkeyPatch, scope: str)
     assert f"was created in a closed scope: {scope}" in found().failure
 
 
-def test_scope_that_leaves_without_looking_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_definition_that_leaves_without_looking_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deletions, "guards_of_removal", lambda *_: ())
+    assert "although it was not empty" in found().failure
+
+
+def test_namespace_that_leaves_without_a_look_at_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unseen(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(content, "is_held", unseen)
     assert "although it was not empty" in found().failure
 
 

@@ -14,7 +14,7 @@ from probate import errors
 from probate.aio import turns
 from probate.machinery.catalog import Resource
 from probate.machinery.ownership import Action, Outcome
-from probate.server import deletions, effects, wire
+from probate.server import content, deletions, effects, wire
 from probate.server.api import Api
 from probate.server.deletions import Plan
 from probate.server.writing import sure
@@ -59,8 +59,7 @@ class Acting:
         if plans:
             await self._turn_to_otherwise(plans, results)
             await self._finish([(plan, results[at]) for at, plan in plans.items() if plan is not None])
-        missed = {at for at, plan in plans.items() if plan is None}
-        return [Outcome.CHANGED if at in missed else _outcome(result) for at, result in enumerate(results)]
+        return [_idle_outcome(plans[at]) if at in plans and txns[at] is None else _outcome(one) for at, one in enumerate(results)]
 
     async def _plans(self, actions: dict[int, Action]) -> dict[int, Plan | None]:
         """Plans of actions on objects that have to be read for it. None for what is no more."""
@@ -68,10 +67,12 @@ class Acting:
             return {}
         moment = self._clock.now()
         records = await self._store.read_many([action.item.where for action in actions.values()])
-        return {
-            at: effects.plan(action, record, self._kind_at(action.item.where), moment)
-            for (at, action), record in zip(actions.items(), records, strict=True)
-        }
+        plans: dict[int, Plan | None] = {}
+        for (at, action), record in zip(actions.items(), records, strict=True):
+            resource = self._kind_at(action.item.where)
+            is_held = record is not None and await content.is_held(self._store, resource, record)
+            plans[at] = effects.plan(action, record, resource, moment, is_held=is_held)
+        return plans
 
     async def _commit(self, txns: list[Txn]) -> list[contract.Outcome | errors.ApiError]:
         try:
@@ -103,8 +104,15 @@ class Acting:
         await self._commit([sure(deletions.removal(record, wire.meta(record.value)).txn) for record in marked])
 
 
+def _idle_outcome(plan: Plan | None) -> Outcome:
+    """What it means that there was nothing to write."""
+    if plan is None:
+        return Outcome.CHANGED
+    return Outcome.HELD if plan.is_held else Outcome.DONE
+
+
 def _outcome(result: Result) -> Outcome:
-    """What became of an action; None is one that had nothing to write."""
+    """What became of an action that was written."""
     if result is None or isinstance(result, int):
         return Outcome.DONE
     if isinstance(result, errors.ApiError):

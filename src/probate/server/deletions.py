@@ -31,6 +31,7 @@ CONTENT = "kubernetes"
 
 class Plan(msgspec.Struct, frozen=True, gc=False):
     """What is to be written, and what the object is then (or was last). `is_half`: marked, and to be removed right after.
+    `is_held`: it would be removed if it held no others.
 
     `otherwise` is the plan if the transaction is refused because something is there that should not be.
     """
@@ -39,15 +40,26 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     left: Record
     removes: bool = False
     is_half: bool = False
+    is_held: bool = False
     otherwise: Plan | None = None
 
 
-def plan(resource: Resource, now: Record, meta: Meta, wish: Wish, moment: float, guards: tuple[Guard, ...] = ()) -> Plan:
-    """What deleting the object means."""
+def plan(
+    resource: Resource, now: Record, meta: Meta, wish: Wish, moment: float, guards: tuple[Guard, ...] = (), *, is_held: bool = False
+) -> Plan:
+    """What deleting the object means. `is_held`: it is a namespace that cannot go yet, as `content` found."""
     habit = deletion.habit(resource.group, resource.version, resource.kind)
     if _is_plain(resource) and not deletion.finalizers_after(meta.finalizers, wish.policy, habit):
         return removal(now, meta, guards)
-    return _plan_with_care(resource, now, meta, wish, habit, moment, guards)
+    made = _plan_with_care(resource, now, meta, wish, habit, moment, guards)
+    if not is_held:
+        return made
+    return held(now) if made.removes else msgspec.structs.replace(made, is_half=False)
+
+
+def held(now: Record) -> Plan:
+    """Nothing is written, since the object has to stay for what it holds."""
+    return Plan(None, now, is_held=True)
 
 
 def removal(now: Record, meta: Meta, guards: tuple[Guard, ...] = (), otherwise: Plan | None = None) -> Plan:
@@ -84,9 +96,7 @@ def is_released(resource: Resource, object_: Object) -> bool:
 
 
 def guards_of_removal(resource: Resource, object_: Object) -> tuple[Guard, ...]:
-    """What must hold for the object to leave: that it holds no others."""
-    if resource.group_resource == places.NAMESPACES:
-        return (EmptyRange(index.content(object_["metadata"]["name"])),)
+    """What must hold for the definition of a custom kind to leave: that there are no objects of the kind."""
     if resource.group_resource == places.DEFINITIONS:
         return (EmptyRange(f"objects/{object_['metadata']['name']}/"),)
     return ()
@@ -136,9 +146,9 @@ def _plan_with_care(
 def _closed(resource: Resource, object_: Object, wish: Wish, moment: float) -> Object | None:
     """The namespace or definition, closed; as it is if it is closed already; None for all that need no closing."""
     meta = object_["metadata"]
-    if resource.group_resource == places.NAMESPACES and (object_.get("spec") or {}).get("finalizers"):
+    if resource.group_resource == places.NAMESPACES:
         if "deletionTimestamp" in meta:
-            return object_
+            return object_ if (object_.get("spec") or {}).get("finalizers") else None
         finalizers = deletion.finalizers_after(meta.get("finalizers") or [], wish.policy, Habit.BACKGROUND)
         return _marked(resource, object_, finalizers, moment)
     if resource.group_resource == places.DEFINITIONS and "deletionTimestamp" not in meta:

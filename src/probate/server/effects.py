@@ -58,20 +58,20 @@ class Removals:
         self._owners = None
 
 
-def plan(action: Action, now: Record | None, resource: Resource, moment: float) -> Plan | None:
-    """The plan of an action; None if its object is not the one it was decided on."""
+def plan(action: Action, now: Record | None, resource: Resource, moment: float, *, is_held: bool = False) -> Plan | None:
+    """The plan of an action; None if its object is not the one it was decided on. `is_held` is as in `deletions.plan`."""
     if now is None or now.revision != action.item.revision:
         return None
     meta = action.item.meta
     if isinstance(action, Delete):
-        return deletions.plan(resource, now, meta, Wish(action.policy), moment, _given(action))
+        return deletions.plan(resource, now, meta, Wish(action.policy), moment, _given(action), is_held=is_held)
     object_ = wire.loaded(now, resource)
     if isinstance(action, Release):
-        return _release(action.item, now, resource, object_)
+        return _release(action.item, now, resource, object_, is_held=is_held)
     if isinstance(action, Describe):
         return deletions.change(now, meta, {**object_, "status": action.status})
     if isinstance(action, Conclude):
-        return _conclude(action, now, resource, object_)
+        return deletions.held(now) if is_held else _conclude(action, now, resource, object_)
     references = _without(object_, action) if isinstance(action, Drop) else _unblocked(object_, action)
     about = {**object_["metadata"], "ownerReferences": references}
     if not references:
@@ -94,7 +94,7 @@ def _unblocked(object_: Object, action: Unblock) -> list[Object]:
     ]
 
 
-def _release(item: Item, now: Record, resource: Resource, object_: Object) -> Plan:
+def _release(item: Item, now: Record, resource: Resource, object_: Object, *, is_held: bool = False) -> Plan:
     """The collector's finalizer goes, and with the last finalizer the object. A scope that still holds others stays for them."""
     meta = item.meta
     dependents = index.dependents if item.is_orphaning else index.blockers
@@ -104,7 +104,7 @@ def _release(item: Item, now: Record, resource: Resource, object_: Object) -> Pl
     if not finalizers:
         del about["finalizers"]
     new = {**object_, "metadata": about}
-    if not deletions.is_released(resource, new):
+    if is_held or not deletions.is_released(resource, new):
         return deletions.change(now, meta, new, (guard,))
     content = deletions.guards_of_removal(resource, new)
     otherwise = deletions.change(now, meta, new, (guard,)) if content else None

@@ -1,6 +1,5 @@
 """The index entries of an object: what it says about others, written in the same transaction as the object itself.
 
-    inside/<namespace>/<key>                           it lies in this namespace
     owned/<owner's uid>/<its own namespace>/<key>      it refers to this owner
     blocking/<owner's uid>/<its own namespace>/<key>   ... and blocks the owner's deletion in the foreground
     custom/<kind.group>/<key>                          it refers to an owner of a kind that is not built in
@@ -46,14 +45,16 @@ def entries(key: str, meta: Meta) -> list[str]:
 
 def ranges(key: str, owners: Sequence[Owner]) -> list[str]:
     """The ranges in which the object has entries whether it is being deleted or not. Of its key, only the folder matters."""
+    if not owners or key.startswith(_IGNORED):
+        return []
     end = key.rindex("/")
     namespace = key[key.rindex("/", 0, end) + 1 : end]
-    found = [] if namespace == places.NO_NAMESPACE else [f"inside/{namespace}/"]
-    if key.startswith(_IGNORED) or not owners:
-        return found
+    if len(owners) == 1:
+        return list(_ranges(owners[0], namespace))
+    found: list[str] = []
     for owner in owners:
         found += _ranges(owner, namespace)
-    return found if len(owners) == 1 else list(dict.fromkeys(found))
+    return list(dict.fromkeys(found))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -76,11 +77,6 @@ def changes(key: str, new: Meta | None, old: Meta | None) -> tuple[list[str], li
     if before == after:
         return [], []
     return [one for one in after if one not in before], [one for one in before if one not in after]
-
-
-def content(namespace: str, resource: str = "") -> str:
-    """The range of what lies in a namespace, of one resource or of all."""
-    return f"inside/{namespace}/objects/{resource}/" if resource else f"inside/{namespace}/"
 
 
 def dependents(uid: str, namespace: str) -> str:

@@ -18,7 +18,7 @@ from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource, GroupVersion
 from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Touch, Whole
 from probate.recent import Recent
-from probate.server import events, index, places, sightings, strays, wire
+from probate.server import content, events, index, places, sightings, strays, wire
 from probate.server.acting import Acting
 from probate.server.api import Api
 from probate.store import contract, keys
@@ -151,7 +151,7 @@ class World:
         return _places(await self._store.scan(index.dependents(owner.meta.uid, ""), limit=limit))
 
     async def content(self, namespace: str, more: str, *, limit: int, resource: str = "") -> Places:
-        return _places(await self._store.scan(index.content(namespace, resource), after=more, limit=limit))
+        return await content.listed(self._store, namespace, more, limit=limit, resource=resource)
 
     async def all_of(self, resource: str, more: str, *, limit: int) -> Places:
         return await self._page(f"objects/{resource}/", more, limit)

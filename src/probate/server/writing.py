@@ -12,7 +12,7 @@ from probate.machinery.apply import entries
 from probate.machinery.apply.entries import Entry
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Problem
-from probate.server import allocation, claims, deletions, places, refusals, wire
+from probate.server import allocation, claims, content, deletions, places, refusals, wire
 from probate.server.api import Api
 from probate.server.request import Target
 from probate.store.contract import Guard, Record, Refused, Revision, Txn, Unchanged
@@ -142,7 +142,7 @@ async def replace(api: Api, resource: Resource, now: Record, new: Object, *, is_
     """Write the new version over the one that was read; None if somebody was faster. Nothing is written if nothing changed."""
     old = wire.meta(now.value)
     await allocation.settle(api, resource, new, claims.entries(now.key, now.value))
-    if deletions.is_released(resource, new):
+    if deletions.is_released(resource, new) and not await content.is_held(api.store, resource, now):
         plan = deletions.removal(now, old, deletions.guards_of_removal(resource, new))
         outcome = now.revision if is_dry_run else await api.store.commit(sure(plan.txn))
         if not isinstance(outcome, Refused):

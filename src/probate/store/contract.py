@@ -264,6 +264,13 @@ class Store(Protocol):
         """How many keys begin with `prefix` and follow `after`, now. Costs a walk over them, without their values."""
         ...
 
+    async def folders(self, prefix: str) -> list[str]:
+        """The ranges one segment below `prefix` that hold anything now, in order. Costs a look each, however much they hold.
+
+        Not all of one moment on every engine: a range that fills or empties during the call may be missing or not.
+        """
+        ...
+
     async def commit(self, txn: Txn) -> Outcome:
         """Evaluate the guards and, if all hold, make the change: in one step that no other transaction can come between.
 

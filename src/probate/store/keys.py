@@ -5,8 +5,6 @@ A key is a path of segments joined by `/`; the first one names its family:
     objects/<resource.group>/<namespace or ->/<name>        an object: has a value, a history, and is watched
     owned/<owner uid>@<namespace or ->/<object's key>       index entries: no value, no history, not watched
     blocking/<owner uid>@<namespace or ->/<object's key>
-    inside/<scope uid>/<object's key>
-    closed/<scope uid>
     ip/<address>, nodeport/<port>                           what a service has to itself
 
     "objects/pods/default/web-1"  lies under  "objects/", "objects/pods/" and "objects/pods/default/"
@@ -94,6 +92,12 @@ def prefixes_of(key: str) -> list[str]:
         found.append(key[: slash + 1])
         slash = key.find("/", slash + 1)
     return found
+
+
+def folder_of(key: str, prefix: str) -> str | None:
+    """The range one segment below `prefix` that the key lies in; None if it lies in `prefix` itself."""
+    slash = key.find("/", len(prefix))
+    return None if slash < 0 else key[: slash + 1]
 
 
 def start_of(prefix: str, after: str) -> str:

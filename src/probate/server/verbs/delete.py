@@ -9,7 +9,7 @@ from probate.machinery import status
 from probate.machinery.catalog import Resource
 from probate.machinery.deletion import Habit, Policy, habit
 from probate.machinery.ownership import Meta
-from probate.server import delete_options, deletions, negotiation, places, refusals, shaping, wire
+from probate.server import content, delete_options, deletions, negotiation, places, refusals, shaping, wire
 from probate.server.api import Answer, Api
 from probate.server.delete_options import DeleteOptions
 from probate.server.deletions import Plan
@@ -89,7 +89,8 @@ async def _attempt(api: Api, at: Target, options: DeleteOptions, form: Form) -> 
         raise refusals.not_found(at.resource, at.name)
     meta = wire.meta(now.value)
     check_preconditions(at.resource, now, meta, options)
-    plan = deletions.plan(at.resource, now, meta, options.wish, api.clock.now())
+    is_held = await content.is_held(api.store, at.resource, now)
+    plan = deletions.plan(at.resource, now, meta, options.wish, api.clock.now(), is_held=is_held)
     done = plan if options.is_dry_run else await carry_out(api, plan)
     if done is None:
         return None

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 
 from probate import errors
+from probate.store import keys
 from probate.store.contract import Page, Record, Revision
 from probate.store.etcd import requests
 from probate.store.etcd import rpc_pb2 as rpc
@@ -71,6 +72,22 @@ class Reads:
         span = self._layout.span(prefix, after)
         answer = await self._range(rpc.RangeRequest(key=span.key, range_end=span.range_end, count_only=True))
         return answer.count
+
+    async def folders(self, prefix: str) -> list[str]:
+        """The ranges one segment below this one that hold any key, found one after the other."""
+        found: list[str] = []
+        start, end = self._layout.span(prefix)
+        while True:
+            answer = await self._range(rpc.RangeRequest(key=start, range_end=end, limit=1, keys_only=True))
+            if not answer.kvs:
+                return found
+            key = self._layout.text(answer.kvs[0].key)
+            folder = keys.folder_of(key, prefix)
+            if folder is None:
+                start = self._layout.key(key + "\x00")
+            else:
+                found.append(folder)
+                start = self._layout.key(keys.end_of(folder))
 
     async def _range(self, request: rpc.RangeRequest) -> rpc.RangeResponse:
         return await self._endpoints.ask(RANGE, request, seconds=self._seconds)

@@ -117,6 +117,11 @@ class EtcdStore:
         checks.check_scan(prefix, after, 1, requests.LIMITS)
         return await self._reads.count(prefix, after)
 
+    async def folders(self, prefix: str) -> list[str]:
+        self._check_is_open()
+        keys.check_prefix(prefix)
+        return await self._reads.folders(prefix)
+
     async def commit(self, txn: Txn) -> Outcome:
         self._check_is_open()
         checks.check_txn(txn, requests.LIMITS)

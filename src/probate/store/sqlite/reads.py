@@ -28,6 +28,8 @@ _FILLED = (
 _ENTRIES = "SELECT key, x'', rev FROM entry WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
 _COUNT_OBJECTS = "SELECT count(*) FROM live WHERE key >= ? AND key < ?"
 _COUNT_ENTRIES = "SELECT count(*) FROM entry WHERE key >= ? AND key < ?"
+_FIRST_OBJECT = "SELECT key FROM live WHERE key >= ? AND key < ? ORDER BY key LIMIT 1"
+_FIRST_ENTRY = "SELECT key FROM entry WHERE key >= ? AND key < ? ORDER BY key LIMIT 1"
 _NOTED = "SELECT max(rev) FROM times WHERE time <= ?"
 _REVISION = "SELECT coalesce(max(rev), 1) FROM log"  # the newest row of the log is never swept
 
@@ -84,6 +86,21 @@ def count(db: Executor, prefix: str, after: str) -> int:
     """How many keys of a range there are now."""
     statement = _COUNT_OBJECTS if keys.is_object(prefix) else _COUNT_ENTRIES
     found: int = db.execute(statement, (keys.start_of(prefix, after), keys.end_of(prefix))).get
+    return found
+
+
+def folders(db: Executor, prefix: str) -> list[str]:
+    """The ranges one segment below this one that hold any key now."""
+    statement = _FIRST_OBJECT if keys.is_object(prefix) else _FIRST_ENTRY
+    found: list[str] = []
+    start, end = prefix, keys.end_of(prefix)
+    while (key := db.execute(statement, (start, end)).get) is not None:
+        folder = keys.folder_of(key, prefix)
+        if folder is None:
+            start = key + "\x00"
+        else:
+            found.append(folder)
+            start = keys.end_of(folder)
     return found
 
 

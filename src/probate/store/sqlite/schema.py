@@ -25,7 +25,7 @@ import apsw
 
 from probate import errors
 
-VERSION = 1
+VERSION = 2
 APPLICATION_ID = 0x50524254  # "PRBT"
 _MAGIC = b"SQLite format 3\x00"
 _WRITER_CACHE_KIB = 64 * 1024
@@ -40,6 +40,9 @@ CREATE TABLE times (time REAL PRIMARY KEY, rev INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE meta (compacted INTEGER NOT NULL, swept INTEGER NOT NULL);
 INSERT INTO meta VALUES (0, 0);
 """
+
+FROM_1 = "DELETE FROM entry WHERE key >= 'inside/' AND key < 'inside0';"
+"""Version 1 kept an index of what lies in each namespace. Who still needs it must not open a file that has none."""
 
 
 def open_file(path: Path) -> apsw.Connection:
@@ -96,8 +99,11 @@ def keep_plans(db: apsw.Connection) -> None:
 
 
 def prepare(db: apsw.Connection) -> None:
-    """Make the tables where there are none yet."""
-    if db.pragma("user_version") == 0:
+    """Make the tables where there are none yet; bring those of an older version up to date."""
+    version = db.pragma("user_version")
+    if version == 1:
+        db.execute(f"BEGIN; {FROM_1} PRAGMA user_version = {VERSION}; COMMIT")
+    if version == 0:
         db.execute(f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT")
 
 

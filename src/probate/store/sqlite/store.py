@@ -125,6 +125,11 @@ class SqliteStore:
         self._check_is_open()
         return self._moments.read(reads.count, prefix, after)
 
+    async def folders(self, prefix: str) -> list[str]:
+        keys.check_prefix(prefix)
+        self._check_is_open()
+        return self._moments.read(reads.folders, prefix)
+
     async def commit(self, txn: Txn) -> Outcome:
         self._check_is_open()
         checks.check_txn(txn, LIMITS)
