@@ -76,6 +76,7 @@ class User:
             (self._tie, 5),
             (self._crowd, 4),
             (self._rush, 2),
+            (self._waver, 3),
             (self._finalize, 6),
             (self._read, 5),
             (self._list, 3),
@@ -148,6 +149,19 @@ class User:
         adding = [self._add_soon(kinds.CONFIG, namespace, {"metadata": meta}) for _ in range(3)]
         deleting = self._hand.write("DELETE", target, body={"propagationPolicy": policy})
         await asyncio.gather(deleting, *adding, return_exceptions=True)
+
+    async def _waver(self) -> None:
+        """Delete an owner with its dependents, and wish to keep them a moment later."""
+        target = self._memory.some()
+        if target is None or target.kind in (kinds.NAMESPACE, *kinds.CUSTOM):
+            return
+        namespace = target.namespace or self._dice.choice(NAMESPACES)
+        meta = {"generateName": "w-", "ownerReferences": [self._memory.reference(target, is_blocking=True)]}
+        for _ in range(2):
+            await self._add(kinds.CONFIG, namespace, {"metadata": meta})
+        await self._hand.write("DELETE", target, body={"propagationPolicy": "Foreground"})
+        await asyncio.sleep(self._dice.expovariate(300))
+        await self._hand.write("DELETE", target, body={"propagationPolicy": "Orphan"})
 
     async def _rush(self) -> None:
         """Make objects at the very moment that what they lie in is closed."""
