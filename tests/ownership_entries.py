@@ -49,9 +49,9 @@ def entries(key: str, meta: dict[str, Any]) -> set[str]:
         if is_sound(ref["uid"]):
             found |= {f"owned/{ref['uid']}/{namespace}/{key}"}
             found |= {f"blocking/{ref['uid']}/{namespace}/{key}"} if ref.get("blockOwnerDeletion") else set()
-            group, _, _ = ref["apiVersion"].rpartition("/")
-            is_custom = group and (group, ref["kind"]) not in BUILT_IN and is_sound(group) and is_sound(ref["kind"])
-            found |= {f"custom/{ref['kind']}.{group}/{key}"} if is_custom else set()
+        group, _, _ = ref["apiVersion"].rpartition("/")
+        is_custom = group and (group, ref["kind"]) not in BUILT_IN and is_sound(group) and is_sound(ref["kind"])
+        found |= {f"custom/{ref['kind']}.{group}/{key}"} if is_custom else set()
     return found
 
 

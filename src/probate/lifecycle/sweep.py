@@ -58,7 +58,7 @@ class Sweep:
         self._found: dict[str, Item | None] = {}  # what may be left, and as what it was last seen
         self._todo: dict[str, None] = {}  # of those, what has to be looked at
         self._tried: dict[str, int] = {}  # at which revision an object was last deleted
-        self._failed: set[str] = set()
+        self._failed: dict[str, None] = {}
 
     def touch(self, wheres: Sequence[str]) -> bool:
         """Something happened to these objects. Returns whether that matters."""
@@ -68,7 +68,7 @@ class Sweep:
 
     def retry(self) -> bool:
         """Look at those again that could not be deleted. Returns whether there are any."""
-        self._todo.update(dict.fromkeys(self._failed))
+        self._todo.update(self._failed)
         return bool(self._failed)
 
     @property
@@ -124,8 +124,8 @@ class Sweep:
     def _sort(self, wheres: list[str], items: list[Item | None]) -> list[Item]:
         """Forget what is gone, keep what is held. Returns what has to be deleted."""
         due = []
-        self._failed.difference_update(wheres)
         for where, item in zip(wheres, items, strict=True):
+            self._failed.pop(where, None)
             if item is None:
                 self._found.pop(where, None)
                 self._tried.pop(where, None)
@@ -142,4 +142,4 @@ class Sweep:
         if outcome in {Outcome.DONE, Outcome.CHANGED}:
             self._todo[item.where] = None
         else:
-            self._failed.add(item.where)
+            self._failed[item.where] = None

@@ -60,14 +60,12 @@ def ranges(key: str, owners: Sequence[Owner]) -> list[str]:
 @functools.lru_cache(maxsize=4096)
 def _ranges(owner: Owner, namespace: str) -> tuple[str, ...]:
     """The ranges in which one who refers to this owner has an entry."""
-    if not _SOUND.fullmatch(owner.uid):
-        return ()
     kind = custom_kind(owner.api_version, owner.kind)
-    return (
-        f"owned/{owner.uid}/{namespace}/",
-        *([f"blocking/{owner.uid}/{namespace}/"] if owner.block_owner_deletion else []),
-        *([f"custom/{kind}/"] if kind else []),
-    )
+    users = (f"custom/{kind}/",) if kind else ()  # also of an owner that cannot be: that shows when its kind is known
+    if not _SOUND.fullmatch(owner.uid):
+        return users
+    blocking = (f"blocking/{owner.uid}/{namespace}/",) if owner.block_owner_deletion else ()
+    return (f"owned/{owner.uid}/{namespace}/", *blocking, *users)
 
 
 def changes(key: str, new: Meta | None, old: Meta | None) -> tuple[list[str], list[str]]:

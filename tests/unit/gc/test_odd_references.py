@@ -47,3 +47,26 @@ async def test_owner_of_a_kind_that_cannot_be_is_unknown_and_keeps_its_dependent
         await house.turns()
         assert (await house.ask("GET", CHILD)).code == (200 if told.code == 201 else 404)
         assert house.collector.trouble is None
+
+
+async def test_owner_with_an_impossible_uid_is_found_to_be_gone_when_its_kind_becomes_known() -> None:
+    clock = FakeClock()
+    async with running(clock=clock) as house:
+        reference = {"apiVersion": "odd.example.com/v1", "kind": "Orb", "name": "owner", "uid": "no/such uid"}
+        await house.create("configmaps", "default", {"metadata": {"name": "child", "ownerReferences": [reference]}})
+        await house.turns()
+        await clock.advance(BIRTH_SECONDS)
+        assert (await house.ask("GET", CHILD)).code == 200, "nobody knows its kind yet"
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        spec = {
+            "group": "odd.example.com",
+            "names": {"plural": "orbs", "kind": "Orb"},
+            "scope": "Namespaced",
+            "versions": [version],
+        }
+        definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        assert (await house.ask("POST", definitions, {"metadata": {"name": "orbs.odd.example.com"}, "spec": spec})).code == 201
+        await house.turns()
+        await clock.advance(60)
+        await house.turns()
+        assert (await house.ask("GET", CHILD)).code == 404
