@@ -15,6 +15,8 @@ from probate.machinery.catalog import Catalog
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
 from probate.metrics import Registry
+from probate.server.admission.chain import Chain
+from probate.server.admission.configured import Configured
 from probate.server.custom_kinds import Kinds
 from probate.server.figures import Figures
 from probate.server.listings import Listings
@@ -94,6 +96,8 @@ class Api:
         self._second, self._now = -1, ""
         self.random = random  # for names that were asked for by generateName, and for what services get
         self.pools = pools
+        self.admission = Chain()
+        self.configured = Configured(store, lambda: self.kinds.catalog)
         self.readiness: dict[str, Callable[[], str | None]] = {}  # what else has to work, by name: says what is wrong, if anything
 
     @property
