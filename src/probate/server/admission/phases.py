@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from probate import errors
+from probate.machinery.catalog import Resource
 from probate.machinery.conversion import table as conversion
 from probate.server import patched, wire
 from probate.server.admission.attributes import CREATE, DELETE, NO_TERMS, UPDATE, Act, Attributes, Terms, View
@@ -33,6 +34,15 @@ def plain(api: Api, at: Target) -> View:
         return read
 
     return View(show, take)
+
+
+def in_version(object_: Object, mine: Resource, wanted: Resource) -> Object:
+    """An object of one version as another version of the same kind has it."""
+    if mine.stored_as is not None:
+        object_ = conversion.stored(mine.group_version_kind, object_)
+    if wanted.stored_as is not None:
+        object_ = conversion.served(wanted.group_version_kind, object_)
+    return {**object_, "kind": wanted.kind, "apiVersion": str(wanted.group_version)}
 
 
 async def mutate_new(api: Api, at: Target, object_: Object, act: Act, *, size: int) -> Object:
