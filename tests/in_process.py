@@ -24,6 +24,7 @@ from probate.clock import Clock, FakeClock, SystemClock
 from probate.gc.collector import Collector
 from probate.machinery import builtin
 from probate.server import bootstrap
+from probate.server.admission import plugins
 from probate.server.api import Api
 from probate.server.app import App
 from probate.server.custom_kinds import Kinds
@@ -119,12 +120,14 @@ async def running(
     house = House(opened, clock or SystemClock(), offload)
     await bootstrap.ensure_namespaces(house.api)
     await house.api.kinds.refresh(now=house.api.now())
+    await plugins.install(house.api)
     failures: list[BaseException] = []
     working = [tasks.guard(house.collector.run(), name="collector", on_failure=failures.append)] if collects else []
     try:
         yield house
     finally:
         await tasks.stop(*working)
+        await house.api.outbound.close()
         await opened.close()
     assert not failures, failures
 

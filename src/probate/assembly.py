@@ -28,9 +28,11 @@ from probate.machinery import builtin
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
 from probate.server import bootstrap, kubeconfig, listener
+from probate.server.admission import plugins
 from probate.server.api import Api
 from probate.server.app import App
 from probate.server.custom_kinds import Kinds
+from probate.server.webhooks import endpoints
 from probate.settings import Settings
 from probate.store import retention
 from probate.store.contract import Store
@@ -94,9 +96,10 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     names = choice.chosen(settings.controllers, controllers.NAMES)
     async with opened_store(settings, clock) as store:
         with listener.bind(settings.listen) as listening:
-            api = _api(store, clock, Pool("large"), Registry())
+            api = _api(store, clock, Pool("large"), Registry(), endpoints.services(settings.webhook_service))
             await bootstrap.ensure_namespaces(api)
             await api.kinds.refresh(now=api.now())
+            await plugins.install(api)
             url = listener.url(listening)
             if settings.kubeconfig:
                 kubeconfig.write(Path(settings.kubeconfig), url)
@@ -107,7 +110,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     print("probate: stopped", flush=True)  # noqa: T201
 
 
-def _api(store: Store, clock: Clock, offload: Offload, metrics: Registry) -> Api:
+def _api(store: Store, clock: Clock, offload: Offload, metrics: Registry, services: endpoints.Services) -> Api:
     return Api(
         store,
         Kinds(store, builtin.load(), offload),
@@ -116,6 +119,7 @@ def _api(store: Store, clock: Clock, offload: Offload, metrics: Registry) -> Api
         random=random.SystemRandom(),
         offload=offload,
         metrics=metrics,
+        services=services,
     )
 
 

@@ -96,7 +96,10 @@ async def at_work(
 ) -> AsyncGenerator[None, None]:
     """All that goes on beside the requests, until the end. It begins when the collector follows, or will not for a while."""
     world, report = World(api), functools.partial(_report, api)
-    loops: Loops = {"custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0))}
+    loops: Loops = {
+        "custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0)),
+        "admission": api.configured.follow(lambda: clock.sleep(1.0)),
+    }
     for name in [one for one in SCOPES if one in names]:  # always in the same order
         loops[name] = Loop(name, Scopes(SCOPES[name](), world, clock), world, clock).run()
     if EVENTS in names:
@@ -122,6 +125,7 @@ async def at_work(
                 async with asyncio.timeout(START_SECONDS):
                     await collector.following.wait()
         yield
+    await api.outbound.close()
     if leadership is not None:
         await leadership.resign()
     if everywhere:

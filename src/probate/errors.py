@@ -22,6 +22,7 @@
     │   ├── StoreUnavailable       503  the store does not answer; nothing was changed by this call
     │   ├── OutcomeUnknown         504  the connection broke and stayed broken: the write may or may not have happened
     │   ├── FutureRevision         504  a revision that the store has not reached
+    │   ├── Denied                 4xx  a webhook or a policy says no, with a code and a reason of its own
     │   ├── StoreFull              507  no room: nothing was written, reads go on
     │   └── StoreDamaged           500  the engine found its own data broken
     ├── TooSlow                    a watcher did not keep up and was cut off; resume after `.revision`
@@ -214,6 +215,15 @@ class StoreFull(ApiError):
 
     code = 507
     reason = "InsufficientStorage"
+
+
+class Denied(ApiError):
+    """A webhook or a policy says no, with a code and a reason of its own."""
+
+    def __init__(self, message: str, details: Details | None = None, *, code: int, reason: str) -> None:
+        super().__init__(message, details)
+        self.code = code  # type: ignore[misc]
+        self.reason = reason  # type: ignore[misc]
 
 
 class StoreDamaged(ApiError):

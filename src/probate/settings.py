@@ -18,6 +18,7 @@ DEFAULT_EVICTION_RATE = 0.1
 DEFAULT_SECONDARY_EVICTION_RATE = 0.01
 DEFAULT_LARGE_ZONE = 50
 DEFAULT_UNHEALTHY_SHARE = 0.55
+DEFAULT_WEBHOOK_SERVICES: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,9 @@ class Settings:
     """Seconds after which a pod on a simulated node runs and is ready."""
     pod_stop_delay: float = 1.0
     """Seconds that a pod on a simulated node takes to end when it is deleted, if its grace period is not over before."""
+
+    webhook_service: tuple[str, ...] = DEFAULT_WEBHOOK_SERVICES
+    """Where the Services are that webhooks are behind: NAMESPACE/NAME[:PORT]=URL."""
 
     @property
     def is_shared(self) -> bool:

@@ -22,6 +22,7 @@ from probate.settings import (
     DEFAULT_STORE,
     DEFAULT_TERMINATED_PODS,
     DEFAULT_UNHEALTHY_SHARE,
+    DEFAULT_WEBHOOK_SERVICES,
     Settings,
 )
 
@@ -192,6 +193,14 @@ class Duration(click.ParamType[float]):
     show_default=True,
     metavar="TIME",
     help="How long a pod on a simulated node takes to end when it is deleted, if its grace period is not over before.",
+)
+@click.option(
+    "--webhook-service",
+    multiple=True,
+    default=DEFAULT_WEBHOOK_SERVICES,
+    show_default="none",
+    metavar="NAMESPACE/NAME[:PORT]=URL",
+    help="Where a Service is that webhooks are behind, as there is no cluster network. May be given more than once.",
 )
 @click.pass_obj
 def serve_command(serve: Callable[[Settings], None], /, **given: Any) -> None:

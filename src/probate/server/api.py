@@ -15,10 +15,15 @@ from probate.machinery.catalog import Catalog
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
 from probate.metrics import Registry
+from probate.server.admission.chain import Chain
+from probate.server.admission.configured import Configured
 from probate.server.custom_kinds import Kinds
 from probate.server.figures import Figures
 from probate.server.listings import Listings
 from probate.server.request import Targets
+from probate.server.webhooks.conditions import Conditions
+from probate.server.webhooks.endpoints import Services
+from probate.server.webhooks.outbound import Outbound
 from probate.store.contract import Guard, Revision, Store
 
 T = TypeVar("T")
@@ -80,6 +85,7 @@ class Api:
         pools: Pools = USUAL,
         offload: Offload | None = None,
         metrics: Registry | None = None,
+        services: Services | None = None,
     ) -> None:
         self.store = store
         self.figures = Figures(metrics or Registry())
@@ -94,6 +100,11 @@ class Api:
         self._second, self._now = -1, ""
         self.random = random  # for names that were asked for by generateName, and for what services get
         self.pools = pools
+        self.admission = Chain()
+        self.conditions: Conditions | None = None
+        self.services = services or {}  # that webhooks are behind
+        self.outbound = Outbound(self._offload)
+        self.configured = Configured(store, lambda: self.kinds.catalog)
         self.readiness: dict[str, Callable[[], str | None]] = {}  # what else has to work, by name: says what is wrong, if anything
 
     @property

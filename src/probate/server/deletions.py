@@ -69,8 +69,8 @@ def removal(now: Record, meta: Meta, guards: tuple[Guard, ...] = (), otherwise: 
     return Plan(txn, now, removes=True, otherwise=otherwise)
 
 
-def change(now: Record, old: Meta, new: Object, guards: tuple[Guard, ...] = ()) -> Plan:
-    """The object is replaced, and its entries with it."""
+def change(now: Record, old: Meta, new: Object, guards: tuple[Guard, ...] = (), more: tuple[str, ...] = ()) -> Plan:
+    """The object is replaced, and its entries with it. `more` are entries that are not about the object."""
     value = wire.stored(new)
     if value == now.value:
         return Plan(None, now)
@@ -80,7 +80,7 @@ def change(now: Record, old: Meta, new: Object, guards: tuple[Guard, ...] = ()) 
         now.key,
         value,
         revision=now.revision,
-        enter=(*enter, *claimed.enter),
+        enter=(*enter, *claimed.enter, *more),
         leave=(*leave, *claimed.leave),
         guards=(*guards, *claimed.guards),
     )

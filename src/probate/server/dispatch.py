@@ -102,8 +102,11 @@ async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer
     else:
         async with asyncio.timeout(seconds):
             answer = await _writer(verb, at)(api, request, at, form)
-    if verb in WRITES and api.kinds.is_definition(at.resource):
-        await api.kinds.refresh(now=api.now())
+    if verb in WRITES:
+        if api.kinds.is_definition(at.resource):
+            await api.kinds.refresh(now=api.now())
+        elif api.configured.is_of(at.resource):
+            await api.configured.refresh(at.resource.group_resource)
     return await _in_yaml(api, answer) if form.is_yaml else answer
 
 

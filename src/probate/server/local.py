@@ -12,6 +12,7 @@ from probate.machinery import status
 from probate.server import dispatch
 from probate.server.api import Answer, Api
 from probate.server.request import Request
+from probate.server.users import INTERNAL
 
 AGENT = b"probate"
 """What those are called, in `managedFields`, who act in our own process."""
@@ -27,7 +28,7 @@ class Local:
         async def read_body() -> bytes:
             return body
 
-        request = Request(method, path, _asked(query), {b"content-type": media.encode(), b"user-agent": AGENT}, read_body)
+        request = Request(method, path, _asked(query), {b"content-type": media.encode(), b"user-agent": AGENT}, read_body, INTERNAL)
         try:
             answer = await dispatch.answer(self._api, request)
         except errors.ApiError as error:
@@ -41,7 +42,7 @@ class Local:
         async def read_body() -> bytes:
             return b""
 
-        answer = await dispatch.answer(self._api, Request("GET", path, _asked(query), {}, read_body))
+        answer = await dispatch.answer(self._api, Request("GET", path, _asked(query), {}, read_body, INTERNAL))
         if isinstance(answer, Answer):
             raise errors.InvariantViolation(f"{path} does not answer with a stream")
         async with aclosing(answer.chunks) as chunks:

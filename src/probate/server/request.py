@@ -15,6 +15,7 @@ from probate import errors
 from probate.machinery.catalog import Catalog, Resource
 from probate.server import query, refusals
 from probate.server.query import Query
+from probate.server.users import UNSECURED, User
 
 MAX_KNOWN = 4_000
 MAX_KNOWN_LENGTH = 300
@@ -38,6 +39,7 @@ class Request(NamedTuple):
     query: Query
     headers: Mapping[bytes, bytes]  # by their names in lower case
     read_body: Callable[[], Awaitable[bytes]]
+    user: User = UNSECURED
 
     def header(self, name: str) -> str:
         return self.headers.get(name.encode(), b"").decode("latin-1")

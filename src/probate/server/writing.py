@@ -13,6 +13,8 @@ from probate.machinery.apply.entries import Entry
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Problem
 from probate.server import allocation, claims, content, deletions, places, refusals, wire
+from probate.server.admission import phases
+from probate.server.admission.attributes import NO_TERMS, Act, Terms
 from probate.server.api import Api
 from probate.server.request import Target
 from probate.store.contract import Guard, Record, Refused, Revision, Txn, Unchanged
@@ -81,16 +83,26 @@ _SERVERS = ("resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePe
 
 def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> None:
     """Fill in what a new object has that its author does not give."""
+    finish_new(api, resource, object_, begin_new(api, resource, object_, namespace, owners))
+
+
+def begin_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> list[Entry]:
+    """Defaults, less what is not the author's to say. Returns who owns what of it."""
     meta = object_["metadata"]
     for server_side in _SERVERS:
         meta.pop(server_side, None)
-    rules = api.kinds.rules(resource)
-    rules.set_defaults(object_)
+    api.kinds.rules(resource).set_defaults(object_)
     owned = owners(object_)
-    meta = object_["metadata"]
+    if namespace:
+        object_["metadata"]["namespace"] = namespace
+    return owned
+
+
+def finish_new(api: Api, resource: Resource, object_: Object, owned: list[Entry]) -> None:
+    """What only the server says."""
     uid, now = api.new_uid(), api.now()
-    meta |= {"uid": uid, "creationTimestamp": now, **({"namespace": namespace} if namespace else {})}
-    rules.prepare_new(object_, uid=uid, now=now)
+    object_["metadata"] |= {"uid": uid, "creationTimestamp": now}
+    api.kinds.rules(resource).prepare_new(object_, uid=uid, now=now)
     if owned:
         object_["metadata"]["managedFields"] = owned
 
@@ -100,22 +112,60 @@ def may_update_blindly(resource: Resource) -> bool:
     return not resource.is_custom and metadata.allows_unconditional_update(resource.group, resource.kind)
 
 
-def prepare_changed(api: Api, at: Target, new: Object, old: Object, owners: NewOwners) -> None:
-    """Keep what this way of writing cannot change. `Invalid` if what it does change is wrong."""
+def prepare_changed(api: Api, at: Target, new: Object, old: Object, owners: NewOwners, act: Act) -> None:
+    """Keep what this way of writing cannot change. `Invalid` if what it does change is wrong.
+
+    If somebody may still change the object it is not checked here: what they make of it is (`admitted`).
+    """
+    given = new["metadata"].pop("managedFields", None)
+    _keep(api, at, new, old)
+    if not act.is_mutable:
+        _check_changed(api, at, new, old)
+    _note_owners(new, old, owners(given))
+
+
+def _keep(api: Api, at: Target, new: Object, old: Object) -> None:
+    """Put back what this way of writing cannot change."""
     meta = new["metadata"]
-    given = meta.pop("managedFields", None)
     for fixed in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace"):
         meta.pop(fixed, None)
         if fixed in old["metadata"]:
             meta[fixed] = old["metadata"][fixed]
     meta.setdefault("uid", old["metadata"]["uid"])
     meta.pop("selfLink", None)
-    rules = api.kinds.rules(at.resource)
-    rules.prepare_changed(new, old, at.subresource, now=api.now())
-    problems = rules.problems_of_changed(new, old, at.subresource)
+    api.kinds.rules(at.resource).prepare_changed(new, old, _part(at), now=api.now())
+
+
+def _check_changed(api: Api, at: Target, new: Object, old: Object) -> None:
+    problems = api.kinds.rules(at.resource).problems_of_changed(new, old, _part(at))
     if problems:
         raise refusals.invalid(at.resource, at.name, problems)
-    _note_owners(new, old, owners(given))
+
+
+def _part(at: Target) -> str:
+    """The part of the object that is written. (What is sent to `scale` changes the object itself.)"""
+    return "" if at.subresource == "scale" else at.subresource
+
+
+async def admitted(api: Api, at: Target, now: Record, new: Object, act: Act) -> Object:
+    """The changed object after all who may change it have had their say. `Invalid` if it is wrong then."""
+    if not act.is_mutable:
+        return new
+    owned = new["metadata"].get("managedFields") or []  # who was given more by a plugin does not own that
+    changed = await phases.mutate_changed(api, at, new, now, act)
+    await api.apart(len(now.value), lambda: _prepare_again(api, at, changed, wire.loaded(now, at.resource), owned))
+    return changed
+
+
+def _prepare_again(api: Api, at: Target, new: Object, old: Object, owned: list[Entry]) -> None:
+    meta = new["metadata"]
+    meta.pop("managedFields", None)
+    if meta.get("name") != old["metadata"]["name"] or meta.get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
+        raise errors.BadRequest("the admission of the object has made another one of it: its name or its uid was changed")
+    meta["resourceVersion"] = old["metadata"]["resourceVersion"]
+    _keep(api, at, new, old)
+    _check_changed(api, at, new, old)
+    _note_owners(new, old, owned)
 
 
 def _note_owners(new: Object, old: Object, owned: list[Entry]) -> None:
@@ -138,10 +188,11 @@ def _is_same(new: Object, old: Object) -> bool:
     return new.keys() >= old.keys() - {"kind", "apiVersion"} and all(name in old and old[name] == new[name] for name in new)
 
 
-async def replace(api: Api, resource: Resource, now: Record, new: Object, *, is_dry_run: bool) -> Record | None:
+async def replace(
+    api: Api, resource: Resource, now: Record, new: Object, *, is_dry_run: bool, terms: Terms = NO_TERMS
+) -> Record | None:
     """Write the new version over the one that was read; None if somebody was faster. Nothing is written if nothing changed."""
     old = wire.meta(now.value)
-    await allocation.settle(api, resource, new, claims.entries(now.key, now.value))
     if deletions.is_released(resource, new) and not await content.is_held(api.store, resource, now):
         plan = deletions.removal(now, old, deletions.guards_of_removal(resource, new))
         outcome = now.revision if is_dry_run else await api.store.commit(sure(plan.txn))
@@ -150,11 +201,24 @@ async def replace(api: Api, resource: Resource, now: Record, new: Object, *, is_
         if isinstance(outcome.failed[0], Unchanged):
             return None
         # It still holds others: it leaves with the last of them.
-    plan = await api.apart(len(now.value), lambda: deletions.change(now, old, new))
+    plan = await api.apart(len(now.value), lambda: deletions.change(now, old, new, terms.guards, terms.enter))
     if plan.txn is None or is_dry_run:
         return plan.left
     outcome = await api.store.commit(plan.txn)
     return None if isinstance(outcome, Refused) else Record(now.key, plan.left.value, Revision(outcome))
+
+
+async def write(api: Api, at: Target, now: Record, new: Object, act: Act) -> Record | None:
+    """Both phases of admission, and then `replace`."""
+    new = await admitted(api, at, now, new, act)
+    await allocation.settle(api, at.resource, new, claims.entries(now.key, now.value))
+    if not api.admission.validators:
+        return await replace(api, at.resource, now, new, is_dry_run=act.is_dry_run)
+    terms = await phases.validate_changed(api, at, new, now, act)
+    try:
+        return await replace(api, at.resource, now, new, is_dry_run=act.is_dry_run, terms=terms)
+    finally:
+        terms.release()
 
 
 def sure(txn: Txn | None) -> Txn:

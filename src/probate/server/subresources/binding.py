@@ -11,6 +11,8 @@ from probate.machinery import builtin, names, problems, typed
 from probate.machinery.problems import Path, Problem
 from probate.machinery.schema import Schema
 from probate.server import negotiation, places, query, reading, refusals, wire, writing
+from probate.server.admission import phases
+from probate.server.admission.attributes import Act
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
@@ -50,11 +52,13 @@ async def _bind(api: Api, request: Request, at: Target, binding: Object) -> Answ
     options = query.write_options(request.query, "CreateOptions")
     if binding["metadata"].get("name") not in {None, "", at.name}:
         raise errors.BadRequest(f"the body must be a Binding of {at.name}")
+    act = Act(request.user, options)
+    binding = await phases.check_command(api, at, {"kind": "Binding", "apiVersion": "v1", **binding}, act)
     if wrong := _problem(binding["target"]):
         raise refusals.invalid(at.resource, at.name, [wrong])
     for _ in range(MAX_TRIES):
         if await _attempt(api, at, binding, is_dry_run=options.is_dry_run):
-            return Answer(201, DONE)
+            return Answer(201, DONE, warnings=act.warnings)
     raise refusals.changed(at.resource, at.name)
 
 

@@ -16,7 +16,9 @@ from probate.errors import Details
 from probate.machinery import label_selectors
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Path, Problem
-from probate.server import delete_options, negotiation, places, reading, refusals, wire, writing
+from probate.server import delete_options, negotiation, places, query, reading, refusals, wire, writing
+from probate.server.admission import phases
+from probate.server.admission.attributes import Act
 from probate.server.api import Answer, Api
 from probate.server.delete_options import DeleteOptions
 from probate.server.negotiation import Form
@@ -54,7 +56,7 @@ class Budget(NamedTuple):
 
 async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Evict the pod. 429 if a budget does not allow it now: try again later."""
-    options = await _read(api, request, at)
+    options, act = await _read(api, request, at)
     for _ in range(MAX_TRIES):
         record = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
         if record is None:
@@ -65,22 +67,32 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
             continue
         if not options.is_dry_run and not _is_leaving(pod):
             options = await _note(api, at, options)
-        await delete.delete_one(api, at._replace(subresource=""), options, form)
-        return Answer(201, DONE)
+        await delete.delete_one(api, at._replace(subresource=""), options, form, None)
+        return Answer(201, DONE, warnings=act.warnings)
     raise refusals.changed(at.resource, at.name)
 
 
-async def _read(api: Api, request: Request, at: Target) -> DeleteOptions:
+async def _read(api: Api, request: Request, at: Target) -> tuple[DeleteOptions, Act]:
+    """How the pod is to be deleted, if nobody has anything against its eviction."""
     body, media = await request.read_body(), negotiation.media_type(request.header("content-type"))
     value = (await api.apart(len(body), lambda: reading.parse(body, media))).value
     if not isinstance(value, dict):
         raise errors.BadRequest("the body must be an Eviction")
     if value.get("kind") not in (None, "", "Eviction") or _name(value) not in {"", at.name}:
         raise errors.BadRequest(f"the body must be an Eviction of {at.name}")
+    act = Act(request.user, query.write_options(request.query, "CreateOptions"))
+    value = await phases.check_command(api, at, _whole(value, at), act)
     given = value.get("deleteOptions") or {}
     options = delete_options.read(orjson.dumps(given) if given else b"", negotiation.JSON, request.query)
     # Given there or in the options: nothing is done.
-    return options._replace(is_dry_run=True) if request.query.get("dryRun") else options
+    return options._replace(is_dry_run=True) if request.query.get("dryRun") else options, act
+
+
+def _whole(value: Object, at: Target) -> Object:
+    """The Eviction with all that its path says of it."""
+    meta = value.get("metadata") if isinstance(value.get("metadata"), dict) else {}
+    about = {"kind": "Eviction", "apiVersion": "policy/v1"}
+    return {**about, **value, "metadata": {**(meta or {}), "name": at.name, "namespace": at.namespace}}
 
 
 def _name(value: Object) -> object:

@@ -14,6 +14,7 @@ from probate.machinery.crds import resources
 from probate.machinery.problems import Path
 from probate.machinery.schema import Schema
 from probate.server import managed, negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server.admission.attributes import UPDATE, Act, View
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
@@ -38,17 +39,18 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
         return _shown(at, await _read(api, at), form, paths)
     media = negotiation.media_type(request.header("content-type"))
     if request.method == "PATCH" and media == apply.MEDIA:
-        done = await apply.carry_out(api, request, at, lambda document: _of_parent(document, at, paths))
-        return _shown(at, done.record, form, paths)
+        done = await apply.carry_out(api, request, at, lambda document: _of_parent(document, at, paths), _view(paths))
+        return _shown(at, done.record, form, paths, done.warnings)
     options = query.write_options(request.query, "PatchOptions" if request.method == "PATCH" else "UpdateOptions")
     body, manager = await request.read_body(), managed.manager(request, options.field_manager)
+    act = Act(request.user, options, _view(paths))
     for _ in range(MAX_TRIES):
         now = await _read(api, at)
         scale = of(wire.loaded(now, at.resource), paths)
         wanted = await api.apart(len(body), lambda: _wanted(body, media, scale, at, is_patch=request.method == "PATCH"))  # noqa: B023
-        written = await _write(api, at, now, wanted, paths, manager, is_dry_run=options.is_dry_run)
+        written = await _write(api, at, now, wanted, paths, manager, act)
         if written is not None:
-            return _shown(at, written, form, paths)
+            return _shown(at, written, form, paths, act.warnings)
     raise refusals.changed(at.resource, at.name)
 
 
@@ -127,18 +129,31 @@ def _wanted(body: bytes, media: str, scale: dict[str, Any], at: Target, *, is_pa
     return wanted
 
 
-async def _write(
-    api: Api, at: Target, now: Record, scale: dict[str, Any], paths: Paths, manager: str, *, is_dry_run: bool
-) -> Record | None:
-    replicas = scale.get("spec", {}).get("replicas", 0)
+def _view(paths: Paths) -> View:
+    """What admission sees of the object."""
+
+    def take(object_: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
+        read: dict[str, Any] = typed.Reader(lambda _: None).read(changed, _SCALES.load_schema())
+        return _with({**object_, "metadata": dict(object_["metadata"])}, paths.wanted, _replicas(read))
+
+    return View(lambda object_: of(object_, paths), take)
+
+
+def _replicas(scale: dict[str, Any]) -> int:
+    replicas: int = scale.get("spec", {}).get("replicas", 0)
     if replicas < 0:
         problem = problems.invalid(Path("spec.replicas"), replicas, "must be greater than or equal to 0")
-        raise refusals.invalid(_SCALES, at.name, [problem])
+        raise refusals.invalid(_SCALES, scale.get("metadata", {}).get("name", ""), [problem])
+    return replicas
+
+
+async def _write(api: Api, at: Target, now: Record, scale: dict[str, Any], paths: Paths, manager: str, act: Act) -> Record | None:
     old = wire.loaded(now, at.resource)
-    new = _with({**old, "metadata": dict(old["metadata"])}, paths.wanted, replicas)
-    owners = managed.updater(api.kinds, at, new, old, manager, api.now())
-    writing.prepare_changed(api, at._replace(subresource=""), new, old, owners)
-    return await writing.replace(api, at.resource, now, new, is_dry_run=is_dry_run)
+    scale = {**scale, "metadata": {**scale.get("metadata", {}), "name": at.name}}
+    new = _with({**old, "metadata": dict(old["metadata"])}, paths.wanted, _replicas(scale))
+    act.is_mutable = api.admission.mutates(UPDATE, at)
+    writing.prepare_changed(api, at, new, old, managed.updater(api.kinds, at, new, old, manager, api.now()), act)
+    return await writing.write(api, at, now, new, act)
 
 
 def _of_parent(document: dict[str, Any], at: Target, paths: Paths) -> dict[str, Any]:
@@ -150,8 +165,8 @@ def _of_parent(document: dict[str, Any], at: Target, paths: Paths) -> dict[str, 
     return {**about, "metadata": document.get("metadata"), **said}
 
 
-def _shown(at: Target, record: Record, form: Form, paths: Paths) -> Answer:
-    return shaping.finish(of(wire.loaded(record, at.resource), paths), form)
+def _shown(at: Target, record: Record, form: Form, paths: Paths, warnings: tuple[str, ...] = ()) -> Answer:
+    return shaping.finish(of(wire.loaded(record, at.resource), paths), form, warnings=warnings)
 
 
 _SCALES = Resource(

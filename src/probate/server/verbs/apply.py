@@ -14,6 +14,7 @@ from probate.machinery.apply.managers import Applied
 from probate.machinery.documents import Document
 from probate.machinery.problems import Path
 from probate.server import managed, patched, places, query, reading, refusals, shaping, wire, writing
+from probate.server.admission.attributes import UPDATE, Act, View
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.query import WriteOptions
@@ -41,22 +42,25 @@ async def apply(api: Api, request: Request, at: Target, form: Form) -> Answer:
     return shaping.one(api, done.record, at.resource, form, code=201 if done.is_new else 200, warnings=done.warnings)
 
 
-async def carry_out(api: Api, request: Request, at: Target, translate: Callable[[Object], Object]) -> Outcome:
+async def carry_out(
+    api: Api, request: Request, at: Target, translate: Callable[[Object], Object], view: View | None = None
+) -> Outcome:
     """Apply what `translate` makes of the document in the body: it is to be of the resource's kind."""
     options = _options(request)
     body = await request.read_body()
     document = await api.apart(len(body), lambda: _document(body, at, options, translate))
     warnings = tuple(_odd(document)) if options.field_validation == "Warn" else ()
+    act = Act(request.user, options, view)
     for _ in range(MAX_TRIES):
         now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
         if now is not None:
-            written = await _change(api, at, now, document.value, options, size=len(body))
+            written = await _change(api, at, now, document.value, act, size=len(body))
         elif at.subresource:
             raise refusals.not_found(at.resource, at.name)
         else:
-            written = await _create(api, at, document.value, options, size=len(body))
+            written = await _create(api, at, document.value, act, size=len(body))
         if written is not None:
-            return Outcome(written, now is None, warnings)
+            return Outcome(written, now is None, warnings + act.warnings)
     raise refusals.changed(at.resource, at.name)
 
 
@@ -92,19 +96,19 @@ def _odd(read: Document) -> list[str]:
     return [f'duplicate field "{path}"' for path in read.duplicates]
 
 
-async def _change(api: Api, at: Target, now: Record, document: Object, options: WriteOptions, *, size: int) -> Record | None:
-    new = await api.apart(size + len(now.value), lambda: _changed(api, at, now, document, options))
-    return await writing.replace(api, at.resource, now, new, is_dry_run=options.is_dry_run)
+async def _change(api: Api, at: Target, now: Record, document: Object, act: Act, *, size: int) -> Record | None:
+    act.is_mutable = api.admission.mutates(UPDATE, at)
+    new = await api.apart(size + len(now.value), lambda: _changed(api, at, now, document, act))
+    return await writing.write(api, at, now, new, act)
 
 
-def _changed(api: Api, at: Target, now: Record, document: Object, options: WriteOptions) -> Object:
+def _changed(api: Api, at: Target, now: Record, document: Object, act: Act) -> Object:
     live, old = wire.served(now, at.resource), wire.loaded(now, at.resource)
     _check_is_meant(document, live, at)
-    done = _applied(api, at, live, document, options)
+    done = _applied(api, at, live, document, act.write_options)
     new = patched.typed(api, done.object, at, "Ignore").object
     new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-    whole = at._replace(subresource="") if at.subresource == "scale" else at
-    writing.prepare_changed(api, whole, new, old, lambda _: done.entries)
+    writing.prepare_changed(api, at, new, old, lambda _: done.entries, act)
     return new
 
 
@@ -126,13 +130,13 @@ def _check_is_meant(document: Object, live: Object, at: Target) -> None:
         raise refusals.changed(at.resource, at.name)
 
 
-async def _create(api: Api, at: Target, document: Object, options: WriteOptions, *, size: int) -> Record | None:
+async def _create(api: Api, at: Target, document: Object, act: Act, *, size: int) -> Record | None:
     meta = document["metadata"]
     if meta.get("uid") or meta.get("resourceVersion"):
         raise refusals.conflict(at.resource, at.name, "the document is meant for an object that is there, and there is none")
-    done = await api.apart(size, lambda: _made(api, at, document, options))
+    done = await api.apart(size, lambda: _made(api, at, document, act.write_options))
     try:
-        return await create.attempt(api, at, done.object, lambda _: done.entries, size=size, is_dry_run=options.is_dry_run)
+        return await create.attempt(api, at, done.object, lambda _: done.entries, act, size=size)
     except errors.AlreadyExists:
         return None
 

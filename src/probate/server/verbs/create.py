@@ -8,10 +8,12 @@ from probate import errors
 from probate.machinery import names
 from probate.machinery.apply.entries import Entry
 from probate.server import allocation, claims, index, managed, negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server.admission import phases
+from probate.server.admission.attributes import CREATE, NO_TERMS, Act, Terms
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
-from probate.store.contract import NOTHING, Absent, Record, Refused, Revision
+from probate.store.contract import NOTHING, Absent, Guard, Record, Refused, Revision
 from probate.store.contract import create as new
 
 MAX_TRIES = 8
@@ -30,34 +32,65 @@ async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
     def owners(object_: dict[str, Any]) -> list[Entry]:
         return managed.of_new(api.kinds, at, object_, manager, api.now())
 
+    act = Act(request.user, options)
     for _ in range(MAX_TRIES):
-        made = await attempt(api, at, read.object, owners, size=len(body), is_dry_run=options.is_dry_run)
+        made = await attempt(api, at, read.object, owners, act, size=len(body))
         if made is not None:
-            return shaping.one(api, made, at.resource, form, code=201, warnings=read.warnings)
+            return shaping.one(api, made, at.resource, form, code=201, warnings=read.warnings + act.warnings)
     raise errors.Conflict(
         "the object could not be created: its namespace keeps changing, or its generated names are taken. Try again"
     )
 
 
-async def attempt(
-    api: Api, at: Target, given: dict[str, Any], owners: writing.Owners, *, size: int, is_dry_run: bool
-) -> Record | None:
+async def attempt(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners, act: Act, *, size: int) -> Record | None:
     """The new object; None if another try may work."""
     guards = await writing.open_scopes(api, at)
-    object_ = await api.apart(size, lambda: _made(api, at, given, owners))
+    if api.admission.mutates(CREATE, at):
+        object_ = await _mutated(api, at, given, owners, act, size=size)
+    else:
+        object_ = await api.apart(size, lambda: _made(api, at, given, owners))
     await allocation.settle(api, at.resource, object_)
+    if not api.admission.validators:
+        return await _enter(api, at, object_, guards, NO_TERMS, given, is_dry_run=act.is_dry_run)
+    terms = await phases.validate_new(api, at, object_, act, name=given["metadata"].get("name") or "", size=size)
+    try:
+        return await _enter(api, at, object_, guards, terms, given, is_dry_run=act.is_dry_run)
+    finally:
+        terms.release()
+
+
+async def _enter(
+    api: Api,
+    at: Target,
+    object_: dict[str, Any],
+    guards: list[Guard],
+    terms: Terms,
+    given: dict[str, Any],
+    *,
+    is_dry_run: bool,
+) -> Record | None:
     name, value = object_["metadata"]["name"], wire.stored(object_)
     key = places.of(at.resource, at.namespace or "", name)
     if is_dry_run:
         return await _rehearse(api, at, Record(key, value, NOTHING))
     claimed = claims.changes(key, value, None)
-    enter = (*index.entries(key, wire.meta(value)), *claimed.enter)
-    outcome = await api.store.commit(new(key, value, enter=enter, guards=(*guards, *claimed.guards)))
+    enter = (*index.entries(key, wire.meta(value)), *claimed.enter, *terms.enter)
+    outcome = await api.store.commit(new(key, value, enter=enter, guards=(*guards, *claimed.guards, *terms.guards)))
     if not isinstance(outcome, Refused):
         return Record(key, value, Revision(outcome))
     if Absent(key) in outcome.failed and given["metadata"].get("name"):
         raise refusals.already_exists(at.resource, name)
     return None
+
+
+async def _mutated(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners, act: Act, *, size: int) -> dict[str, Any]:
+    """The new object as those make it who may change it. What they add belongs to nobody."""
+    object_ = {**given, "metadata": dict(given["metadata"])}
+    owned = await api.apart(size, lambda: writing.begin_new(api, at.resource, object_, at.namespace or "", owners))
+    changed = await phases.mutate_new(api, at, object_, act, size=size)
+    changed = {**changed, "metadata": dict(changed["metadata"])}
+    _check_place(changed, at)
+    return await api.apart(size, lambda: _made(api, at, changed, lambda _: owned))
 
 
 def _made(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners) -> dict[str, Any]:
@@ -83,6 +116,8 @@ def _check_place(object_: dict[str, Any], at: Target) -> None:
     meta = object_["metadata"]
     if meta.get("resourceVersion"):
         raise errors.BadRequest("resourceVersion should not be set on objects to be created")
+    if at.name and meta.get("name") != at.name:
+        raise errors.BadRequest(f"the name of the object ({meta.get('name')}) does not match the name on the URL ({at.name})")
     given = meta.get("namespace")
     if given and given != (at.namespace or ""):
         raise errors.BadRequest(

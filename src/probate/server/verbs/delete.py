@@ -10,6 +10,8 @@ from probate.machinery.catalog import Resource
 from probate.machinery.deletion import Habit, Policy, habit
 from probate.machinery.ownership import Meta
 from probate.server import content, delete_options, deletions, negotiation, places, refusals, shaping, wire
+from probate.server.admission import phases
+from probate.server.admission.attributes import Act
 from probate.server.api import Answer, Api
 from probate.server.delete_options import DeleteOptions
 from probate.server.deletions import Plan
@@ -46,8 +48,9 @@ async def delete(api: Api, request: Request, at: Target, form: Form) -> Answer:
     media = negotiation.media_type(request.header("content-type"))
     body = await request.read_body()
     options = await api.apart(len(body), lambda: delete_options.read(body, media, request.query))
-    answer = await delete_one(api, at, options, form)
-    return answer._replace(warnings=warnings_of(at.resource, options))
+    act = Act(request.user, options)
+    answer = await delete_one(api, at, options, form, act)
+    return answer._replace(warnings=warnings_of(at.resource, options) + act.warnings)
 
 
 def warnings_of(resource: Resource, options: DeleteOptions) -> tuple[str, ...]:
@@ -59,8 +62,13 @@ def _orphans(resource: Resource) -> bool:
     return habit(resource.group, resource.version, resource.kind) is Habit.ORPHAN
 
 
-async def delete_one(api: Api, at: Target, options: DeleteOptions, form: Form) -> Answer:
-    """Delete this object; again, if somebody changes it meanwhile."""
+async def delete_one(
+    api: Api, at: Target, options: DeleteOptions, form: Form, act: Act | None, *, named: str | None = None
+) -> Answer:
+    """Delete this object; again, if somebody changes it meanwhile. `named` is its name in the request.
+
+    Nobody is asked about it if there is no act: that has been done.
+    """
     _check_may_go(at)
     if (
         at.resource.group_resource == places.NAMESPACES
@@ -69,7 +77,7 @@ async def delete_one(api: Api, at: Target, options: DeleteOptions, form: Form) -
     ):
         options = options._replace(policy=Policy.FOREGROUND)  # as Kubernetes reads it, for namespaces alone
     for _ in range(MAX_TRIES):
-        answer = await _attempt(api, at, options, form)
+        answer = await _attempt(api, at, options, form, act, at.name if named is None else named)
         if answer is not None:
             return answer
     raise refusals.changed(at.resource, at.name)
@@ -82,7 +90,7 @@ def _check_may_go(at: Target) -> None:
         raise refusals.forbidden(at.resource, at.name, "this is a system priority class and cannot be deleted")
 
 
-async def _attempt(api: Api, at: Target, options: DeleteOptions, form: Form) -> Answer | None:
+async def _attempt(api: Api, at: Target, options: DeleteOptions, form: Form, act: Act | None, named: str) -> Answer | None:
     """The answer; None if somebody changed the object in between."""
     now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
     if now is None:
@@ -91,6 +99,8 @@ async def _attempt(api: Api, at: Target, options: DeleteOptions, form: Form) -> 
     check_preconditions(at.resource, now, meta, options)
     is_held = await content.is_held(api.store, at.resource, now)
     plan = deletions.plan(at.resource, now, meta, options.wish, api.clock.now(), is_held=is_held)
+    if act is not None and plan.txn is not None and (api.admission.validators or api.admission.mutators):
+        (await phases.check_delete(api, at, now, act, name=named)).release()
     done = plan if options.is_dry_run else await carry_out(api, plan)
     if done is None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from probate import errors
 from probate.server import delete_options, filtering, negotiation, places, query, shaping, snapshots
+from probate.server.admission.attributes import Act
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
@@ -22,13 +23,14 @@ async def deletecollection(api: Api, request: Request, at: Target, form: Form) -
     found = await listing.collect(
         api.store, prefix, filtering.of(at, selected, api.kinds.rules(at.resource).fields()), start, selected.limit
     )
+    act = Act(request.user, options)
     for record in found.records:
         _, namespace, name = record.key.rsplit("/", 2)
         one = at._replace(namespace="" if namespace == places.NO_NAMESPACE else namespace, name=name)
         try:
-            await delete.delete_one(api, one, options, form)
+            await delete.delete_one(api, one, options, form, act, named="")
         except errors.NotFound:
             continue
     weight = shaping.weight(found.records, form)
     answer = await api.apart(weight, lambda: shaping.many(api, found.records, at.resource, form, revision=found.revision))
-    return answer._replace(warnings=delete.warnings_of(at.resource, options))
+    return answer._replace(warnings=delete.warnings_of(at.resource, options) + act.warnings)

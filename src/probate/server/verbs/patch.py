@@ -13,9 +13,9 @@ from probate.machinery import jsonpatch, mergepatch, problems, strategic
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Path
 from probate.server import managed, negotiation, patched, places, query, reading, refusals, shaping, wire, writing
+from probate.server.admission.attributes import UPDATE, Act
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
-from probate.server.query import WriteOptions
 from probate.server.request import Request, Target
 from probate.server.verbs import apply, update
 from probate.store.contract import Record
@@ -40,10 +40,11 @@ async def patch(api: Api, request: Request, at: Target, form: Form) -> Answer:
         raise refusals.invalid_options("PatchOptions", [problems.forbidden(Path("force"), why)])
     body, manager = await request.read_body(), managed.manager(request, options.field_manager)
     change = await api.apart(len(body), lambda: change_of(body, media, at.resource))
+    act = Act(request.user, options)
     for _ in range(MAX_TRIES):
-        warnings, written = await _attempt(api, at, change, options, manager, size=len(body))
+        warnings, written = await _attempt(api, at, change, act, manager, size=len(body))
         if written is not None:
-            return shaping.one(api, written, at.resource, form, warnings=warnings)
+            return shaping.one(api, written, at.resource, form, warnings=warnings + act.warnings)
     raise refusals.changed(at.resource, at.name)
 
 
@@ -66,20 +67,21 @@ def change_of(body: bytes, media: str, resource: Resource) -> Change:
 
 
 async def _attempt(
-    api: Api, at: Target, change: Change, options: WriteOptions, manager: str, *, size: int
+    api: Api, at: Target, change: Change, act: Act, manager: str, *, size: int
 ) -> tuple[tuple[str, ...], Record | None]:
     now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
     if now is None:
         raise refusals.not_found(at.resource, at.name)
-    read = await api.apart(size + len(now.value), lambda: _changed(api, at, now, change, options.field_validation, manager))
-    return read.warnings, await writing.replace(api, at.resource, now, read.object, is_dry_run=options.is_dry_run)
+    act.is_mutable = api.admission.mutates(UPDATE, at)
+    read = await api.apart(size + len(now.value), lambda: _changed(api, at, now, change, act, manager))
+    return read.warnings, await writing.write(api, at, now, read.object, act)
 
 
-def _changed(api: Api, at: Target, now: Record, change: Change, field_validation: str, manager: str) -> reading.Read:
+def _changed(api: Api, at: Target, now: Record, change: Change, act: Act, manager: str) -> reading.Read:
     """The patched object, ready to be written. `Conflict` if the patch is meant for another version of it."""
     old = wire.loaded(now, at.resource)
     result = _without_known_owners(change(wire.served(now, at.resource)), old)
-    read = patched.typed(api, result, at, field_validation)
+    read = patched.typed(api, result, at, act.write_options.field_validation)
     new = read.object
     reading.check_kind(new, at.resource)
     update.check_name(new, at)
@@ -87,7 +89,7 @@ def _changed(api: Api, at: Target, now: Record, change: Change, field_validation
     new["metadata"]["resourceVersion"] = given
     if given != old["metadata"]["resourceVersion"]:
         raise refusals.changed(at.resource, at.name)
-    writing.prepare_changed(api, at, new, old, managed.updater(api.kinds, at, new, old, manager, api.now()))
+    writing.prepare_changed(api, at, new, old, managed.updater(api.kinds, at, new, old, manager, api.now()), act)
     return read
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from probate import errors
 from probate.server import managed, negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server.admission.attributes import UPDATE, Act
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
@@ -23,32 +24,32 @@ async def update(api: Api, request: Request, at: Target, form: Form) -> Answer:
     read = await api.apart(len(body), lambda: reading.read_object(body, media, at.resource, rules, options.field_validation))
     check_name(read.object, at)
     manager = managed.manager(request, options.field_manager)
-    expected = read.object["metadata"].get("resourceVersion", "")
+    act = Act(request.user, options)
     for _ in range(MAX_TRIES):
-        written = await _attempt(api, at, read.object, manager, size=len(body), expected=expected, is_dry_run=options.is_dry_run)
+        written = await _attempt(api, at, read.object, manager, act, size=len(body))
         if written is not None:
-            return shaping.one(api, written, at.resource, form, warnings=read.warnings)
+            return shaping.one(api, written, at.resource, form, warnings=read.warnings + act.warnings)
     raise refusals.changed(at.resource, at.name)
 
 
-async def _attempt(
-    api: Api, at: Target, given: dict[str, Any], manager: str, *, size: int, expected: str, is_dry_run: bool
-) -> Record | None:
+async def _attempt(api: Api, at: Target, given: dict[str, Any], manager: str, act: Act, *, size: int) -> Record | None:
     """The object as it is after the update; None if somebody changed it in between."""
     now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
     if now is None:
         raise refusals.not_found(at.resource, at.name)
-    new = await api.apart(size + len(now.value), lambda: _changed(api, at, now, given, expected, manager))
-    return await writing.replace(api, at.resource, now, new, is_dry_run=is_dry_run)
+    act.is_mutable = api.admission.mutates(UPDATE, at)
+    new = await api.apart(size + len(now.value), lambda: _changed(api, at, now, given, manager, act))
+    return await writing.write(api, at, now, new, act)
 
 
-def _changed(api: Api, at: Target, now: Record, given: dict[str, Any], expected: str, manager: str) -> dict[str, Any]:
+def _changed(api: Api, at: Target, now: Record, given: dict[str, Any], manager: str, act: Act) -> dict[str, Any]:
     old = wire.loaded(now, at.resource)
     new = {**given, "metadata": dict(given["metadata"])}
+    expected = new["metadata"].get("resourceVersion", "")
     _check_is_the_same(new, old, at, expected)
     if not expected and writing.may_update_blindly(at.resource):
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-    writing.prepare_changed(api, at, new, old, managed.updater(api.kinds, at, new, old, manager, api.now()))
+    writing.prepare_changed(api, at, new, old, managed.updater(api.kinds, at, new, old, manager, api.now()), act)
     return new
 
 

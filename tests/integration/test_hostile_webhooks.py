@@ -1,0 +1,193 @@
+"""Webhooks that do not behave: each fails as its failure policy says, in time, and what it says changes nothing it may not."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Any
+
+import orjson
+import pytest
+
+from in_process import House, Told, running
+from probate.server.webhooks import outbound
+from webhook_servers import Hook, allow, authority, configuration, http, patch, responded, serving
+
+REGISTRATION = "apis/admissionregistration.k8s.io/v1"
+MUTATING, VALIDATING = f"{REGISTRATION}/mutatingwebhookconfigurations", f"{REGISTRATION}/validatingwebhookconfigurations"
+MAPS_PATH = "/api/v1/namespaces/default/configmaps"
+FAILED = 'Internal error occurred: failed calling webhook "guard.example.com": '
+REVIEW = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}
+
+
+async def configure(house: House, resource: str, hook: Hook, **options: Any) -> None:
+    await house.create(resource, "", configuration(resource, options.pop("client", None) or hook.client, **options))
+
+
+async def post(house: House, name: str = "m") -> Told:
+    return await house.ask("POST", MAPS_PATH, {"metadata": {"name": name}})
+
+
+def uid_of(review: Any) -> str:
+    uid: str = review["request"]["uid"]
+    return uid
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "garbage": (lambda _: b"\x00\x01garbage\r\n\r\n", "malformed HTTP response"),
+    "nothing": (lambda _: b"", "EOF"),
+    "half of an answer": (lambda _: b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{", "unexpected EOF"),
+    "a redirect": (lambda _: http(b"", "302 Found", "location: https://127.0.0.1:1/"), "redirects are not followed"),
+    "an error": (lambda _: http(b"out of order", "500 Internal Server Error"), "HTTP status 500: out of order"),
+    "no JSON": (lambda _: http(b"<html>"), "json parse error"),
+    "a list": (lambda _: http(b"[]"), "the answer is no AdmissionReview"),
+    "another kind": (lambda _: {"kind": "Pod", "apiVersion": "v1"}, "expected webhook response of admission.k8s.io/v1, Kind="),
+    "no response": (lambda _: REVIEW, "webhook response was absent"),
+    "another uid": (lambda _: {**REVIEW, "response": {"uid": "x", "allowed": True}}, "expected response.uid="),
+    "a text for a truth": (lambda review: {**REVIEW, "response": {"uid": uid_of(review), "allowed": "yes"}}, "has the wrong type"),
+    "odd warnings": (lambda review: responded(review, allowed=True, warnings=[1]), "response.warnings must be a list of texts"),
+    "a patch of one who may not": (lambda review: patch(review, {"op": "remove", "path": "/data"}), "validating webhook may not"),
+}
+
+
+@pytest.mark.parametrize(("answer", "why"), BAD.values(), ids=BAD.keys())
+async def test_what_is_no_answer_fails_as_the_policy_says(answer: Any, why: str) -> None:
+    async with running(collects=False) as house, serving(answer) as hook:
+        await configure(house, VALIDATING, hook)
+        told = await post(house)
+        assert told.code == 500
+        assert told.json["message"].startswith(FAILED)
+        assert why in told.json["message"]
+        assert (await house.ask("GET", f"{MAPS_PATH}/m")).code == 404
+        await house.ask("DELETE", f"/{VALIDATING}/hooks")
+        await configure(house, VALIDATING, hook, failurePolicy="Ignore")
+        assert (await post(house)).code == 201
+
+
+async def test_an_answer_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbound, "MAX_ANSWER_BYTES", 100_000)
+    async with running(collects=False) as house, serving(allow) as hook:
+        hook.answer = lambda _: b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1_000_000
+        await configure(house, VALIDATING, hook)
+        assert "the answer is over the limit of 100,000 bytes" in (await post(house)).json["message"]
+
+
+async def test_a_slow_one_is_waited_for_as_long_as_it_may_take_and_holds_up_nobody_else() -> None:
+    async def never(_: Any) -> bytes:
+        await asyncio.sleep(60)
+        return b""
+
+    async with running(collects=False) as house, serving(never) as hook:
+        await configure(house, VALIDATING, hook, timeoutSeconds=1)
+        waiting = asyncio.ensure_future(post(house))
+        await hook.wait()
+        await house.create("secrets", "default", {"metadata": {"name": "s"}})
+        assert not waiting.done()
+        told = await waiting
+        assert told.code == 500
+        url = f"{hook.url}/hook?timeout=1s"
+        assert told.json["message"].startswith(f'{FAILED}failed to call webhook: Post "{url}": context deadline exceeded')
+
+
+async def test_a_server_that_is_busy_is_not_asked_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbound, "MAX_AT_ONCE", 2)
+    gate = asyncio.Event()
+
+    async def later(review: Any) -> Any:
+        await gate.wait()
+        return allow(review)
+
+    async with running(collects=False) as house, serving(later) as hook:
+        await configure(house, VALIDATING, hook)
+        waiting = [asyncio.ensure_future(post(house, f"m{number}")) for number in range(2)]
+        await hook.wait(2)
+        assert "2 requests to this server are under way already" in (await post(house)).json["message"]
+        gate.set()
+        assert [(await one).code for one in waiting] == [201, 201]
+        assert (await post(house)).code == 201
+
+
+async def test_nobody_there_and_nobody_trusted() -> None:
+    async with running(collects=False) as house, serving(allow) as hook:
+        await configure(house, VALIDATING, hook, client={**hook.client, "caBundle": ""})
+        assert "tls: failed to verify certificate: x509" in (await post(house)).json["message"]
+        await house.ask("DELETE", f"/{VALIDATING}/hooks")
+        wrong = {"caBundle": hook.client["caBundle"], "url": f"https://localhost:{hook.port}/"}
+        await configure(house, VALIDATING, hook, client=wrong)
+        assert "tls: failed to verify certificate" in (await post(house)).json["message"]
+        await house.ask("DELETE", f"/{VALIDATING}/hooks")
+        await configure(house, VALIDATING, hook, client={**hook.client, "url": "https://127.0.0.1:1/"})
+        assert "dial tcp 127.0.0.1:1: connect: connection refused" in (await post(house)).json["message"]
+        assert authority().cert_pem.bytes().startswith(b"-----BEGIN")
+
+
+PATCHES: dict[str, tuple[Any, int, str]] = {
+    "one that does not apply": ([{"op": "remove", "path": "/nowhere"}], 500, "operation 0 of the JSON patch cannot be done"),
+    "no operations": ({"op": "add"}, 500, "a JSON patch is a list of operations"),
+    "one that makes it another kind": ([{"op": "replace", "path": "/kind", "value": "Secret"}], 500, "something else"),
+    "one that does not fit the kind": ([{"op": "add", "path": "/data", "value": 5}], 500, "does not fit"),
+    "one that takes its name": ([{"op": "remove", "path": "/metadata/name"}], 422, "name or generateName is required"),
+    "another namespace": ([{"op": "replace", "path": "/metadata/namespace", "value": "kube-system"}], 400, "does not match"),
+    "one that makes it invalid": ([{"op": "add", "path": "/data", "value": {"a b": "c"}}], 422, "a b"),
+}
+
+
+@pytest.mark.parametrize(("operations", "code", "why"), PATCHES.values(), ids=PATCHES.keys())
+async def test_a_patch_that_cannot_be_used_changes_nothing(operations: Any, code: int, why: str) -> None:
+    encoded = base64.b64encode(orjson.dumps(operations)).decode()
+    async with running(collects=False) as house, serving(allow) as hook:
+        hook.answer = lambda review: responded(review, allowed=True, patchType="JSONPatch", patch=encoded)
+        await configure(house, MUTATING, hook, failurePolicy="Ignore")
+        told = await post(house)
+        assert told.code == code, told.body
+        assert why in told.json["message"]
+        assert (await house.ask("GET", f"{MAPS_PATH}/m")).code == 404
+
+
+@pytest.mark.parametrize(
+    ("response", "why"),
+    [
+        ({"patch": "W10="}, "response.patch but not response.patchType"),
+        ({"patchType": "JSONPatch"}, "response.patchType but not response.patch"),
+        ({"patchType": "Merge", "patch": "W10="}, 'invalid response.patchType of "Merge"'),
+        ({"patchType": "JSONPatch", "patch": "%%%"}, "is no JSON patch in base64"),
+    ],
+)
+async def test_half_a_patch_is_no_answer(response: dict[str, Any], why: str) -> None:
+    async with running(collects=False) as house, serving(lambda review: responded(review, allowed=True, **response)) as hook:
+        await configure(house, MUTATING, hook)
+        told = await post(house)
+        assert told.code == 500
+        assert why in told.json["message"]
+
+
+async def test_what_an_update_may_not_change_a_webhook_may_not_change_either() -> None:
+    change: list[dict[str, Any]] = [{"op": "replace", "path": "/metadata/creationTimestamp", "value": "2001-01-01T00:00:00Z"}]
+    async with running(collects=False) as house, serving(lambda review: patch(review, *change)) as hook:
+        made = (await post(house)).json
+        await configure(house, MUTATING, hook)
+        told = await house.ask("PATCH", f"{MAPS_PATH}/m", {"data": {"a": "b"}}, media="application/merge-patch+json")
+        assert told.json["metadata"]["creationTimestamp"] == made["metadata"]["creationTimestamp"]
+        change[:] = [{"op": "replace", "path": "/metadata/uid", "value": "x"}]
+        told = await house.ask("PATCH", f"{MAPS_PATH}/m", {"data": {"a": "c"}}, media="application/merge-patch+json")
+        assert told.code == 400
+        change[:] = [{"op": "add", "path": "/immutable", "value": True}]
+        assert (await house.ask("PATCH", f"{MAPS_PATH}/m", {"data": {"a": "d"}}, media="application/merge-patch+json")).code == 200
+        change[:] = [{"op": "replace", "path": "/data/a", "value": "e"}]
+        told = await house.ask(
+            "PATCH", f"{MAPS_PATH}/m", {"metadata": {"labels": {"l": "m"}}}, media="application/merge-patch+json"
+        )
+        assert told.code == 422
+
+
+async def test_a_delete_cannot_be_patched() -> None:
+    async with (
+        running(collects=False) as house,
+        serving(lambda review: patch(review, {"op": "add", "path": "/data", "value": {}})) as h,
+    ):
+        await post(house)
+        await configure(house, MUTATING, h)
+        told = await house.ask("DELETE", f"{MAPS_PATH}/m")
+        assert told.code == 500
+        assert "attempted to modify the object" in told.json["message"]
+        assert (await house.ask("GET", f"{MAPS_PATH}/m")).code == 200
