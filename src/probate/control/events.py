@@ -50,6 +50,17 @@ class News(NamedTuple):
     message: str
 
 
+class Voice:
+    """How one controller tells people about the objects of one kind."""
+
+    def __init__(self, events: Events, component: str, api_version: str, kind: str) -> None:
+        self._events = events
+        self._from = component, api_version, kind
+
+    def __call__(self, about: Object, type_: str, reason: str, message: str) -> None:
+        self._events.tell(News(*self._from, about, type_, reason, message))
+
+
 class Allowance:
     """How much may still be told about one object."""
 

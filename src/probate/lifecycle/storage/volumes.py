@@ -8,7 +8,7 @@ Recycle     they are made as good as new, and anybody can have them
 from __future__ import annotations
 
 from probate.client.objects import Object
-from probate.control.events import News
+from probate.control.events import Voice
 from probate.control.informers import Name, name_of
 from probate.control.kinds import CLAIMS, PODS, VOLUMES, is_finished
 from probate.control.means import Means
@@ -30,7 +30,8 @@ class Volumes:
     """Looks after volumes."""
 
     def __init__(self, means: Means) -> None:
-        self._client, self._events = means.client, means.events
+        self._client = means.client
+        self._tell = Voice(means.events, COMPONENT, "v1", "PersistentVolume")
         self._claims = means.informers.of(CLAIMS)
         self._volumes = means.informers.of(VOLUMES)
         self._pods = means.informers.of(PODS)
@@ -201,9 +202,6 @@ class Volumes:
         if (volume.get("status") or {}).get("phase") == phase and not more:
             return volume
         return await self._volumes.update({**volume, "status": {"phase": phase, **more}}, "status")
-
-    def _tell(self, volume: Object, type_: str, reason: str, message: str) -> None:
-        self._events.tell(News(COMPONENT, "v1", "PersistentVolume", volume, type_, reason, message))
 
 
 def _is_bound(object_: Object) -> bool:

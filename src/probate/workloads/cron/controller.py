@@ -10,17 +10,17 @@ from datetime import UTC, datetime
 
 from probate import errors
 from probate.client.objects import Client, Object, has_cause
-from probate.control.events import News
+from probate.control import times
 from probate.control.informers import Informer, Name, controller_of, name_of
+from probate.control.kinds import is_deleting
 from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.machinery import cron
 from probate.machinery.cron import BadSchedule
 from probate.machinery.deletion import timestamp
-from probate.workloads import times
 from probate.workloads.cron import history, schedule
 from probate.workloads.cron.schedule import Plan
-from probate.workloads.owners import CRON_JOB, JOB, is_deleting, namespace_of
+from probate.workloads.owners import CRON_JOB, JOB, namespace_of
 
 COMPONENT = "cronjob-controller"
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -59,7 +59,7 @@ class CronJobs:
 
     def __init__(self, means: Means) -> None:
         self._clock = means.clock
-        self._events = means.events
+        self._tell = CRON_JOB.voice(means.events, COMPONENT)
         self._client: Client = means.client
         self._jobs: Informer = means.informers.of(JOB.resource)
         self._cron_jobs: Informer = means.informers.of(CRON_JOB.resource)
@@ -207,10 +207,6 @@ class CronJobs:
             self._tell(cron_job, "Warning", "FailedCreate", told)
             return None
         return None if history.end_of(there) else there
-
-    def _tell(self, cron_job: Object, type_: str, reason: str, message: str) -> None:
-        kind = CRON_JOB
-        self._events.tell(News(COMPONENT, kind.resource.api_version, kind.name, cron_job, type_, reason, message))
 
 
 def job_name(cron_job: Object, due: datetime) -> str:
