@@ -21,6 +21,7 @@ class Line(Local):
     def __init__(self, api: Api) -> None:
         super().__init__(api)
         self.asked: list[str] = []  # of the server, as "GET /api/v1/pods"; until the test forgets it
+        self._lost: set[str] = set()
         self._gates: dict[str, asyncio.Event] = {}
         self._refusals: dict[re.Pattern[str], errors.ApiError] = {}
 
@@ -33,6 +34,13 @@ class Line(Local):
         finally:
             del self._gates[plural]
             gate.set()
+
+    @contextmanager
+    def losing(self, plural: str) -> Generator[None, None, None]:
+        """No news of this kind arrives meanwhile, nor later: the connection breaks."""
+        with self.holding(plural):
+            yield
+            self._lost.add(plural)
 
     @contextmanager
     def refusing(self, asked: str, error: errors.ApiError) -> Generator[None, None, None]:
@@ -64,4 +72,7 @@ class Line(Local):
         async for line in lines:
             if plural in self._gates:
                 await self._gates[plural].wait()
+            if plural in self._lost:
+                self._lost.remove(plural)
+                raise errors.Gone("the connection broke")
             yield line
