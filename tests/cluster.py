@@ -17,13 +17,13 @@ from urllib.parse import urlencode
 import orjson
 
 from in_process import House
+from line import Line
 from probate import controllers
 from probate.aio import tasks
 from probate.client.objects import Client
 from probate.clock import FakeClock
 from probate.gc.collector import Collector
 from probate.server import bootstrap
-from probate.server.local import Local
 from probate.server.world import World
 from probate.settings import Settings
 from probate.store.contract import Event, Revision, Store
@@ -54,6 +54,7 @@ class Cluster(House):
         self.settings = settings or Settings()
         self._pause = pause
         self._names = names  # of the controllers that act through the API
+        self.line = Line(self.api)  # between the controllers and the server
         self.events: list[Event] = []  # all changes, until somebody takes them
         self._newest = 0  # change there is
         self._recorded: Callable[[], int] = lambda: 0
@@ -79,7 +80,7 @@ class Cluster(House):
         if not self._names:
             yield
             return
-        client, metrics = Client(Local(self.api)), self.api.figures.registry
+        client, metrics = Client(self.line), self.api.figures.registry
         report = lambda _, error: self._failures.append(error)  # noqa: E731
         async with controllers.controlling(client, self.clock, self._names, report, settings=self.settings, metrics=metrics):
             yield

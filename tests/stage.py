@@ -61,6 +61,15 @@ class Stage:
     async def settle(self) -> None:
         await self.cluster.settle()
 
+    @asynccontextmanager
+    async def working(self, *names: str) -> AsyncGenerator[None, None]:
+        """The controllers of these names, which begin only now and end before the stage does."""
+        self.cluster._names = names
+        async with self.cluster.controlling():
+            await self.settle()
+            yield
+        self.cluster._names = ()
+
     async def pass_time(self, seconds: float) -> None:
         await self.cluster.pass_time(seconds)
         await self.settle()

@@ -27,8 +27,9 @@ SIMILAR = 10
 SIMILAR_SECONDS = 600.0
 BURST = 25
 REFILL_SECONDS = 300.0
-REMEMBERED = 4096
+REMEMBERED = 1024
 """Objects and events that are known at most; of those that were told of longest ago nothing is known any more."""
+COMBINED = "(combined from similar events): "
 WAITING = 1000
 """What is told faster than it can be written is lost beyond this."""
 
@@ -50,19 +51,46 @@ class News(NamedTuple):
     message: str
 
 
-class Allowance:
-    """How much may still be told about one object."""
+class Voice:
+    """How one controller tells people about the objects of one kind."""
+
+    def __init__(self, events: Events, component: str, api_version: str, kind: str) -> None:
+        self._events = events
+        self._from = component, api_version, kind
+
+    def __call__(self, about: Object, type_: str, reason: str, message: str) -> None:
+        self._events.tell(News(*self._from, about, type_, reason, message))
+
+
+class Subject:
+    """What one component has told about one object, and how much it may still tell."""
+
+    __slots__ = ("_left", "_since", "_told")
 
     def __init__(self, now: float) -> None:
         self._left, self._since = float(BURST), now
+        self._told: dict[tuple[str, str], tuple[float, set[int]]] = {}  # by type and reason: since when, and hashes of messages
 
     def take(self, now: float) -> bool:
+        """Whether one more may be told."""
         self._left = min(float(BURST), self._left + (now - self._since) / REFILL_SECONDS)
         self._since = now
         if self._left < 1:
             return False
         self._left -= 1
         return True
+
+    def is_one_of_many(self, news: News, now: float) -> bool:
+        """Whether so much was told for the same reason lately that this is not worth a line of its own."""
+        since, messages = self._told.setdefault((news.type, news.reason), (now, set()))
+        if now - since > SIMILAR_SECONDS:
+            messages.clear()
+            self._told[news.type, news.reason] = now, messages
+        message = hash(news.message)
+        if len(messages) >= SIMILAR and message not in messages:
+            return True
+        messages.add(message)
+        return False
 
 
 class Events:
@@ -73,16 +101,18 @@ class Events:
         self._clock = clock
         self._waiting: deque[News] = deque(maxlen=WAITING)
         self._told = asyncio.Event()
-        self._allowances: OrderedDict[str, Allowance] = OrderedDict()
-        self._similar: OrderedDict[tuple[str, ...], tuple[float, set[str]]] = OrderedDict()
+        self._subjects: OrderedDict[str, Subject] = OrderedDict()
         self._counts: OrderedDict[str, int] = OrderedDict()  # by the event's name
 
     def tell(self, news: News) -> None:
         """Tell people. Returns at once, whatever becomes of it."""
         uid, now = news.about["metadata"]["uid"], self._clock.monotonic()
-        if _remembered(self._allowances, f"{news.component} {uid}", Allowance(now)).take(now):
-            self._waiting.append(self._combined(news, now))
-            self._told.set()
+        subject = _remembered(self._subjects, f"{news.component} {uid}", Subject(now))
+        if not subject.take(now):
+            return
+        is_combined = subject.is_one_of_many(news, now)
+        self._waiting.append(news._replace(message=f"{COMBINED}{news.message}") if is_combined else news)
+        self._told.set()
 
     async def run(self) -> None:
         """Write what is told. Never returns."""
@@ -91,18 +121,6 @@ class Events:
                 await self._write(self._waiting.popleft())
             self._told.clear()
             await self._told.wait()
-
-    def _combined(self, news: News, now: float) -> News:
-        key = (news.component, news.about["metadata"]["uid"], news.type, news.reason)
-        since, messages = _remembered(self._similar, key, (now, set()))
-        if now - since > SIMILAR_SECONDS:
-            messages.clear()
-            self._similar[key] = (now, messages)
-        messages.add(news.message)
-        if len(messages) <= SIMILAR:
-            return news
-        messages.pop()
-        return news._replace(message=f"(combined from similar events): {news.message}")
 
     async def _write(self, news: News) -> None:
         name = _name(news)
@@ -167,6 +185,6 @@ def _namespace(news: News) -> str:
 def _name(news: News) -> str:
     """The name of the event: the same for what is told again."""
     meta = news.about["metadata"]
-    message = "" if news.message.startswith("(combined") else news.message
+    message = "" if news.message.startswith(COMBINED) else news.message
     told = f"{news.component} {meta['uid']} {news.type} {news.reason} {message}"
     return f"{meta['name'][:230]}.{hashlib.sha256(told.encode()).hexdigest()[:16]}"

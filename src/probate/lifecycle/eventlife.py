@@ -33,10 +33,12 @@ class EventLife:
     def __init__(self, world: World, clock: Clock, ttl: float, metrics: Registry) -> None:
         self._world, self._clock, self._ttl = world, clock, ttl
         self._ends: dict[str, float] = {}  # when the time of each Event is over, in this order
+        self._gone: set[str] = set()  # that were deleted here, until that is told as a change
         self._deleted = metrics.counter("probate_events_expired", "Events that were deleted because their time was over.")
 
     async def begin(self) -> Iterable[str]:
         """Those that are there already have what is left of their time."""
+        self._gone.clear()
         ends: dict[str, float] = {}
         more = ""
         while True:
@@ -60,7 +62,10 @@ class EventLife:
         end = self._clock.monotonic() + self._ttl
         for where in touch.wheres:
             self._ends.pop(where, None)
-            self._ends[where] = end
+            if where in self._gone:
+                self._gone.remove(where)
+            else:
+                self._ends[where] = end
         return [FIRST] if is_first else []
 
     async def reconcile(self, _: str) -> float | None:
@@ -73,15 +78,23 @@ class EventLife:
         return None if first is None else times.until(first, now)
 
     async def _delete(self, wheres: list[str]) -> None:
-        ends = {where: self._ends.pop(where) for where in wheres}
+        for where in wheres:
+            del self._ends[where]
         items = [item for item in await self._world.items(wheres) if item is not None]
+        self._gone.update(item.where for item in items)
         actions = [Delete(item, None, f"nobody has written it for {self._ttl:g} s") for item in items]
         outcomes = await self._world.act(actions)
         tell(log, self._world, zip(actions, outcomes, strict=True))
         for action, outcome in zip(actions, outcomes, strict=True):
-            self._deleted[()] += outcome is Outcome.DONE
-            if outcome not in {Outcome.DONE, Outcome.CHANGED} and action.item.where in ends:
-                self._ends[action.item.where] = self._clock.monotonic() + RETRY_SECONDS
+            self._note(action.item.where, outcome)
+
+    def _note(self, where: str, outcome: Outcome) -> None:
+        if outcome is Outcome.DONE:
+            self._deleted[()] += 1
+            return
+        self._gone.discard(where)
+        again = self._ttl if outcome is Outcome.CHANGED else RETRY_SECONDS
+        self._ends.setdefault(where, self._clock.monotonic() + again)
 
 
 def written_at(event: dict[str, object]) -> float:

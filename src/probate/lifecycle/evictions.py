@@ -9,7 +9,7 @@ from __future__ import annotations
 from probate import errors
 from probate.client.objects import STRATEGIC_MERGE_PATCH, Object
 from probate.control import conditions, times
-from probate.control.events import News
+from probate.control.events import Voice
 from probate.control.informers import Name, name_of
 from probate.control.kinds import NODES, PODS, is_deleting, is_finished, node_of
 from probate.control.means import Means
@@ -41,7 +41,8 @@ class Evictions:
     """Makes pods leave."""
 
     def __init__(self, means: Means) -> None:
-        self._client, self._clock, self._events = means.client, means.clock, means.events
+        self._client, self._clock = means.client, means.clock
+        self._voice = Voice(means.events, COMPONENT, "v1", "Pod")
         self._pods = means.informers.of(PODS)
         self._nodes = means.informers.of(NODES)
         self._on: dict[str, dict[Name, None]] = {}  # pods, by the name of their node
@@ -128,4 +129,4 @@ class Evictions:
         return True
 
     def _tell(self, pod: Object, message: str) -> None:
-        self._events.tell(News(COMPONENT, "v1", "Pod", pod, "Normal", "TaintManagerEviction", message))
+        self._voice(pod, "Normal", "TaintManagerEviction", message)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from probate import errors
 from probate.client.objects import Kind, Object
 from probate.control import times
-from probate.control.informers import Name, name_of
-from probate.control.kinds import is_deleting
+from probate.control.informers import name_of
 from probate.control.means import Means
 from probate.control.workers import Workers
+from probate.lifecycle.expiry import Expiry
 from probate.machinery.deletion import seconds
 
 TITLE = "ttl-after-finished-controller"
@@ -18,13 +18,19 @@ BOUNDS = tuple(0.1 * 2**power for power in range(14))
 
 def start(means: Means) -> list[Workers]:
     """The controller's worker, which is told by the informers where to look."""
-    return [FinishedJobs(means).workers]
+    told = "How late finished Jobs were deleted."
+    delays = means.metrics.histogram("ttl_after_finished_controller_job_deletion_duration_seconds", told, bounds=BOUNDS)
+
+    def note(job: Object) -> None:
+        delays.observe((), max(0.0, means.clock.now() - (expires_at(job) or 0.0)))
+
+    return [Expiry(TITLE, means, means.informers.of(JOBS), left, on_deletion=note, policy="Foreground").workers]  # TTL-6
 
 
 def expires_at(job: Object) -> float | None:
-    """When the Job is to go; None if it is not, or is going already. (TTL-1, TTL-3, TTL-4)"""
+    """When the Job is to go; None if it is not. (TTL-1, TTL-3, TTL-4)"""
     ttl = job["spec"].get("ttlSecondsAfterFinished")
-    if ttl is None or is_deleting(job):
+    if ttl is None:
         return None
     for one in (job.get("status") or {}).get("conditions") or ():
         if one["type"] in {"Complete", "Failed"} and one["status"] == "True":
@@ -34,31 +40,7 @@ def expires_at(job: Object) -> float | None:
     return None
 
 
-class FinishedJobs:
-    """Deletes them."""
-
-    def __init__(self, means: Means) -> None:
-        self._client, self._clock = means.client, means.clock
-        self._jobs = means.informers.of(JOBS)
-        self.workers = Workers(TITLE, self._sync, means.clock)
-        self._jobs.listen(lambda _, new: self.workers.add(name_of(new)) if new is not None else None)
-        self._delays = means.metrics.histogram(
-            "ttl_after_finished_controller_job_deletion_duration_seconds", "How late finished Jobs were deleted.", bounds=BOUNDS
-        )
-
-    async def _sync(self, name: Name) -> float | None:
-        """Look at the Job as it is known, and once more as it is before it is deleted. (TTL-5)"""
-        left = self._left(self._jobs.get(name))
-        if left is None or left > 0:
-            return left
-        job = await self._client.get(JOBS, name.namespace, name.name)
-        left = self._left(job)
-        if job is None or left is None or left > 0:
-            return left
-        await self._jobs.delete(job, policy="Foreground")  # TTL-6
-        self._delays.observe((), max(0.0, self._clock.now() - (expires_at(job) or 0.0)))
-        return None
-
-    def _left(self, job: Object | None) -> float | None:
-        expires = expires_at(job) if job is not None else None
-        return times.until(expires, self._clock.now()) if expires is not None else None
+def left(job: Object, now: float) -> float | None:
+    """In how many seconds the Job is to go. (TTL-5)"""
+    expires = expires_at(job)
+    return None if expires is None else times.until(expires, now)

@@ -10,11 +10,12 @@ import hashlib
 from datetime import UTC, datetime
 
 from probate.client.objects import Client, Object
-from probate.control.informers import Name, name_of
-from probate.control.kinds import LEASES, is_deleting
+from probate.control import times
+from probate.control.informers import Name
+from probate.control.kinds import LEASES
 from probate.control.means import Means
-from probate.control.times import GRAIN
 from probate.control.workers import Workers
+from probate.lifecycle.expiry import Expiry
 
 NAMESPACE = "kube-system"
 LABEL, VALUE = "apiserver.kubernetes.io/identity", "kube-apiserver"
@@ -29,7 +30,7 @@ def name_for(who: str) -> str:
 
 def start(means: Means) -> list[Workers]:
     """The worker of this server's own Lease, and the one that looks at all of them."""
-    return [Identity(means).workers, Strangers(means).workers]
+    return [Identity(means).workers, Expiry("expired server identities", means, means.informers.of(LEASES), left).workers]
 
 
 async def withdraw(client: Client, identity: str) -> None:
@@ -68,32 +69,12 @@ class Identity:
         return RENEW_SECONDS
 
 
-class Strangers:
-    """Deletes the Leases of servers that are no more. (AL-2)"""
-
-    def __init__(self, means: Means) -> None:
-        self._clock, self._client = means.clock, means.client
-        self._leases = means.informers.of(LEASES)
-        self.workers = Workers("expired server identities", self._sync, means.clock)
-        self._leases.listen(lambda _, new: self.workers.add(name_of(new)) if new is not None and _is_ours(new) else None)
-
-    async def _sync(self, name: Name) -> float | None:
-        left = self._left(self._leases.get(name))
-        if left is None or left > 0:
-            return left
-        lease = await self._client.get(LEASES, name.namespace, name.name)
-        left = self._left(lease)
-        if lease is None or left is None or left > 0:
-            return left
-        await self._leases.delete(lease)
+def left(lease: Object, now: float) -> float | None:
+    """In how many seconds the server that holds the Lease counts as gone; None if it is none of a server's. (AL-2)"""
+    if not _is_ours(lease):
         return None
-
-    def _left(self, lease: Object | None) -> float | None:
-        if lease is None or is_deleting(lease) or not _is_ours(lease):
-            return None
-        expires = expires_at(lease)
-        left = -1.0 if expires is None else expires - self._clock.now()
-        return left + GRAIN if left >= 0 else 0.0
+    expires = expires_at(lease)
+    return 0.0 if expires is None else times.past(expires, now)
 
 
 def _is_ours(lease: Object) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from probate import errors
 from probate.client.objects import Object
-from probate.control.events import News
+from probate.control.events import Voice
 from probate.control.informers import Name, name_of
 from probate.control.kinds import NODES, is_deleting
 from probate.control.means import Means
@@ -33,7 +33,7 @@ class Machines:
     """Takes the nodes of machines that are gone away."""
 
     def __init__(self, means: Means) -> None:
-        self._events = means.events
+        self._tell = Voice(means.events, COMPONENT, "v1", "Node")
         self._nodes = means.informers.of(NODES)
         self.workers = Workers(COMPONENT, self._sync, means.clock)
         self._nodes.listen(lambda _, new: self.workers.add(name_of(new)) if new is not None else None)
@@ -64,6 +64,3 @@ class Machines:
         if is_off != (len(others) < len(before)):
             wanted = [*others, SHUT_DOWN] if is_off else others
             await self._nodes.update({**node, "spec": {**node["spec"], "taints": wanted}})
-
-    def _tell(self, node: Object, type_: str, reason: str, message: str) -> None:
-        self._events.tell(News(COMPONENT, "v1", "Node", node, type_, reason, message))

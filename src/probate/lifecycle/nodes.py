@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from probate.client.objects import STRATEGIC_MERGE_PATCH, Object
 from probate.control import conditions, times
-from probate.control.events import News
+from probate.control.events import Voice
 from probate.control.informers import Name, name_of
 from probate.control.kinds import LEASES, NODES, PODS, node_of
 from probate.control.means import Means
@@ -45,7 +45,9 @@ class NodeLifecycle:
     """Watches over all nodes."""
 
     def __init__(self, means: Means) -> None:
-        self._clock, self._events, self._settings = means.clock, means.events, means.settings
+        self._clock, self._settings = means.clock, means.settings
+        self._tell = Voice(means.events, COMPONENT, "v1", "Node")
+        self._of_pod = Voice(means.events, COMPONENT, "v1", "Pod")
         self._pace = _pace(means.settings)
         self._nodes = means.informers.of(NODES)
         self._leases = means.informers.of(LEASES)
@@ -87,14 +89,14 @@ class NodeLifecycle:
         node = self._nodes.get(name)
         known = self._signs.get(name.name)
         if known is not None and (node is None or node["metadata"]["uid"] != known.node["metadata"]["uid"]):
-            self._tell(known.node, "RemovingNode", f"Node {name.name} is gone")
+            self._tell(known.node, "Normal", "RemovingNode", f"Node {name.name} is gone")
             del self._signs[name.name]
             self._readiness.pop(name.name, None)
         if node is None:
             return None
         is_new = name.name not in self._signs
         if is_new:
-            self._tell(node, "RegisteredNode", f"Node {name.name} is watched from now on")
+            self._tell(node, "Normal", "RegisteredNode", f"Node {name.name} is watched from now on")
         left = self._left(node)
         if not left:
             node = await self._lose(node)
@@ -135,7 +137,7 @@ class NodeLifecycle:
         if now not in nodehealth.EXECUTING:
             return
         if before == "True":
-            self._tell(node, "NodeNotReady", f"Node {name} is not ready any more")
+            self._tell(node, "Normal", "NodeNotReady", f"Node {name} is not ready any more")
         pods = [pod for pod in self._pods if node_of(pod) == name and _is_ready(pod)]
         failures = await together(pods, self._tell_pod)
         if failures:
@@ -146,7 +148,7 @@ class NodeLifecycle:
         change = {"conditions": [{**ready, "lastTransitionTime": timestamp(self._clock.now())}]}
         uid = pod["metadata"]["uid"]
         await self._pods.patch(name_of(pod), {"metadata": {"uid": uid}, "status": change}, "status", media=STRATEGIC_MERGE_PATCH)
-        self._events.tell(News(COMPONENT, "v1", "Pod", pod, "Warning", "NodeNotReady", "Node is not ready"))
+        self._of_pod(pod, "Warning", "NodeNotReady", "Node is not ready")
 
     async def _taint(self, node: Object, *, is_new: bool) -> float | None:
         """Give the node its taints. Returns in how many seconds it may be given up, if it is not its turn. (NODE-4, NODE-5)"""
@@ -177,9 +179,6 @@ class NodeLifecycle:
     def _is_everything_away(self) -> bool:
         found = [zone for zone in nodehealth.zones(self._nodes).values() if zone.size]
         return bool(found) and all(zone.disruption(self._pace.most) is Disruption.FULL for zone in found)
-
-    def _tell(self, node: Object, reason: str, message: str) -> None:
-        self._events.tell(News(COMPONENT, "v1", "Node", node, "Normal", reason, message))
 
 
 def _pace(settings: Settings) -> Pace:

@@ -6,11 +6,10 @@ import base64
 import binascii
 
 from probate.client.objects import Kind, Object
-from probate.control.informers import Name, name_of
-from probate.control.kinds import is_deleting
+from probate.control import times
 from probate.control.means import Means
-from probate.control.times import GRAIN
 from probate.control.workers import Workers
+from probate.lifecycle.expiry import Expiry
 from probate.machinery import certificates
 from probate.machinery.deletion import seconds
 
@@ -22,7 +21,12 @@ SETTLED = {"Denied": HOUR, "Failed": HOUR}
 
 def start(means: Means) -> list[Workers]:
     """The controller's worker, which is told by the informers where to look."""
-    return [SigningRequests(means).workers]
+    deleted = means.metrics.counter("probate_signing_requests_deleted", "CertificateSigningRequests that were deleted.")
+
+    def note(_: Object) -> None:
+        deleted[()] += 1
+
+    return [Expiry(TITLE, means, means.informers.of(REQUESTS), left, on_deletion=note).workers]
 
 
 def expires_at(request: Object) -> float | None:
@@ -41,27 +45,10 @@ def expires_at(request: Object) -> float | None:
     return min(ends, default=None)
 
 
-class SigningRequests:
-    """Deletes them."""
-
-    def __init__(self, means: Means) -> None:
-        self._clock = means.clock
-        self._requests = means.informers.of(REQUESTS)
-        self.workers = Workers(TITLE, self._sync, means.clock)
-        self._requests.listen(lambda _, new: self.workers.add(name_of(new)) if new is not None else None)
-        self._deleted = means.metrics.counter("probate_signing_requests_deleted", "CertificateSigningRequests that were deleted.")
-
-    async def _sync(self, name: Name) -> float | None:
-        request = self._requests.get(name)
-        expires = expires_at(request) if request is not None and not is_deleting(request) else None
-        if request is None or expires is None:
-            return None
-        left = expires - self._clock.now()
-        if left >= 0:  # it has to be over
-            return left + GRAIN
-        await self._requests.delete(request)
-        self._deleted[()] += 1
-        return None
+def left(request: Object, now: float) -> float | None:
+    """In how many seconds the request is to go: its time has to be over. (CSR-3)"""
+    expires = expires_at(request)
+    return None if expires is None else times.past(expires, now)
 
 
 def _decoded(text: str) -> bytes:

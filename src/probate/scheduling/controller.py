@@ -16,7 +16,7 @@ import orjson
 from probate import errors
 from probate.client.objects import STRATEGIC_MERGE_PATCH, Kind, Object
 from probate.control import conditions
-from probate.control.events import News
+from probate.control.events import Voice
 from probate.control.informers import Name, name_of
 from probate.control.kinds import NAMESPACES, NODES, PODS, is_deleting, is_finished, node_of
 from probate.control.means import Means
@@ -53,7 +53,8 @@ class Scheduler:
     """Gives pods their nodes."""
 
     def __init__(self, means: Means) -> None:
-        self._client, self._clock, self._events = means.client, means.clock, means.events
+        self._client, self._clock = means.client, means.clock
+        self._tell = Voice(means.events, COMPONENT, "v1", "Pod")
         self._pods = means.informers.of(PODS)
         self._namespaces = means.informers.of(NAMESPACES)
         self._storage = Storage(means)
@@ -201,9 +202,6 @@ class Scheduler:
         except (errors.Conflict, errors.NotFound):
             return  # it is gone
         self._tell(pod, "Warning", "FailedScheduling", why)
-
-    def _tell(self, pod: Object, type_: str, reason: str, message: str) -> None:
-        self._events.tell(News(COMPONENT, "v1", "Pod", pod, type_, reason, message))
 
 
 def _is_ours(pod: Object) -> bool:

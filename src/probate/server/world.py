@@ -87,7 +87,8 @@ class World:
         return found
 
     def _remember(self, item: Item) -> Item:
-        self._read[item.where] = item
+        if not item.where.startswith(_HIDDEN):  # what does not come by would never be forgotten
+            self._read[item.where] = item
         return item
 
     async def _changes(self, watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Change], None]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from probate import errors
+from probate.control.requests import together
 
 T = TypeVar("T")
 
@@ -25,19 +25,10 @@ async def slowly(items: Sequence[T], request: Callable[[T], Awaitable[object]]) 
     """Make one request, then two at once, then four, and so on, as long as all of them succeed."""
     done, size = 0, 1
     while done < len(items):
-        batch = await at_once(items[done : done + size], request)
-        done += batch.number
-        if batch.failures:
-            return Done(done, batch.failures)
+        batch = items[done : done + size]
+        failures = await together(batch, request)
+        done += len(batch) - len(failures)
+        if failures:
+            return Done(done, failures)
         size *= 2
     return Done(done, [])
-
-
-async def at_once(items: Sequence[T], request: Callable[[T], Awaitable[object]]) -> Done:
-    """Make all requests together."""
-    results = await asyncio.gather(*(request(item) for item in items), return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException) and not isinstance(result, errors.ApiError):
-            raise result
-    failures = [result for result in results if isinstance(result, errors.ApiError)]
-    return Done(len(items) - len(failures), failures)

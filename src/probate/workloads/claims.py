@@ -20,8 +20,9 @@ from enum import Enum
 from probate import errors
 from probate.client.objects import STRATEGIC_MERGE_PATCH, Client, Object
 from probate.control.informers import Informer, controller_of, name_of
-from probate.workloads import batches
-from probate.workloads.owners import OwnerKind, is_deleting, namespace_of
+from probate.control.kinds import is_deleting
+from probate.control.requests import together
+from probate.workloads.owners import OwnerKind, namespace_of
 
 
 class Verdict(Enum):
@@ -60,22 +61,29 @@ class Claims:
         controlled = self._dependents.controlled_by(owner["metadata"]["uid"])
         return [*controlled, *self._dependents.uncontrolled(namespace_of(owner))]
 
-    async def claim(
+    async def claim(self, owner: Object, candidates: Iterable[Object], is_match: Callable[[Object], bool]) -> list[Object]:
+        """The dependents of the owner. If something goes wrong with one, all others are seen to before that is told."""
+        ours, failures = await self._claim(owner, candidates, is_match)
+        if failures:
+            what = f"{self._dependents.kind.plural} of {self._kind.name} {name_of(owner)}"
+            raise ExceptionGroup(f"{what} could not be claimed", failures)
+        return ours
+
+    async def _claim(
         self, owner: Object, candidates: Iterable[Object], is_match: Callable[[Object], bool]
     ) -> tuple[list[Object], list[errors.ApiError]]:
-        """The dependents of the owner, and what went wrong with others: those are looked at again another time."""
         judged = [(one, judge(owner, one, is_match=is_match(one))) for one in candidates]
         ours = [one for one, verdict in judged if verdict is Verdict.OURS]
         released = [one for one, verdict in judged if verdict is Verdict.RELEASE]
         wanted = [one for one, verdict in judged if verdict is Verdict.ADOPT]
-        failures = (await batches.at_once(released, functools.partial(self._release, owner))).failures
+        failures = await together(released, functools.partial(self._release, owner))
         if not wanted:
             return ours, failures
         if not await self._is_there(owner):
             gone = errors.Conflict(f"{self._kind.name} {name_of(owner)} adopts nobody: it is gone, or is being deleted")
             return ours, [*failures, gone]
         adopted: list[Object] = []
-        failures += (await batches.at_once(wanted, functools.partial(self._adopt, owner, adopted))).failures
+        failures += await together(wanted, functools.partial(self._adopt, owner, adopted))
         return [*ours, *adopted], failures
 
     async def _is_there(self, owner: Object) -> bool:

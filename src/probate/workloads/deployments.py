@@ -12,13 +12,13 @@ from typing import Any
 
 from probate import errors
 from probate.client.objects import Object, has_cause
-from probate.control.events import News
 from probate.control.informers import Name, controller_of, name_of
+from probate.control.kinds import is_deleting
 from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.workloads import pods, selectors
 from probate.workloads.claims import Claims
-from probate.workloads.owners import DEPLOYMENT, PODS, REPLICA_SET, is_deleting, namespace_of
+from probate.workloads.owners import DEPLOYMENT, PODS, REPLICA_SET, namespace_of
 from probate.workloads.rollout import family, history, progress, revisions, sizes
 from probate.workloads.rollout.family import Family, size
 from probate.workloads.rollout.sizes import Sizes
@@ -53,16 +53,14 @@ class Deployments:
 
     def __init__(self, means: Means) -> None:
         self._clock = means.clock
-        self._events = means.events
+        self._tell = DEPLOYMENT.voice(means.events, COMPONENT)
         self._client = means.client
         self._pods = means.informers.of(PODS)
         self._replica_sets = means.informers.of(REPLICA_SET.resource)
         self._deployments = means.informers.of(DEPLOYMENT.resource)
         self._claims = Claims(DEPLOYMENT, means.client, self._replica_sets)
         self.workers = Workers(COMPONENT, self._sync, means.clock)
-        routing = Routing(DEPLOYMENT, self._deployments, selectors.of_expressions, self.workers.add)
-        self._deployments.listen(routing.take_owner)
-        self._replica_sets.listen(routing.take_dependent)
+        Routing(DEPLOYMENT, self._deployments, selectors.of_expressions, self.workers.add).listen(self._replica_sets)
 
     async def _sync(self, name: Name) -> float | None:
         deployment = self._deployments.get(name)
@@ -75,9 +73,7 @@ class Deployments:
             )
             return None
         is_match = functools.partial(selectors.matches, selector)
-        claimed, failures = await self._claims.claim(deployment, self._claims.candidates(deployment), is_match)
-        if failures:
-            raise ExceptionGroup(f"ReplicaSets of {name} could not be claimed", failures)
+        claimed = await self._claims.claim(deployment, self._claims.candidates(deployment), is_match)
         return await self._roll(Draft(deployment), family.of(deployment, claimed))
 
     async def _roll(self, draft: Draft, members: Family) -> float | None:
@@ -224,7 +220,3 @@ class Deployments:
         way = "up" if size(changed) > before else "down"
         message = f"Scaled {way} replica set {changed['metadata']['name']} from {before} to {size(changed)}"
         self._tell(deployment, "Normal", "ScalingReplicaSet", message)
-
-    def _tell(self, deployment: Object, type_: str, reason: str, message: str) -> None:
-        kind = DEPLOYMENT
-        self._events.tell(News(COMPONENT, kind.resource.api_version, kind.name, deployment, type_, reason, message))

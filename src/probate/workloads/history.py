@@ -13,11 +13,12 @@ from typing import NamedTuple
 from probate import errors
 from probate.client.objects import Object
 from probate.control.informers import controller_of
+from probate.control.kinds import is_deleting
 from probate.control.means import Means
 from probate.machinery.label_selectors import LabelSelector
 from probate.workloads import hashes, selectors
 from probate.workloads.claims import Claims
-from probate.workloads.owners import REVISIONS, OwnerKind, is_deleting, namespace_of
+from probate.workloads.owners import REVISIONS, OwnerKind, namespace_of
 
 HASH = "controller.kubernetes.io/hash"
 LONGEST_NAME = 223
@@ -44,9 +45,7 @@ class History:
         """The revisions of the owner, the oldest first. Those that do not match are let go, if it `releases`. (HIST-1, HIST-2)"""
         is_match = functools.partial(selectors.matches, selector)
         candidates = [one for one in self._claims.candidates(owner) if releases or is_match(one)]
-        ours, failures = await self._claims.claim(owner, candidates, is_match)
-        if failures:
-            raise ExceptionGroup(f"revisions of {owner['metadata']['name']} could not be claimed", failures)
+        ours = await self._claims.claim(owner, candidates, is_match)
         return in_order(one for one in ours if not is_deleting(one))
 
     async def have(self, owner: Object, known: list[Object], *, label: str = "") -> Version:

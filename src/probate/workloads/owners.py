@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from probate.client.objects import Kind, Object
+from probate.control.events import Events, Voice
 from probate.control.informers import Informer, Name, name_of
 
 PODS = Kind("", "v1", "pods")
@@ -29,6 +30,10 @@ class OwnerKind(NamedTuple):
             "blockOwnerDeletion": True,
         }
 
+    def voice(self, events: Events, component: str) -> Voice:
+        """How a controller tells people about owners of this kind."""
+        return Voice(events, component, self.resource.api_version, self.name)
+
     def is_meant_by(self, reference: Object) -> bool:
         """Whether the reference is to an owner of this kind, in whatever version."""
         return reference["kind"] == self.name and _group(reference["apiVersion"]) == self.resource.group
@@ -48,11 +53,6 @@ STATEFUL_SET = OwnerKind(Kind("apps", "v1", "statefulsets"), "StatefulSet")
 DAEMON_SET = OwnerKind(Kind("apps", "v1", "daemonsets"), "DaemonSet")
 CRON_JOB = OwnerKind(Kind("batch", "v1", "cronjobs"), "CronJob")
 JOB = OwnerKind(Kind("batch", "v1", "jobs"), "Job")
-
-
-def is_deleting(object_: Object) -> bool:
-    """Whether the object is on its way out."""
-    return "deletionTimestamp" in object_["metadata"]
 
 
 def namespace_of(object_: Object) -> str:

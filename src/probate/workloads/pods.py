@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from probate.client.objects import Object
+from probate.control import times
+from probate.control.kinds import is_deleting
 from probate.machinery import names
 from probate.machinery.deletion import seconds
-from probate.workloads import times
-from probate.workloads.owners import OwnerKind, is_deleting
+from probate.workloads.owners import OwnerKind
 
 
 def phase(pod: Object) -> str:

@@ -12,15 +12,17 @@ from typing import NamedTuple
 
 from probate import errors
 from probate.client.objects import Object, has_cause
-from probate.control.events import News
+from probate.control import conditions
 from probate.control.informers import Name, controller_of
+from probate.control.kinds import is_deleting
 from probate.control.means import Means
+from probate.control.requests import together
 from probate.control.workers import Workers
 from probate.machinery.deletion import timestamp
 from probate.machinery.label_selectors import LabelSelector
-from probate.workloads import batches, conditions, pods, ranks, selectors
+from probate.workloads import batches, pods, ranks, selectors
 from probate.workloads.claims import Claims
-from probate.workloads.owners import PODS, OwnerKind, is_deleting, namespace_of
+from probate.workloads.owners import PODS, OwnerKind, namespace_of
 from probate.workloads.routing import Routing
 from probate.workloads.selectors import SelectorOf
 
@@ -51,14 +53,12 @@ class Replicas:
         self._flavour = flavour
         self._kind = flavour.kind
         self._clock = means.clock
-        self._events = means.events
+        self._tell = flavour.kind.voice(means.events, flavour.component)
         self._pods = means.informers.of(PODS)
         self._owners = means.informers.of(flavour.kind.resource)
         self._claims = Claims(flavour.kind, means.client, self._pods)
         self.workers = Workers(flavour.component, self._sync, means.clock)
-        routing = Routing(flavour.kind, self._owners, flavour.selector_of, self.workers.add)
-        self._owners.listen(routing.take_owner)
-        self._pods.listen(routing.take_dependent)
+        Routing(flavour.kind, self._owners, flavour.selector_of, self.workers.add).listen(self._pods)
 
     async def _sync(self, name: Name) -> float | None:
         owner = self._owners.get(name)
@@ -67,9 +67,7 @@ class Replicas:
         selector = self._flavour.selector_of(owner)
         is_match = functools.partial(selectors.matches, selector)
         candidates = [pod for pod in self._claims.candidates(owner) if pods.is_active(pod)]
-        ours, failures = await self._claims.claim(owner, candidates, is_match)
-        if failures:
-            raise ExceptionGroup(f"pods of {name} could not be claimed", failures)
+        ours = await self._claims.claim(owner, candidates, is_match)
         trouble = None if is_deleting(owner) else await self._manage(owner, ours)
         again = await self._describe(owner, selector, trouble)
         if trouble is not None:
@@ -84,8 +82,8 @@ class Replicas:
             return await self._make(owner, min(-surplus, batches.MOST))
         if surplus > 0:
             doomed = ranks.in_order(ours, self._related(owner), self._clock.now())[: min(surplus, batches.MOST)]
-            done = await batches.at_once(doomed, functools.partial(self._delete, owner))
-            return Trouble("FailedDelete", done.failures) if done.failures else None
+            failures = await together(doomed, functools.partial(self._delete, owner))
+            return Trouble("FailedDelete", failures) if failures else None
         return None
 
     async def _make(self, owner: Object, number: int) -> Trouble | None:
@@ -124,10 +122,6 @@ class Replicas:
         if status != owner.get("status"):
             await self._owners.update({**owner, "status": status}, "status")
         return next_availability(owner, ours, self._clock.now())
-
-    def _tell(self, owner: Object, type_: str, reason: str, message: str) -> None:
-        kind = self._kind
-        self._events.tell(News(self._flavour.component, kind.resource.api_version, kind.name, owner, type_, reason, message))
 
 
 def status_of(owner: Object, ours: list[Object], trouble: Trouble | None, now: float, flavour: Flavour) -> Object:

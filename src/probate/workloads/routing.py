@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from probate.client.objects import Object
 from probate.control.informers import Informer, Name, controller_of, name_of
+from probate.control.kinds import is_deleting
 from probate.workloads import selectors
-from probate.workloads.owners import OwnerKind, is_deleting, namespace_of
+from probate.workloads.owners import OwnerKind, namespace_of
 from probate.workloads.selectors import SelectorOf
 
 
@@ -22,14 +23,20 @@ class Routing:
         self._selector_of = selector_of
         self._look_at = look_at
 
-    def take_owner(self, old: Object | None, new: Object | None) -> None:
+    def listen(self, *dependents: Informer) -> None:
+        """Hear of what changes about the owners and about these dependents."""
+        self._owners.listen(self._take_owner)
+        for one in dependents:
+            one.listen(self._take_dependent)
+
+    def _take_owner(self, old: Object | None, new: Object | None) -> None:
         """An owner has changed."""
         for one in (new, old):
             if one is not None:
                 self._look_at(name_of(one))
                 return
 
-    def take_dependent(self, old: Object | None, new: Object | None) -> None:
+    def _take_dependent(self, old: Object | None, new: Object | None) -> None:
         """A dependent has changed."""
         before = controller_of(old) if old is not None else None
         now = controller_of(new) if new is not None else None

@@ -113,4 +113,4 @@ async def test_only_so_much_is_remembered() -> None:
         for number in range(REMEMBERED + 100):
             about = {"metadata": {**teller.about["metadata"], "uid": f"u{number}"}}
             teller.events.tell(News("test-controller", "v1", "ConfigMap", about, "Normal", "Happened", "x"))
-        assert len(teller.events._allowances) == len(teller.events._similar) == REMEMBERED
+        assert len(teller.events._subjects) == REMEMBERED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from probate.aio import tasks
 from probate.control.reconcile import Loop
 from probate.lifecycle.eventlife import EventLife
+from probate.machinery.ownership import Action, Outcome
 from probate.server.world import World
 from stage import EVENTS, NAMESPACE, Stage, name_of, staged
 
@@ -18,15 +19,15 @@ HOUR = 3600.0
 
 
 @asynccontextmanager
-async def ageing(stage: Stage, ttl: float = HOUR) -> AsyncIterator[None]:
+async def ageing(stage: Stage, ttl: float = HOUR, world: World | None = None) -> AsyncIterator[EventLife]:
     """Events grow old meanwhile."""
     house, failures = stage.cluster, list[BaseException]()
-    world = World(house.api)
+    world = world or World(house.api)
     life = EventLife(world, house.clock, ttl, house.api.figures.registry)
     working = tasks.guard(Loop("events", life, world, house.clock).run(), name="events", on_failure=failures.append)
     await house.turns()
     try:
-        yield
+        yield life
     finally:
         await tasks.stop(working)
     assert not failures
@@ -54,6 +55,7 @@ async def names(stage: Stage) -> set[str]:
 
 
 async def test_ev_1_an_event_lives_for_its_time_exactly(stage: Stage) -> None:
+    """Not longer, as if it shared a lease of the store with others. (EV-2)"""
     async with ageing(stage):
         await tell(stage, "a")
         await wait(stage, 600)
@@ -120,6 +122,59 @@ async def test_many_events_go_together_and_are_counted(stage: Stage) -> None:
         assert await stage.cluster.store.revision() == before + 30
     shown = (await stage.cluster.ask("GET", "/metrics", accept="text/plain")).body.decode()
     assert "probate_events_expired_total 30.0" in shown
+
+
+async def test_events_that_have_gone_are_remembered_by_nobody(stage: Stage) -> None:
+    async with ageing(stage, 10) as life:
+        for number in range(30):
+            await tell(stage, f"e{number}")
+        await wait(stage, 11)
+        assert (len(life._ends), len(life._gone)) == (0, 0)
+        world = life._world
+        assert isinstance(world, World)
+        assert not any(f"objects/events/{NAMESPACE}/e{number}" in world._read for number in range(30))
+
+
+async def test_an_event_that_comes_again_when_it_has_just_gone_lives_for_its_time(stage: Stage) -> None:
+    async with ageing(stage, 10):
+        await tell(stage, "a")
+        await stage.cluster.clock.advance(10)
+        for _ in range(500):
+            if not await names(stage):
+                break
+            await stage.cluster.turns(1)
+        await tell(stage, "a")
+        await wait(stage, 9)
+        assert await names(stage) == {"a"}
+        await wait(stage, 2)
+        assert await names(stage) == set()
+
+
+class Rivalled(World):
+    """A world in which somebody writes each Event again when it is about to be deleted, once."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage.cluster.api)
+        self._stage: Stage | None = stage
+
+    async def act(self, actions: Sequence[Action]) -> list[Outcome]:
+        stage, self._stage = self._stage, None
+        if stage is not None:
+            for action in actions:
+                await stage.client.patch(EVENTS, NAMESPACE, action.item.meta.name, {"count": 2})
+            await stage.cluster.turns()
+        return await super().act(actions)
+
+
+async def test_an_event_that_is_written_while_it_is_deleted_lives_for_its_time(stage: Stage) -> None:
+    async with ageing(stage, 10, Rivalled(stage)):
+        await tell(stage, "a")
+        await wait(stage, 10)
+        assert await names(stage) == {"a"}
+        await wait(stage, 9)
+        assert await names(stage) == {"a"}
+        await wait(stage, 1)
+        assert await names(stage) == set()
 
 
 async def test_ev_3_an_event_takes_no_part_in_collection(stage: Stage) -> None:

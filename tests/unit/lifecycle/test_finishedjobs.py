@@ -116,3 +116,49 @@ async def test_ttl_9_how_late_it_was_is_counted(stage: Stage) -> None:
     await stage.pass_time(5)
     shown = (await stage.cluster.ask("GET", "/metrics", accept="text/plain")).body.decode()
     assert "ttl_after_finished_controller_job_deletion_duration_seconds_count 1.0" in shown
+
+
+async def test_ttl_2_jobs_that_had_finished_before_the_start_go_too() -> None:
+    async with staged() as stage:
+        await job(stage)
+        await finish(stage)
+        await stage.pass_time(3)
+        async with stage.working("finishedjobs"):
+            assert await stage.find(JOBS, "work") is not None
+            await stage.pass_time(2)
+            assert await stage.find(JOBS, "work") is None
+
+
+async def test_ttl_2_a_job_that_is_being_deleted_is_not_deleted_again(stage: Stage) -> None:
+    await job(stage, finalizers=["example.com/hold"])
+    await finish(stage)
+    await stage.delete(JOBS, "work", "Background")
+    await stage.pass_time(100)
+    assert not [one for one in stage.cluster.line.asked if one.startswith("DELETE")]
+
+
+async def test_ttl_5_the_job_is_looked_at_as_it_really_is_before_it_goes(stage: Stage) -> None:
+    await job(stage)
+    await finish(stage)
+    with stage.cluster.line.holding("jobs"):
+        await stage.change(JOBS, "work", {"spec": {"ttlSecondsAfterFinished": 50}})
+        await stage.pass_time(49)
+        assert await stage.find(JOBS, "work") is not None
+        await stage.pass_time(1)
+        assert await stage.find(JOBS, "work") is None
+
+
+async def test_ttl_5_a_job_that_is_gone_by_then_needs_nothing(stage: Stage) -> None:
+    await job(stage)
+    await finish(stage)
+    with stage.cluster.line.holding("jobs"):
+        await stage.delete(JOBS, "work", "Background")
+        await stage.pass_time(100)
+    assert not [one for one in stage.cluster.line.asked if one.startswith("DELETE")]
+
+
+async def test_ttl_8_nobody_is_told(stage: Stage) -> None:
+    await job(stage)
+    await finish(stage)
+    await stage.pass_time(5)
+    assert await stage.told() == []

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from probate import errors
 from probate.control.kinds import NODES
+from probate.lifecycle import podgc
 from probate.machinery.deletion import timestamp
 from probate.workloads.owners import PODS
 from stage import NAMESPACE, Object, Stage, condition, name_of, staged
@@ -90,17 +92,19 @@ async def test_pg_10_the_count_is_of_all_namespaces() -> None:
 
 @pytest.mark.parametrize("effect", ["NoExecute", "NoSchedule", "PreferNoSchedule"])
 async def test_pg_11_pods_that_go_on_a_node_out_of_service_are_gone_at_once(effect: str) -> None:
+    """All of them together (PG-13), without the grace period that they still had (PG-22)."""
     async with staged("podgc") as stage:
         await stage.node("node", status=NOT_READY)
-        await pod(stage, "leaving", "node")
+        for name in ("leaving", "leaving-too"):
+            await pod(stage, name, "node")
+            await stage.delete(PODS, name)
         await pod(stage, "staying", "node")
-        await stage.delete(PODS, "leaving")
-        assert await names(stage) == {"leaving", "staying"}
+        assert await names(stage) == {"leaving", "leaving-too", "staying"}
         taint = {"key": "node.kubernetes.io/out-of-service", "value": "x", "effect": effect}
         await stage.client.patch(NODES, "", "node", {"spec": {"taints": [taint]}})
         await stage.settle()
         assert await names(stage) == {"staying"}
-        assert await figure(stage, 'force_delete_pods_total{namespace="default",reason="out-of-service"} 1.0')
+        assert await figure(stage, 'force_delete_pods_total{namespace="default",reason="out-of-service"} 2.0')
 
 
 async def test_pg_12_a_node_that_is_ready_is_not_out_of_service() -> None:
@@ -112,6 +116,7 @@ async def test_pg_12_a_node_that_is_ready_is_not_out_of_service() -> None:
 
 
 async def test_pg_14_pods_of_a_node_that_is_gone_go_after_exactly_the_quarantine() -> None:
+    """Not a round later. (PG-18)"""
     async with staged("podgc") as stage:
         await stage.node("node")
         await stage.run(await pod(stage, "a", "node"))
@@ -181,3 +186,106 @@ async def test_pg_4_nobody_is_told() -> None:
         await ended(stage, "a")
         await ended(stage, "b")
         assert await stage.told() == []
+
+
+async def test_pg_1_pg_2_nothing_is_done_before_all_is_known_and_a_list_that_fails_is_asked_for_again() -> None:
+    async with staged() as stage:
+        await pod(stage, "a", "gone")
+        with stage.cluster.line.refusing("GET /api/v1/nodes", errors.StoreUnavailable("not now")):
+            async with stage.working("podgc"):
+                await stage.pass_time(100)
+                assert await names(stage) == {"a"}
+                stage.cluster.line.let_all_pass()
+                await stage.pass_time(41)
+                assert await names(stage) == set()
+
+
+async def test_pg_5_a_pod_without_a_phase_has_not_ended() -> None:
+    async with staged("podgc", terminated_pod_gc_threshold=1) as stage:
+        for name in ("a", "b"):
+            await pod(stage, name)
+            await stage.change(PODS, name, {"status": {"phase": ""}}, "status")
+        assert await names(stage) == {"a", "b"}
+
+
+async def test_pg_6_pods_that_are_going_are_neither_counted_nor_deleted_again() -> None:
+    async with staged("podgc", terminated_pod_gc_threshold=1) as stage:
+        await stage.node("node")
+        for name in ("going", "going-too"):
+            made = await pod(stage, name, "node")
+            await stage.delete(PODS, name)  # it has its grace period
+            await stage.end(made)
+        await ended(stage, "free", at=5)
+        assert await names(stage) == {"going", "going-too", "free"}
+        assert not await figure(stage, 'reason="terminated"')
+
+
+async def test_pg_9_more_than_go_together_all_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(podgc, "AT_ONCE", 3)
+    async with staged(terminated_pod_gc_threshold=1) as stage:
+        for number in range(8):
+            await ended(stage, f"p{number}", at=number)
+        async with stage.working("podgc"):
+            assert await names(stage) == {"p7"}
+
+
+async def test_pg_16_who_is_stopped_does_nothing_more_and_who_begins_anew_counts_anew() -> None:
+    async with staged() as stage:
+        await pod(stage, "a", "node")
+        async with stage.working("podgc"):
+            await stage.pass_time(30)
+        await stage.pass_time(30)
+        async with stage.working("podgc"):
+            await stage.pass_time(39)
+            assert await names(stage) == {"a"}
+            await stage.pass_time(1)
+            assert await names(stage) == set()
+
+
+async def test_pg_21_a_pod_that_cannot_be_changed_is_not_deleted_and_pg_26_both_are_counted() -> None:
+    async with staged("podgc") as stage:
+        await pod(stage, "a", "node")
+        with stage.cluster.line.refusing("PATCH .*/pods/a/status", errors.StoreUnavailable("not now")):
+            await stage.pass_time(40)
+            assert await names(stage) == {"a"}
+            assert await figure(stage, 'force_delete_pods_total{namespace="default",reason="orphaned"} 1.0')
+            assert await figure(stage, 'force_delete_pod_errors_total{namespace="default",reason="orphaned"} 1.0')
+        await stage.pass_time(1)
+        assert await names(stage) == set()
+        assert await figure(stage, 'force_delete_pods_total{namespace="default",reason="orphaned"} 2.0')
+        assert await figure(stage, 'force_delete_pod_errors_total{namespace="default",reason="orphaned"} 1.0')
+
+
+async def test_pg_26_a_pod_that_somebody_else_has_deleted_is_no_failure() -> None:
+    async with staged("podgc") as stage:
+        await pod(stage, "a", "node")
+        with stage.cluster.line.holding("pods"):
+            await stage.delete(PODS, "a", grace=0)
+            await stage.pass_time(40)
+        await stage.settle()
+        assert await figure(stage, 'force_delete_pods_total{namespace="default",reason="orphaned"} 1.0')
+        assert not await figure(stage, "force_delete_pod_errors_total{")
+
+
+async def test_pg_22_another_pod_that_has_the_name_by_now_is_not_hit() -> None:
+    async with staged("podgc") as stage:
+        await pod(stage, "a", "node")
+        await stage.pass_time(39)
+        with stage.cluster.line.holding("pods"):
+            await stage.delete(PODS, "a", grace=0)
+            another = await pod(stage, "a")
+            await stage.pass_time(1)
+        await stage.settle()
+        assert await stage.get(PODS, "a") == another
+
+
+async def test_pg_25_a_pod_whose_spec_repeats_itself_goes_too() -> None:
+    async with staged("podgc") as stage:
+        twice = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+        container = {"name": "c", "image": "one", "env": twice}
+        spec = {"nodeName": "node", "containers": [container]}
+        await stage.make(PODS, "a", spec, finalizers=["example.com/hold"])
+        await stage.pass_time(40)
+        found = await stage.get(PODS, "a")
+        assert (found["status"]["phase"], "deletionTimestamp" in found["metadata"]) == ("Failed", True)
+        assert found["spec"]["containers"][0]["env"] == twice

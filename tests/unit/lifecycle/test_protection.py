@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from probate import errors
 from probate.client.objects import Client
 from probate.client.transport import Reply
 from probate.control.kinds import CLAIMS, VOLUMES
@@ -102,6 +103,55 @@ async def test_pvc_4_a_claim_made_for_a_pod_counts_only_if_the_pod_owns_it(stage
     await stage.make(CLAIMS, "a-v", CLAIM, ownerReferences=[owner])
     await stage.delete(CLAIMS, "a-v")
     assert await stage.find(CLAIMS, "a-v") is None
+
+
+async def test_pvc_1_a_claim_of_a_pod_that_another_has_taken_the_place_of_goes(stage: Stage) -> None:
+    await stage.make(CLAIMS, "data", CLAIM)
+    await pod(stage)
+    await stage.delete(CLAIMS, "data")
+    with stage.cluster.line.losing("pods"):  # nobody is told that the first one went
+        await stage.delete(PODS, "a", grace=0)
+        await pod(stage, volumes=[])
+        assert await stage.find(CLAIMS, "data") is not None
+    await stage.pass_time(1)
+    assert await stage.find(CLAIMS, "data") is None
+
+
+async def test_pvc_1_news_of_a_pod_that_runs_concerns_no_claim(stage: Stage) -> None:
+    await stage.make(CLAIMS, "data", CLAIM)
+    made = await pod(stage)
+    await stage.delete(CLAIMS, "data")
+    stage.cluster.line.asked.clear()
+    await stage.run(made)
+    assert stage.cluster.line.asked == []
+
+
+def lists(stage: Stage) -> list[str]:
+    return [one for one in stage.cluster.line.asked if one == f"GET /api/v1/namespaces/{NAMESPACE}/pods"]
+
+
+async def test_pvc_3_a_user_that_is_known_is_enough_and_else_the_server_is_asked(stage: Stage) -> None:
+    await stage.make(CLAIMS, "data", CLAIM)
+    await stage.make(CLAIMS, "other", CLAIM)
+    await pod(stage)
+    await stage.delete(CLAIMS, "data")
+    assert (len(lists(stage)), await stage.find(CLAIMS, "data") is not None) == (0, True)
+    with stage.cluster.line.holding("pods"):
+        volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "other"}}]
+        spec = {"containers": [{"name": "c", "image": "one"}], "nodeName": "node", "volumes": volumes}
+        await stage.make(PODS, "unheard-of", spec)
+        await stage.delete(CLAIMS, "other")
+        assert (len(lists(stage)), await stage.find(CLAIMS, "other") is not None) == (1, True)
+
+
+async def test_pvc_3_a_claim_stays_while_nobody_can_say_who_uses_it(stage: Stage) -> None:
+    await stage.make(CLAIMS, "data", CLAIM)
+    with stage.cluster.line.refusing(f"GET /api/v1/namespaces/{NAMESPACE}/pods", errors.StoreUnavailable("not now")):
+        await stage.delete(CLAIMS, "data")
+        await stage.pass_time(5)
+        assert await stage.find(CLAIMS, "data") is not None
+    await stage.pass_time(60)
+    assert await stage.find(CLAIMS, "data") is None
 
 
 class Counting:

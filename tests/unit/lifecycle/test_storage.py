@@ -164,6 +164,44 @@ async def test_pv_1_a_volume_without_a_claim_is_available(stage: Stage) -> None:
     assert await phase(stage, "kept") == "Available"
 
 
+async def test_pv_2_a_claim_that_is_not_known_is_asked_for_before_it_is_taken_for_gone(stage: Stage) -> None:
+    with stage.cluster.line.holding("persistentvolumeclaims"):
+        await claim(stage, volumeName="v")
+        uid = (await stage.get(CLAIMS, "data"))["metadata"]["uid"]
+        await volume(stage, claimRef={"namespace": NAMESPACE, "name": "data", "uid": uid}, persistentVolumeReclaimPolicy="Delete")
+        assert await phase(stage) == "Bound"
+    await stage.settle()
+    assert await has(stage) == ("Bound", "v")
+
+
+async def test_pv_10_pv_12_a_volume_that_was_taken_back_meanwhile_is_not_deleted(stage: Stage) -> None:
+    await volume(stage, path="/data", persistentVolumeReclaimPolicy="Delete")
+    await claim(stage)
+    await stage.delete(CLAIMS, "data")
+    assert await phase(stage) == "Failed"  # it is tried again
+    with stage.cluster.line.holding("persistentvolumes"):
+        freed = {"metadata": {"annotations": {PROVISIONED_BY: "probate.dev/hostpath"}}, "spec": {"claimRef": None}}
+        await stage.client.patch(VOLUMES, "", "v", freed)
+        await stage.pass_time(100)
+        assert "deletionTimestamp" not in (await found(stage))["metadata"]
+    await stage.settle()
+    assert await phase(stage) == "Available"
+
+
+async def test_pv_10_a_volume_that_was_taken_back_meanwhile_is_not_recycled(stage: Stage) -> None:
+    await volume(stage, persistentVolumeReclaimPolicy="Recycle")
+    await claim(stage)
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    await stage.make(PODS, "a", {"containers": [{"name": "c", "image": "x"}], "volumes": volumes})
+    await stage.delete(CLAIMS, "data")
+    with stage.cluster.line.holding("persistentvolumes"):
+        await stage.client.patch(VOLUMES, "", "v", {"spec": {"claimRef": None}})
+        await stage.delete(PODS, "a")
+    await stage.settle()
+    assert await phase(stage) == "Available"
+    assert "VolumeRecycled" not in await told(stage, "v")
+
+
 async def test_pv_3_another_claim_of_the_same_name_is_not_the_one_that_is_meant(stage: Stage) -> None:
     await claim(stage)
     await volume(stage, claimRef={"namespace": NAMESPACE, "name": "data", "uid": "of-an-older-claim"})
@@ -273,6 +311,7 @@ async def test_pv_9_what_fails_is_tried_again_later_each_time(stage: Stage) -> N
 
 
 async def test_pv_11_volumes_of_others_are_theirs_to_delete(stage: Stage) -> None:
+    """They stay as they are until somebody else comes for them. (PV-15)"""
     notes = {PROVISIONED_BY: "example.com/disk"}
     await volume(stage, persistentVolumeReclaimPolicy="Delete", annotations=notes)
     await claim(stage)
@@ -301,8 +340,10 @@ async def test_pv_16_volumes_made_in_tree_are_held_until_they_are_deleted(stage:
     assert await stage.client.get(VOLUMES, "", "v") is None
 
 
-async def test_pv_18_recycle_makes_the_volume_available_again(stage: Stage) -> None:
-    await volume(stage, persistentVolumeReclaimPolicy="Recycle")
+@pytest.mark.parametrize("source", [{}, {"hostPath": None, "nfs": {"server": "s", "path": "/x"}}])
+async def test_pv_18_recycle_makes_the_volume_available_again(stage: Stage, source: Object) -> None:
+    """At once, for nothing has to run: PV-19 tells how long that may take."""
+    await volume(stage, persistentVolumeReclaimPolicy="Recycle", **source)
     await claim(stage)
     await stage.delete(CLAIMS, "data")
     assert await phase(stage) == "Available"

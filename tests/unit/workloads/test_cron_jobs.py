@@ -1,4 +1,4 @@
-"""CronJobs: a Job at each time, one at a time or not, and how many are kept; CJ-1 to CJ-11."""
+"""CronJobs: a Job at each time, one at a time or not, and how many are kept; CJ-1 to CJ-12."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from probate import errors
 from probate.client.objects import Kind
 from probate.machinery.cron import parse
 from probate.machinery.deletion import timestamp
@@ -42,6 +43,11 @@ async def status(stage: Stage) -> Object:
 
 async def reasons(stage: Stage) -> list[str]:
     return sorted({reason for reason, _ in await stage.told("tick")})
+
+
+def done(*types: str) -> list[Object]:
+    when = timestamp(1_700_000_000)
+    return [{"type": one, "status": "True", "lastTransitionTime": when, "lastProbeTime": when} for one in types]
 
 
 def job_at(moment: float) -> str:
@@ -240,6 +246,82 @@ async def test_cj_6_removal_is_told_and_takes_the_pods() -> None:
         assert await names(stage) == []
         assert await stage.pods() == []
         assert await reasons(stage) == ["SuccessfulCreate", "SuccessfulDelete"]
+
+
+async def test_cj_6_job_that_cannot_be_removed_is_told_and_keeps_no_other_from_going() -> None:
+    async with staged("cronjobs", "jobs") as stage:
+        await stage.make(CRON_JOBS, "tick", cron())
+        await run_through(stage, *["Succeeded"] * 3)
+        first, _, third = await names(stage)
+        with stage.cluster.line.refusing(f"DELETE .*/jobs/{first}", errors.StoreUnavailable("not now")):
+            await stage.change(CRON_JOBS, "tick", {"spec": {"suspend": True, "successfulJobsHistoryLimit": 1}})
+            assert await names(stage) == [first, third]
+            assert {"FailedDelete", "SuccessfulDelete"} <= {*await reasons(stage)}
+        await stage.pass_time(1)
+        assert await names(stage) == [third], "it is tried again"
+
+
+async def test_cj_8_nothing_replaces_a_job_that_cannot_be_ended() -> None:
+    async with staged("cronjobs", "jobs") as stage:
+        await stage.make(CRON_JOBS, "tick", cron(concurrencyPolicy="Replace"))
+        await stage.pass_time(EARLY)
+        [first] = await names(stage)
+        with stage.cluster.line.refusing(f"DELETE .*/jobs/{first}", errors.StoreUnavailable("not now")):
+            await stage.pass_time(MINUTE)
+            assert await names(stage) == [first]
+        await stage.pass_time(10)
+        assert await names(stage) == [job_at(1_700_000_040 + MINUTE)]
+
+
+@pytest.mark.parametrize(
+    ("told", "end"), [([], ""), (["Complete"], "Complete"), (["Failed", "Complete"], "Failed"), (["Suspended", "Failed"], "Failed")]
+)
+def test_cj_4_the_first_end_that_a_job_tells_counts(told: list[str], end: str) -> None:
+    assert history.end_of({"status": {"conditions": done(*told)}}) == end
+    assert history.end_of({"status": {"conditions": [{**one, "status": "False"} for one in done(*told)]}}) == ""
+
+
+async def finish_by_hand(stage: Stage, *jobs: str) -> None:
+    for name in jobs:
+        over = {"startTime": timestamp(1_700_000_000), "completionTime": timestamp(1_700_000_001), "succeeded": 1}
+        told = {**over, "conditions": done("SuccessCriteriaMet", "Complete")}
+        await stage.change(JOBS, name, {"status": told}, "status")
+
+
+async def test_cj_4_jobs_that_are_not_over_are_no_history() -> None:
+    async with staged("cronjobs") as stage:
+        await stage.make(CRON_JOBS, "tick", cron(successfulJobsHistoryLimit=0, failedJobsHistoryLimit=0))
+        await stage.pass_time(EARLY + 2 * MINUTE)
+        first, second, third = await names(stage)
+        await finish_by_hand(stage, second)
+        assert await names(stage) == [first, third]
+
+
+async def test_cj_7_what_was_removed_is_written_down_in_one_go() -> None:
+    async with staged() as stage:
+        await stage.make(CRON_JOBS, "tick", cron())
+        async with stage.working("cronjobs"):
+            await stage.pass_time(EARLY + 2 * MINUTE)
+        assert len((await status(stage))["active"]) == 3
+        await finish_by_hand(stage, *await names(stage))
+        await stage.change(CRON_JOBS, "tick", {"spec": {"successfulJobsHistoryLimit": 0, "suspend": True}})
+        async with stage.cluster.watching("/apis/batch/v1/namespaces/default/cronjobs") as events:
+            with stage.cluster.line.refusing("PUT .*/cronjobs/tick/status", errors.StoreUnavailable("not now")):
+                async with stage.working("cronjobs"):
+                    assert await names(stage) == []
+                    assert events == []
+                    stage.cluster.line.let_all_pass()
+                    await stage.pass_time(1)
+        assert [one["object"]["status"].get("active") for one in events] == [None]
+
+
+async def test_cj_12_how_late_a_job_was_is_counted() -> None:
+    async with staged() as stage:
+        await stage.make(CRON_JOBS, "tick", cron())
+        await stage.pass_time(EARLY + 5)
+        async with stage.working("cronjobs"):
+            shown = (await stage.cluster.ask("GET", "/metrics", accept="text/plain")).body.decode()
+            assert "cronjob_controller_job_creation_skew_duration_seconds_sum 5.0" in shown
 
 
 async def test_cj_9_end_of_a_job_is_written_down() -> None:

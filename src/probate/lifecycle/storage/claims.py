@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from probate import errors
 from probate.client.objects import Object
-from probate.control.events import News
+from probate.control.events import Voice
 from probate.control.informers import Name, name_of
 from probate.control.kinds import CLAIMS, CLASSES, VOLUMES, is_deleting
 from probate.control.means import Means
@@ -24,7 +24,7 @@ class Claims:
     """Binds claims."""
 
     def __init__(self, means: Means) -> None:
-        self._events = means.events
+        self._tell = Voice(means.events, COMPONENT, "v1", "PersistentVolumeClaim")
         self._makes_class = means.settings.nodes > 0
         self._claims = means.informers.of(CLAIMS)
         self._volumes = means.informers.of(VOLUMES)
@@ -157,9 +157,6 @@ class Claims:
         status = {**(claim.get("status") or {}), "phase": phase, **has}
         if status != claim.get("status"):
             await self._claims.update({**claim, "status": status}, "status")
-
-    def _tell(self, claim: Object, type_: str, reason: str, message: str) -> None:
-        self._events.tell(News(COMPONENT, "v1", "PersistentVolumeClaim", claim, type_, reason, message))
 
 
 def _waits(claim: Object, class_: Object | None) -> bool:

@@ -8,7 +8,7 @@ Recycle     they are made as good as new, and anybody can have them
 from __future__ import annotations
 
 from probate.client.objects import Object
-from probate.control.events import News
+from probate.control.events import Voice
 from probate.control.informers import Name, name_of
 from probate.control.kinds import CLAIMS, PODS, VOLUMES, is_finished
 from probate.control.means import Means
@@ -30,7 +30,8 @@ class Volumes:
     """Looks after volumes."""
 
     def __init__(self, means: Means) -> None:
-        self._client, self._events = means.client, means.events
+        self._client = means.client
+        self._tell = Voice(means.events, COMPONENT, "v1", "PersistentVolume")
         self._claims = means.informers.of(CLAIMS)
         self._volumes = means.informers.of(VOLUMES)
         self._pods = means.informers.of(PODS)
@@ -140,12 +141,8 @@ class Volumes:
         if deleter is Deleter.NOBODY:
             await self._fail(volume, "VolumeFailedDelete", "no volume plugin can delete it")
             return None
-        live = await self._client.get(VOLUMES, "", volume["metadata"]["name"])
-        if (
-            live is None
-            or live["metadata"]["uid"] != volume["metadata"]["uid"]
-            or matching.claim_of(live) != matching.claim_of(volume)
-        ):
+        live = await self._still_released(volume)
+        if live is None:
             return None
         trouble = plugins.delete(live)
         if trouble is not None:
@@ -158,6 +155,20 @@ class Volumes:
             live = await self._volumes.update({**live, "metadata": {**live["metadata"], "finalizers": kept}})
         await self._volumes.delete(live)
         return None
+
+    async def _still_released(self, volume: Object) -> Object | None:
+        """The volume as it really is, if its claim is still the one that is gone. (PV-10, PV-12)"""
+        live = await self._client.get(VOLUMES, "", volume["metadata"]["name"])
+        if live is None or live["metadata"]["uid"] != volume["metadata"]["uid"]:
+            return None
+        reference = matching.claim_of(live)
+        if not reference.get("uid") or reference != matching.claim_of(volume):
+            return None
+        claim = self._claims.get(Name(reference["namespace"], reference["name"]))
+        is_back = claim is not None and claim["metadata"]["uid"] == reference["uid"]
+        if claim is not None and is_back and claim["spec"].get("volumeName", "") in {"", live["metadata"]["name"]}:
+            return None
+        return live
 
     def _retry(self, volume: Object) -> float:
         """In how many seconds to try again: later each time. (PV-9)"""
@@ -173,13 +184,16 @@ class Volumes:
         if is_used and self._claims.get(name) is None:
             self._tell(volume, "Normal", "VolumeFailedRecycle", "a pod still uses the volume")
             return
-        trouble = plugins.recycle(volume)
+        live = await self._still_released(volume)
+        if live is None:
+            return
+        trouble = plugins.recycle(live)
         if trouble is not None:
             self._errors["", "recycle"] += 1
             await self._fail(volume, "VolumeFailedRecycle", trouble.message)
             return
         self._tell(volume, "Normal", "VolumeRecycled", "Volume recycled")
-        await self._unbind(volume)
+        await self._unbind(live)
 
     async def _unbind(self, volume: Object) -> None:
         """Let anybody have the volume; if its claim was chosen by a user, only a claim of that name. (PV-5)"""
@@ -201,9 +215,6 @@ class Volumes:
         if (volume.get("status") or {}).get("phase") == phase and not more:
             return volume
         return await self._volumes.update({**volume, "status": {"phase": phase, **more}}, "status")
-
-    def _tell(self, volume: Object, type_: str, reason: str, message: str) -> None:
-        self._events.tell(News(COMPONENT, "v1", "PersistentVolume", volume, type_, reason, message))
 
 
 def _is_bound(object_: Object) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from probate.client.objects import Kind, Object
-from probate.control.events import News
 from probate.control.informers import Informer, Name, controller_of, name_of
 from probate.control.means import Means
 from probate.control.workers import Workers
@@ -39,7 +38,8 @@ class Budgets:
 
     def __init__(self, means: Means) -> None:
         self._clock = means.clock
-        self._events = means.events
+        self._tell = BUDGET.voice(means.events, COMPONENT)
+        self._of_pod = OwnerKind(PODS, "Pod").voice(means.events, COMPONENT)
         self._pods = means.informers.of(PODS)
         self._budgets = means.informers.of(BUDGET.resource)
         self._owners: dict[OwnerKind, Informer] = {kind: means.informers.of(kind.resource) for kind in SCALED}
@@ -77,16 +77,16 @@ class Budgets:
         selector, now = selectors.of_expressions(budget), self._clock.now()
         ours = [pod for pod in self._pods.within(name.namespace) if selectors.matches(selector, pod)]
         if not ours:
-            self._tell(budget, budget, "Normal", "NoPods", "No matching pods found")
+            self._tell(budget, "Normal", "NoPods", "No matching pods found")
         found = decide.disrupted(budget, ours, now)
         for pod in found.failed:
             told = f"Pod was expected by PDB {name} to be deleted but it wasn't"
-            self._tell(budget, pod, "Warning", "NotDeleted", told)
+            self._of_pod(pod, "Warning", "NotDeleted", told)
         try:
             wanted = decide.sizes(budget, self._expected(budget, ours))
         except NoScale as error:
             told = f"Failed to calculate the number of expected pods: {error}"
-            self._tell(budget, budget, "Warning", "CalculateExpectedPodCountFailed", told)
+            self._tell(budget, "Warning", "CalculateExpectedPodCountFailed", told)
             status = decide.failed_status(budget, str(error), now)
         else:
             status = decide.status_of(budget, wanted, decide.healthy(ours, found.kept), found.kept, now)
@@ -103,7 +103,7 @@ class Budgets:
             reference = controller_of(pod)
             if reference is None:
                 told = "Pods selected by this PodDisruptionBudget have no controller: how many there should be is not known of them"
-                self._tell(budget, budget, "Warning", "UnmanagedPods", told)
+                self._tell(budget, "Warning", "UnmanagedPods", told)
                 continue
             above = self._top(namespace_of(pod), reference)
             scales[above["metadata"]["uid"]] = above["spec"].get("replicas", 1)
@@ -122,7 +122,3 @@ class Budgets:
     def _find(self, namespace: str, reference: Object) -> Object | None:
         found = (kind.find(informer, namespace, reference) for kind, informer in self._owners.items())
         return next((one for one in found if one is not None), None)
-
-    def _tell(self, budget: Object, about: Object, type_: str, reason: str, message: str) -> None:
-        kind = BUDGET if about is budget else OwnerKind(PODS, "Pod")
-        self._events.tell(News(COMPONENT, kind.resource.api_version, kind.name, about, type_, reason, message))

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from probate.client.objects import Object
+from probate.control import conditions, times
+from probate.control.kinds import is_deleting
 from probate.machinery.deletion import seconds, timestamp
-from probate.workloads import amounts, conditions, pods, times
-from probate.workloads.owners import is_deleting
+from probate.workloads import amounts, pods
 
 ALLOWED = "DisruptionAllowed"
 DELETION_SECONDS = 120.0

@@ -10,20 +10,21 @@ from datetime import UTC, datetime
 
 from probate import errors
 from probate.client.objects import Client, Object, has_cause
-from probate.control.events import News
+from probate.control import times
 from probate.control.informers import Informer, Name, controller_of, name_of
+from probate.control.kinds import is_deleting
 from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.machinery import cron
 from probate.machinery.cron import BadSchedule
 from probate.machinery.deletion import timestamp
-from probate.workloads import times
 from probate.workloads.cron import history, schedule
 from probate.workloads.cron.schedule import Plan
-from probate.workloads.owners import CRON_JOB, JOB, is_deleting, namespace_of
+from probate.workloads.owners import CRON_JOB, JOB, namespace_of
 
 COMPONENT = "cronjob-controller"
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+SKEWS = tuple(float(2**power) for power in range(10))
 LONGEST_SECONDS = 3600.0
 """Until a look even if nothing is due before: so that a clock that was set is noticed."""
 
@@ -59,11 +60,13 @@ class CronJobs:
 
     def __init__(self, means: Means) -> None:
         self._clock = means.clock
-        self._events = means.events
+        self._tell = CRON_JOB.voice(means.events, COMPONENT)
         self._client: Client = means.client
         self._jobs: Informer = means.informers.of(JOB.resource)
         self._cron_jobs: Informer = means.informers.of(CRON_JOB.resource)
         self.workers = Workers(COMPONENT, self._sync, means.clock)
+        told = "How late Jobs were started."
+        self._skew = means.metrics.histogram("cronjob_controller_job_creation_skew_duration_seconds", told, bounds=SKEWS)
         self._cron_jobs.listen(self._take_cron_job)
         self._jobs.listen(self._take_job)
 
@@ -86,7 +89,7 @@ class CronJobs:
         if cron_job is None:
             return None
         draft = Draft(cron_job)
-        await self._remove_old(cron_job, draft)
+        kept = await self._remove_old(cron_job, draft)
         await self._take_stock(cron_job, draft)
         planned = self._plan(cron_job)
         failure: errors.ApiError | None = None
@@ -97,29 +100,29 @@ class CronJobs:
                 failure = error
         if draft.is_news:
             await self._cron_jobs.update({**cron_job, "status": draft.status()}, "status")
-        if failure is not None:
-            raise failure
+        if failure is not None or kept:
+            raise ExceptionGroup(f"jobs of {name} could not be started or removed", [*kept, *([failure] if failure else [])])
         if planned is None or planned.next is None:
             return None
         return min(times.until(planned.next.timestamp(), self._clock.now()), LONGEST_SECONDS)
 
-    async def _remove_old(self, cron_job: Object, draft: Draft) -> None:
-        """Before anything else, so that Jobs that are over leave room for others. (CJ-2, CJ-3)"""
-        for job in history.outdated(cron_job, self._jobs.controlled_by(cron_job["metadata"]["uid"])):
-            if not is_deleting(job):
-                await self._delete(cron_job, draft, job)
+    async def _remove_old(self, cron_job: Object, draft: Draft) -> list[errors.ApiError]:
+        """Before anything else, so that Jobs that are over leave room for others. Returns what went wrong. (CJ-2, CJ-3)"""
+        doomed = history.outdated(cron_job, self._jobs.controlled_by(cron_job["metadata"]["uid"]))
+        tried = [await self._delete(cron_job, draft, job) for job in doomed if not is_deleting(job)]
+        return [error for error in tried if error is not None]
 
-    async def _delete(self, cron_job: Object, draft: Draft, job: Object) -> bool:
-        """Delete the job. One that cannot be deleted keeps nobody waiting. (CJ-6, CJ-8)"""
+    async def _delete(self, cron_job: Object, draft: Draft, job: Object) -> errors.ApiError | None:
+        """Delete the job. One that cannot be deleted keeps nobody waiting. Returns why it could not. (CJ-6, CJ-8)"""
         name = job["metadata"]["name"]
         try:
             await self._jobs.delete(job, policy="Background")
         except errors.ApiError as error:
-            self._tell(cron_job, "Warning", "FailedDelete", f"Deleted job: {error}")
-            return False
+            self._tell(cron_job, "Warning", "FailedDelete", f"Job {name} could not be deleted: {error}")
+            return error
         draft.drop(job["metadata"]["uid"])
         self._tell(cron_job, "Normal", "SuccessfulDelete", f"Deleted job {name}")
-        return True
+        return None
 
     async def _take_stock(self, cron_job: Object, draft: Draft) -> None:
         """Which jobs go on, and when one last ended well. (CJ-9)"""
@@ -177,8 +180,11 @@ class CronJobs:
         if policy == "Replace":
             for one in draft.active:
                 job = self._jobs.get(Name(one["namespace"], one["name"]))
-                if job is not None and job["metadata"]["uid"] == one["uid"] and not await self._delete(cron_job, draft, job):
-                    return
+                if job is None or job["metadata"]["uid"] != one["uid"]:
+                    continue
+                failure = await self._delete(cron_job, draft, job)
+                if failure is not None:
+                    raise failure
         made = await self._create(cron_job, due)
         if made is not None:
             draft.active = [*(one for one in draft.active if one["uid"] != made["metadata"]["uid"]), _reference(made)]
@@ -194,6 +200,7 @@ class CronJobs:
             if not has_cause(error, "NamespaceTerminating"):
                 self._tell(cron_job, "Warning", "FailedCreate", f"Error creating job: {error}")
             raise
+        self._skew.observe((), max(0.0, self._clock.now() - due.timestamp()))
         self._tell(cron_job, "Normal", "SuccessfulCreate", f"Created job {made['metadata']['name']}")
         return made
 
@@ -207,10 +214,6 @@ class CronJobs:
             self._tell(cron_job, "Warning", "FailedCreate", told)
             return None
         return None if history.end_of(there) else there
-
-    def _tell(self, cron_job: Object, type_: str, reason: str, message: str) -> None:
-        kind = CRON_JOB
-        self._events.tell(News(COMPONENT, kind.resource.api_version, kind.name, cron_job, type_, reason, message))
 
 
 def job_name(cron_job: Object, due: datetime) -> str:

@@ -9,9 +9,10 @@ import functools
 
 from probate import errors
 from probate.client.objects import Kind, Object, has_cause
-from probate.control.events import News
 from probate.control.informers import Name, name_of
+from probate.control.kinds import is_deleting
 from probate.control.means import Means
+from probate.control.requests import together
 from probate.control.workers import Workers
 from probate.workloads import batches, history, pods, selectors
 from probate.workloads.claims import Claims
@@ -20,7 +21,7 @@ from probate.workloads.daemon.patience import Patience
 from probate.workloads.daemon.placement import HASH
 from probate.workloads.daemon.steps import Bounds, Place
 from probate.workloads.history import History, Version
-from probate.workloads.owners import DAEMON_SET, PODS, is_deleting, namespace_of
+from probate.workloads.owners import DAEMON_SET, PODS, namespace_of
 from probate.workloads.routing import Routing
 
 COMPONENT = "daemonset-controller"
@@ -37,7 +38,7 @@ class DaemonSets:
 
     def __init__(self, means: Means) -> None:
         self._clock = means.clock
-        self._events = means.events
+        self._tell = DAEMON_SET.voice(means.events, COMPONENT)
         self._pods = means.informers.of(PODS)
         self._sets = means.informers.of(DAEMON_SET.resource)
         self._nodes = means.informers.of(NODES)
@@ -46,10 +47,8 @@ class DaemonSets:
         self._patience = Patience()
         self.workers = Workers(COMPONENT, self._sync, means.clock)
         routing = Routing(DAEMON_SET, self._sets, selectors.of_expressions, self.workers.add)
-        self._sets.listen(routing.take_owner)
+        routing.listen(self._pods, self._history.revisions)
         self._sets.listen(self._take_end)
-        self._pods.listen(routing.take_dependent)
-        self._history.revisions.listen(routing.take_dependent)
         self._nodes.listen(self._take_node)
 
     def _take_end(self, old: Object | None, new: Object | None) -> None:
@@ -73,9 +72,7 @@ class DaemonSets:
             return None
         is_match = functools.partial(selectors.matches, selector)
         known = await self._history.claim(set_, selector, releases=True)  # (DS-2)
-        ours, failures = await self._claims.claim(set_, self._claims.candidates(set_), is_match)
-        if failures:
-            raise ExceptionGroup(f"pods of {name} could not be claimed", failures)
+        ours = await self._claims.claim(set_, self._claims.candidates(set_), is_match)
         version = await self._history.have(set_, known, label=HASH)
         await self._unite(known, ours, version.revision)
         waits, failures = await self._step(set_, self._places(set_), history.hash_of(version.revision))
@@ -132,8 +129,8 @@ class DaemonSets:
 
     async def _carry_out(self, set_: Object, hash_: str, makes: list[str], deletes: list[Object]) -> list[errors.ApiError]:
         made = await batches.slowly(makes, functools.partial(self._make, set_, hash_))
-        gone = await batches.at_once(deletes, functools.partial(self._delete, set_))
-        return [one for one in [*made.failures, *gone.failures] if not has_cause(one, "NamespaceTerminating")]
+        failures = await together(deletes, functools.partial(self._delete, set_))
+        return [one for one in [*made.failures, *failures] if not has_cause(one, "NamespaceTerminating")]
 
     async def _make(self, set_: Object, hash_: str, node: str) -> None:
         try:
@@ -171,7 +168,3 @@ class DaemonSets:
 
     def _is_available(self, set_: Object, pod: Object) -> bool:
         return pods.available_in(pod, set_["spec"].get("minReadySeconds") or 0, self._clock.now()) == 0
-
-    def _tell(self, set_: Object, type_: str, reason: str, message: str) -> None:
-        kind = DAEMON_SET
-        self._events.tell(News(COMPONENT, kind.resource.api_version, kind.name, set_, type_, reason, message))

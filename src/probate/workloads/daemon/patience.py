@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from probate.workloads import times
+from probate.control import times
 
 FIRST_SECONDS = 1.0
 LONGEST_SECONDS = 900.0

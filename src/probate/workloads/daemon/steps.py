@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from probate.client.objects import Object
+from probate.control.kinds import is_deleting
 from probate.workloads import amounts, pods
 from probate.workloads.daemon import placement
 from probate.workloads.daemon.placement import HASH, Verdict
-from probate.workloads.owners import is_deleting
 
 Test = Callable[[Object], bool]
 """Whether a pod has served for long enough."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from probate import errors
 from probate.client.objects import Object, has_cause
 from probate.control.informers import Informer, Name, name_of
-from probate.control.kinds import NODES, PODS
+from probate.control.kinds import NODES, PODS, is_deleting
 from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.workloads.endpoints import objects, slices, targets
 from probate.workloads.endpoints.slices import SERVICE, ZONE
-from probate.workloads.owners import is_deleting, namespace_of
+from probate.workloads.owners import namespace_of
 
 
 def start_slices(means: Means) -> list[Workers]:

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from probate.client.objects import Kind, Object
 from probate.control.informers import controller_of
+from probate.control.kinds import is_deleting
 from probate.workloads import pods
 from probate.workloads.endpoints import targets
 from probate.workloads.endpoints.targets import HEADLESS, Port
-from probate.workloads.owners import OwnerKind, is_deleting
+from probate.workloads.owners import OwnerKind
 
 SLICES = Kind("discovery.k8s.io", "v1", "endpointslices")
 SERVICE = OwnerKind(Kind("", "v1", "services"), "Service")

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from probate.client.objects import Object
+from probate.control.kinds import is_deleting
 from probate.workloads import pods
-from probate.workloads.owners import is_deleting, namespace_of
+from probate.workloads.owners import namespace_of
 
 HEADLESS = "service.kubernetes.io/headless"
 

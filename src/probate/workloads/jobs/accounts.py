@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from probate.client.objects import Object
-from probate.workloads import conditions
+from probate.control import conditions
+from probate.control.kinds import is_deleting
 from probate.workloads.jobs import indexes, members, policies
 from probate.workloads.jobs.endings import Ending
 from probate.workloads.jobs.members import uid_of
 from probate.workloads.jobs.tally import Tally
-from probate.workloads.owners import is_deleting
 from probate.workloads.pods import phase
 
 MOST = 500

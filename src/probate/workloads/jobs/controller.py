@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 from probate import errors
 from probate.client.objects import Object, has_cause
-from probate.control.events import News
+from probate.control import conditions
 from probate.control.informers import Name
+from probate.control.kinds import is_deleting
 from probate.control.means import Means
+from probate.control.requests import together
 from probate.control.workers import Workers
 from probate.machinery.deletion import timestamp
-from probate.workloads import batches, conditions, pods, selectors
+from probate.workloads import batches, pods, selectors
 from probate.workloads.claims import Claims
 from probate.workloads.jobs import accounts, endings, making, members
 from probate.workloads.jobs.accounts import Account
@@ -24,7 +26,7 @@ from probate.workloads.jobs.making import Failures
 from probate.workloads.jobs.members import uid_of
 from probate.workloads.jobs.orphans import Orphans, free
 from probate.workloads.jobs.tally import Tally
-from probate.workloads.owners import JOB, PODS, is_deleting, namespace_of
+from probate.workloads.owners import JOB, PODS, namespace_of
 from probate.workloads.routing import Routing
 
 COMPONENT = "job-controller"
@@ -48,16 +50,14 @@ class Jobs:
 
     def __init__(self, means: Means) -> None:
         self._clock = means.clock
-        self._events = means.events
+        self._tell = JOB.voice(means.events, COMPONENT)
         self._pods = means.informers.of(PODS)
         self._jobs = means.informers.of(JOB.resource)
         self._claims = Claims(JOB, means.client, self._pods, finalizer=members.TRACKING)
         self._failures: dict[str, Failures] = {}  # by the job's uid; only of those that have failed lately
         self.workers = Workers(COMPONENT, self._sync, means.clock)
-        routing = Routing(JOB, self._jobs, selectors.of_expressions, self.workers.add)
-        self._jobs.listen(routing.take_owner)
         self._jobs.listen(self._forget)
-        self._pods.listen(routing.take_dependent)
+        Routing(JOB, self._jobs, selectors.of_expressions, self.workers.add).listen(self._pods)
 
     def _forget(self, old: Object | None, job: Object | None) -> None:
         if old is not None and (job is None or members.is_finished(job)):
@@ -68,9 +68,7 @@ class Jobs:
         if job is None or not members.is_ours(job) or members.is_finished(job):
             return None
         is_match = functools.partial(selectors.matches, selectors.of_expressions(job))
-        claimed, failures = await self._claims.claim(job, self._claims.candidates(job), is_match)
-        if failures:
-            raise ExceptionGroup(f"pods of {name} could not be claimed", failures)
+        claimed = await self._claims.claim(job, self._claims.candidates(job), is_match)
         tally = Tally(job, claimed)
         ending = endings.of(tally, self._clock.now())
         managed = await self._manage(tally, ending)
@@ -87,12 +85,11 @@ class Jobs:
         if is_deleting(job):
             return Managed()
         if ending is not None:
-            done = await batches.at_once(tally.active, functools.partial(self._end, job))
-            return Managed(failures=tuple(done.failures))
+            return Managed(failures=tuple(await together(tally.active, functools.partial(self._end, job))))
         surplus = making.surplus(tally, self._clock.now())[: batches.MOST]
         if surplus:
-            done = await batches.at_once(surplus, functools.partial(self._drop, job))
-            return Managed(again=0.0 if len(surplus) == batches.MOST else None, failures=tuple(done.failures))
+            failures = await together(surplus, functools.partial(self._drop, job))
+            return Managed(again=0.0 if len(surplus) == batches.MOST else None, failures=tuple(failures))
         missing = making.wanted_active(tally) - len(tally.active)
         if members.waits_for_failure(job):
             missing -= len(tally.terminating)
@@ -145,7 +142,7 @@ class Jobs:
             self._failures[uid_of(job)] = record
         else:
             self._failures.pop(uid_of(job), None)
-        freed = await batches.at_once(ended.pods, functools.partial(free, self._pods))
+        held = await together(ended.pods, functools.partial(free, self._pods))
         account.settle(self._held(tally))
         left = Tally(job, self._pods.controlled_by(uid_of(job)))
         if ending is not None and ended.is_all and account.is_settled and not left.terminating:
@@ -153,8 +150,8 @@ class Jobs:
         job = await self._write(job, left, account, told)
         if members.is_finished(job) and ending is not None:
             self._tell_end(job, ending)
-        if freed.failures:
-            raise ExceptionGroup(f"pods of {job['metadata']['name']} could not be let go", freed.failures)
+        if held:
+            raise ExceptionGroup(f"pods of {job['metadata']['name']} could not be let go", held)
         return job
 
     def _held(self, tally: Tally) -> set[str]:
@@ -190,6 +187,3 @@ class Jobs:
             self._tell(job, "Normal", "Completed", "Job completed")
         else:
             self._tell(job, "Warning", ending.reason, ending.message)
-
-    def _tell(self, job: Object, type_: str, reason: str, message: str) -> None:
-        self._events.tell(News(COMPONENT, JOB.resource.api_version, JOB.name, job, type_, reason, message))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from probate.client.objects import Object
+from probate.control import conditions, times
 from probate.machinery.deletion import seconds
-from probate.workloads import conditions, times
 from probate.workloads.jobs import members, policies
 from probate.workloads.jobs.tally import Tally
 from probate.workloads.pods import phase

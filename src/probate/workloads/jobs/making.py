@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from probate.client.objects import Object
-from probate.workloads import pods, ranks, times
+from probate.control import times
+from probate.workloads import pods, ranks
 from probate.workloads.jobs import members, policies
 from probate.workloads.jobs.members import FAILURES, IGNORED_FAILURES, INDEX, TRACKING
 from probate.workloads.jobs.tally import Tally

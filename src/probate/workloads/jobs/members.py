@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from probate.client.objects import Object
+from probate.control import conditions
+from probate.control.kinds import is_deleting
 from probate.machinery.deletion import seconds
 from probate.machinery.label_requirements import whole_number
-from probate.workloads import conditions
-from probate.workloads.owners import is_deleting
 from probate.workloads.pods import phase
 
 TRACKING = "batch.kubernetes.io/job-tracking"

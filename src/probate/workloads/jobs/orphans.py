@@ -8,11 +8,12 @@ from __future__ import annotations
 from probate import errors
 from probate.client.objects import STRATEGIC_MERGE_PATCH, Object
 from probate.control.informers import Informer, Name, controller_of, name_of
+from probate.control.kinds import is_deleting
 from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.workloads import selectors
 from probate.workloads.jobs import members
-from probate.workloads.owners import JOB, PODS, is_deleting, namespace_of
+from probate.workloads.owners import JOB, PODS, namespace_of
 
 
 class Orphans:

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from probate.client.objects import Object
+from probate.control.kinds import is_deleting
 from probate.workloads import hashes
-from probate.workloads.owners import is_deleting
 
 HASH = "pod-template-hash"
 

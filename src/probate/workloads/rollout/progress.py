@@ -9,9 +9,9 @@ ReplicaFailure    a ReplicaSet could not make or delete pods
 from __future__ import annotations
 
 from probate.client.objects import Object
+from probate.control import conditions, times
+from probate.control.conditions import Conditions
 from probate.machinery.deletion import seconds, timestamp
-from probate.workloads import conditions, times
-from probate.workloads.conditions import Conditions
 from probate.workloads.rollout import sizes
 from probate.workloads.rollout.family import Family, total
 

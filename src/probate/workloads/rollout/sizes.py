@@ -11,8 +11,8 @@ import math
 from typing import NamedTuple
 
 from probate.client.objects import Object
+from probate.control.kinds import is_deleting
 from probate.workloads import amounts
-from probate.workloads.owners import is_deleting
 from probate.workloads.rollout import revisions
 from probate.workloads.rollout.family import Family, by_age, size, total
 

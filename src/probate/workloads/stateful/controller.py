@@ -9,15 +9,16 @@ import functools
 
 from probate import errors
 from probate.client.objects import Object, has_cause
-from probate.control.events import News
 from probate.control.informers import Name, name_of
+from probate.control.kinds import is_deleting
 from probate.control.means import Means
+from probate.control.requests import together
 from probate.control.workers import Workers
 from probate.machinery.label_selectors import LabelSelector
 from probate.workloads import batches, history, selectors
 from probate.workloads.claims import Claims
 from probate.workloads.history import History
-from probate.workloads.owners import PODS, STATEFUL_SET, is_deleting, namespace_of
+from probate.workloads.owners import PODS, STATEFUL_SET, namespace_of
 from probate.workloads.routing import Routing
 from probate.workloads.stateful import members, status, steps, storage
 from probate.workloads.stateful.members import ordinal
@@ -36,7 +37,7 @@ class StatefulSets:
 
     def __init__(self, means: Means) -> None:
         self._clock = means.clock
-        self._events = means.events
+        self._tell = STATEFUL_SET.voice(means.events, COMPONENT)
         self._pods = means.informers.of(PODS)
         self._sets = means.informers.of(STATEFUL_SET.resource)
         self._storage = means.informers.of(storage.CLAIMS)
@@ -44,9 +45,7 @@ class StatefulSets:
         self._history = History(STATEFUL_SET, means)
         self.workers = Workers(COMPONENT, self._sync, means.clock)
         routing = Routing(STATEFUL_SET, self._sets, selectors.of_expressions, self.workers.add)
-        self._sets.listen(routing.take_owner)
-        self._pods.listen(routing.take_dependent)
-        self._history.revisions.listen(routing.take_dependent)
+        routing.listen(self._pods, self._history.revisions)
         self._storage.listen(self._take_claim)
 
     def _take_claim(self, old: Object | None, new: Object | None) -> None:
@@ -64,9 +63,7 @@ class StatefulSets:
         selector = selectors.of_expressions(set_)
         known = await self._history.claim(set_, selector, releases=False)  # (SS-2)
         is_match = functools.partial(_is_member, set_, selector)
-        ours, failures = await self._claims.claim(set_, self._claims.candidates(set_), is_match)
-        if failures:
-            raise ExceptionGroup(f"pods of {name} could not be claimed", failures)
+        ours = await self._claims.claim(set_, self._claims.candidates(set_), is_match)
         if is_deleting(set_):
             return await self._describe(set_, ours, _written_versions(set_))
         version = await self._history.have(set_, known)
@@ -85,13 +82,13 @@ class StatefulSets:
     async def _step(self, set_: Object, ours: list[Object], current: Object, updated: Object) -> list[errors.ApiError]:
         """Go on towards what is wanted. Returns what went wrong."""
         planned = steps.plan(steps.crowd(set_, ours), _name(updated), self._clock.now())
-        tended = await batches.at_once(planned.kept, functools.partial(self._tend, set_))
-        if tended.failures:
-            return tended.failures
+        failures = await together(planned.kept, functools.partial(self._tend, set_))
+        if failures:
+            return failures
         revisions = [current if steps.is_old_version(set_, number) else updated for number in planned.makes]
         made = await batches.slowly([*zip(planned.makes, revisions, strict=True)], functools.partial(self._make, set_))
-        gone = await batches.at_once(planned.deletes, functools.partial(self._delete, set_))
-        return [one for one in [*made.failures, *gone.failures] if not has_cause(one, "NamespaceTerminating")]
+        failures = await together(planned.deletes, functools.partial(self._delete, set_))
+        return [one for one in [*made.failures, *failures] if not has_cause(one, "NamespaceTerminating")]
 
     async def _make(self, set_: Object, what: tuple[int, Object]) -> None:
         number, revision = what
@@ -167,10 +164,6 @@ class StatefulSets:
         used = {names.current, names.updated, *map(members.revision, ours)}
         unused = [one for one in history.in_order(known) if one["metadata"]["name"] not in used]
         await self._history.forget(unused[: max(0, len(unused) - limit)])
-
-    def _tell(self, set_: Object, type_: str, reason: str, message: str) -> None:
-        kind = STATEFUL_SET
-        self._events.tell(News(COMPONENT, kind.resource.api_version, kind.name, set_, type_, reason, message))
 
 
 def _is_member(set_: Object, selector: LabelSelector, pod: Object) -> bool:

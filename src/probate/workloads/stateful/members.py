@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from probate.client.objects import Object
+from probate.control.kinds import is_deleting
 from probate.workloads import pods
-from probate.workloads.owners import STATEFUL_SET, is_deleting
+from probate.workloads.owners import STATEFUL_SET
 from probate.workloads.stateful import storage
 
 POD_NAME = "statefulset.kubernetes.io/pod-name"

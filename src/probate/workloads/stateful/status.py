@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from probate.client.objects import Object
+from probate.control.kinds import is_deleting
 from probate.workloads import pods
-from probate.workloads.owners import is_deleting
 from probate.workloads.stateful import members
 
 
