@@ -28,6 +28,7 @@ from probate.machinery import builtin
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
 from probate.server import bootstrap, kubeconfig, listener
+from probate.server.access import seeding
 from probate.server.admission import plugins
 from probate.server.api import Api
 from probate.server.app import App
@@ -98,6 +99,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
         with listener.bind(settings.listen) as listening:
             api = _api(store, clock, Pool("large"), Registry(), endpoints.services(settings.webhook_service))
             await bootstrap.ensure_namespaces(api)
+            await seeding.ensure_roles(api)
             await api.kinds.refresh(now=api.now())
             await plugins.install(api)
             url = listener.url(listening)

@@ -27,7 +27,7 @@ from probate.control.reconcile import Loop
 from probate.control.workers import Workers
 from probate.gc import figures as gc_figures
 from probate.gc.collector import Collector
-from probate.lifecycle import evictions, finishedjobs, identities, machines, nodes, podgc, protection, signingrequests
+from probate.lifecycle import aggregation, evictions, finishedjobs, identities, machines, nodes, podgc, protection, signingrequests
 from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.eventlife import EventLife
 from probate.lifecycle.namespaces import Namespaces
@@ -74,6 +74,7 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "podgc": podgc.start,
     "finishedjobs": finishedjobs.start,
     "signingrequests": signingrequests.start,
+    "roles": aggregation.start,
     "volumes": volumes.start,
     "volumeprotection": protection.start_volumes,
     "claimprotection": protection.start_claims,
@@ -99,6 +100,7 @@ async def at_work(
     loops: Loops = {
         "custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0)),
         "admission": api.configured.follow(lambda: clock.sleep(1.0)),
+        "grants": api.access.following.run(lambda: clock.sleep(1.0)),
     }
     for name in [one for one in SCOPES if one in names]:  # always in the same order
         loops[name] = Loop(name, Scopes(SCOPES[name](), world, clock), world, clock).run()

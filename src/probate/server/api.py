@@ -15,6 +15,7 @@ from probate.machinery.catalog import Catalog
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
 from probate.metrics import Registry
+from probate.server.access.access import Access
 from probate.server.admission.chain import Chain
 from probate.server.admission.configured import Configured
 from probate.server.custom_kinds import Kinds
@@ -88,6 +89,7 @@ class Api:
         services: Services | None = None,
     ) -> None:
         self.store = store
+        self.access = Access(store)
         self.figures = Figures(metrics or Registry())
         self._offload = offload or Inline()
         self.kinds = kinds

@@ -12,6 +12,7 @@ from probate import errors
 from probate.machinery.gvk import GroupResource
 from probate.server import exposition, health, negotiation, paths, query, refusals, shaping, version
 from probate.server import request as requests
+from probate.server.access import asking
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.figures import Asked
 from probate.server.kinship import drawing, ties
@@ -66,7 +67,13 @@ async def answer(api: Api, request: Request) -> Answer | Stream:
 
 
 async def answer_to(api: Api, request: Request, wanted: Asked | None) -> Answer | Stream:
-    """The answer to a request that was understood."""
+    """The answer to a request that was understood, if who asks may ask it."""
+    user = request.user
+    if not user.is_master:
+        if wanted is not None:
+            await api.access.check(user, asking.about_resource(request, wanted))
+        else:
+            await api.access.check_other(user, asking.about_path(request))
     if wanted is not None:
         return await _resource(api, request, *wanted)
     if request.path in QUESTIONS:

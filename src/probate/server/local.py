@@ -9,10 +9,10 @@ import orjson
 
 from probate import errors
 from probate.machinery import status
+from probate.machinery.rbac.users import INTERNAL
 from probate.server import dispatch
 from probate.server.api import Answer, Api
 from probate.server.request import Request
-from probate.server.users import INTERNAL
 
 AGENT = b"probate"
 """What those are called, in `managedFields`, who act in our own process."""
