@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from probate import errors
 from probate.aio.deadlines import Deadline
@@ -14,6 +14,7 @@ from probate.machinery import effort
 from probate.machinery.catalog import Catalog
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
+from probate.machinery.rbac.users import User
 from probate.metrics import Registry
 from probate.server.access.access import Access
 from probate.server.admission.chain import Chain
@@ -72,6 +73,21 @@ class Stream(NamedTuple):
     attach: Callable[[Outlet], None] = lambda _: None
 
 
+class Recognised(NamedTuple):
+    """Whom a token is of, and for which audiences, if it is for some only."""
+
+    user: User
+    audiences: tuple[str, ...] = ()
+
+
+Tokens: TypeAlias = Callable[[str, tuple[str, ...]], Awaitable[Recognised]]
+"""Whom a token is of, if it is for one of these audiences (if there are none: for the server itself). `Unauthorized` if nobody."""
+
+
+async def _unknown_token(_token: str, _audiences: tuple[str, ...]) -> Recognised:
+    raise errors.Unauthorized
+
+
 class Api:
     """One API on one store."""
 
@@ -97,6 +113,7 @@ class Api:
         self.patience = Deadline(PATIENCE)
         self.listings = Listings()
         self.targets = Targets()
+        self.tokens: Tokens = _unknown_token
         self.open_namespaces: dict[str, tuple[Guard, Revision]] = {}  # and when that was so
         self.new_uid = new_uid
         self._second, self._now = -1, ""

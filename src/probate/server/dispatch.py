@@ -18,6 +18,7 @@ from probate.server.figures import Asked
 from probate.server.kinship import drawing, ties
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
+from probate.server.reviews import access, holdings, people
 from probate.server.subresources import binding, eviction, parts, scale
 from probate.server.verbs import create, delete, deletecollection, get, patch, update, watch
 from probate.server.verbs import list as listing
@@ -35,7 +36,15 @@ VERBS: dict[str, Verb] = {
     "deletecollection": deletecollection.deletecollection,
 }
 
-COMMANDS: dict[GroupResource, Verb] = {GroupResource("", "bindings"): binding.create}
+COMMANDS: dict[GroupResource, Verb] = {
+    GroupResource("", "bindings"): binding.create,
+    GroupResource("authentication.k8s.io", "selfsubjectreviews"): people.about_oneself,
+    GroupResource("authentication.k8s.io", "tokenreviews"): people.about_token,
+    GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"): access.about_oneself,
+    GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"): holdings.about_oneself,
+    GroupResource("authorization.k8s.io", "subjectaccessreviews"): access.about_anybody,
+    GroupResource("authorization.k8s.io", "localsubjectaccessreviews"): access.about_anybody,
+}
 """Resources of which nothing is stored: what is sent there is done."""
 
 PARTS: dict[str, Verb] = {"scale": scale.answer, "binding": binding.answer, "eviction": eviction.answer}

@@ -40,6 +40,7 @@ class Granted(NamedTuple):
     binding: Place
     role: Place
     rules: tuple[Rule, ...] | None
+    subject: str  # what the binding calls them by: "User ann"
 
 
 class Grants:
@@ -78,7 +79,7 @@ class Grants:
         """What is granted to the user in this namespace alone; in all of the cluster, if it is empty."""
         for subject in subjects_of(user):
             for place, binding in self._by_subject.get(subject, {}).get(namespace, {}).items():
-                yield Granted(place, binding.role, self._roles.get(binding.role))
+                yield Granted(place, binding.role, self._roles.get(binding.role), subject)
 
     def _bind(self, place: Place, binding: Binding) -> None:
         self._bindings[place] = binding

@@ -45,6 +45,14 @@ def reason(lost: Iterable[Granted]) -> str:
     return "" if not found else f": RBAC: {', '.join(_no_such_role(one) for one in found)}"
 
 
+def allowed_by(granted: Granted) -> str:
+    """Which binding allows it."""
+    place, role = granted.binding, granted.role
+    binding = f'RoleBinding "{place.name}/{place.namespace}"' if place.namespace else f'ClusterRoleBinding "{place.name}"'
+    kind, name = granted.subject.split(" ", 1)
+    return f'RBAC: allowed by {binding} of {"Role" if role.namespace else "ClusterRole"} "{role.name}" to {kind} "{name}"'
+
+
 def _no_such_role(granted: Granted) -> str:
     kind = "role" if granted.role.namespace else "clusterrole"
     return f'{kind}.{GROUP} "{granted.role.name}" not found'

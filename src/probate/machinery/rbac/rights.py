@@ -44,6 +44,15 @@ class Rights:
             known = self._known_paths[ask] = any(rules.allows_path(rule, ask) for rule in self._everywhere)
         return known
 
+    def granting(self, ask: Ask | AskPath) -> Granted | None:
+        """The binding by which the user may do this; None if there is none. (Not remembered: for who wants to know why.)"""
+        namespace = "" if isinstance(ask, AskPath) else ask.namespace
+        for where in dict.fromkeys(("", namespace)):
+            for one in self._grants.granted(self.user, where):
+                if any(_allows(rule, ask) for rule in one.rules or ()):
+                    return one
+        return None
+
     def rules(self, namespace: str) -> list[Rule]:
         """All rules that the user has here: those of the cluster and, if it is not empty, those of the namespace."""
         return [*self._everywhere, *(self._rules(namespace) if namespace else ())]
@@ -67,3 +76,7 @@ class Rights:
     def _rules(self, namespace: str) -> Iterator[Rule]:
         for one in self._grants.granted(self.user, namespace):
             yield from one.rules or ()
+
+
+def _allows(rule: Rule, ask: Ask | AskPath) -> bool:
+    return rules.allows_path(rule, ask) if isinstance(ask, AskPath) else rules.allows(rule, ask)
