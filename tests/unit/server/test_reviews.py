@@ -122,7 +122,7 @@ async def test_who_am_i(house: Guarded) -> None:
     assert told.json["status"] == {"userInfo": expected}
     assert (told.code, told.json["kind"], told.json["apiVersion"]) == (201, "SelfSubjectReview", "authentication.k8s.io/v1")
     nobody = (await house.ask("POST", f"{PEOPLE}/selfsubjectreviews", {})).json["status"]["userInfo"]
-    assert nobody == {"username": "system:admin", "groups": ["system:masters", "system:authenticated"]}
+    assert nobody == {"username": "system:unsecured", "groups": ["system:masters", "system:authenticated"]}
 
 
 async def test_an_unknown_token_is_nobodys(house: Guarded) -> None:

@@ -17,7 +17,7 @@ UNKNOWN = "the token is not known here, or is not valid for these audiences"
 async def about_oneself(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Who asks?"""
     asked = await reading.question(api, request, at)
-    return reading.answered(at, asked, {"userInfo": reading.shown(request.user)}, form)
+    return reading.answered(at, asked, {"userInfo": request.user.info}, form)
 
 
 async def about_token(api: Api, request: Request, at: Target, form: Form) -> Answer:
@@ -36,4 +36,4 @@ async def _status(api: Api, spec: Object) -> Object:
     except errors.Unauthorized:
         return {"authenticated": False, "error": UNKNOWN}
     audiences = {"audiences": list(found.audiences)} if found.audiences else {}
-    return {"authenticated": True, "user": reading.shown(found.user), **audiences}
+    return {"authenticated": True, "user": found.user.info, **audiences}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from probate.machinery.problems import Problem
-from probate.machinery.rbac.users import Extra, User
+from probate.machinery.rbac.users import Extra
 from probate.server import negotiation, query, refusals, shaping
 from probate.server import reading as bodies
 from probate.server.api import Answer, Api
@@ -43,15 +43,3 @@ def check(at: Target, problems: Iterable[Problem]) -> None:
 def extra_of(given: Mapping[str, Any] | None) -> Extra:
     """What else is said about somebody."""
     return tuple((key.lower(), tuple(values or ())) for key, values in sorted((given or {}).items()))
-
-
-def shown(user: User) -> Object:
-    """Somebody as reviews show them."""
-    found: Object = {"username": user.name}
-    if user.uid:
-        found["uid"] = user.uid
-    if user.groups:
-        found["groups"] = list(user.groups)
-    if user.extra:
-        found["extra"] = {key: list(values) for key, values in user.extra}
-    return found
