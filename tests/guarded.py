@@ -8,6 +8,7 @@ from typing import Any
 
 from in_process import House, Told, running
 from probate.aio import tasks
+from probate.clock import Clock
 from probate.server.access import seeding
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -43,9 +44,9 @@ class Guarded(House):
 
 
 @asynccontextmanager
-async def guarded() -> AsyncGenerator[Guarded, None]:
+async def guarded(clock: Clock | None = None) -> AsyncGenerator[Guarded, None]:
     """A server in memory, with namespaces a and b."""
-    async with running(collects=False) as house:
+    async with running(clock=clock, collects=False) as house:
         house.__class__ = Guarded
         assert isinstance(house, Guarded)
         await seeding.ensure_roles(house.api)

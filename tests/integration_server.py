@@ -13,7 +13,19 @@ from pathlib import Path
 @contextmanager
 def serving(*options: str) -> Iterator[str]:
     """The URL of a server with an empty store in memory; it must end cleanly."""
-    command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0", "--kubeconfig", ""]
+    command = [
+        sys.executable,
+        "-m",
+        "probate",
+        "serve",
+        "--insecure",
+        "--store",
+        "memory:",
+        "--listen",
+        "127.0.0.1:0",
+        "--kubeconfig",
+        "",
+    ]
     command += ["--controllers", "collector,namespaces,definitions"]  # objects stay as the tests make them
     with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent) as process:
         assert process.stdout is not None

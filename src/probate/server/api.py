@@ -19,6 +19,7 @@ from probate.metrics import Registry
 from probate.server.access.access import Access
 from probate.server.admission.chain import Chain
 from probate.server.admission.configured import Configured
+from probate.server.authentication.accounts import Accounts
 from probate.server.custom_kinds import Kinds
 from probate.server.figures import Figures
 from probate.server.listings import Listings
@@ -103,6 +104,7 @@ class Api:
         offload: Offload | None = None,
         metrics: Registry | None = None,
         services: Services | None = None,
+        accounts: Accounts | None = None,
     ) -> None:
         self.store = store
         self.access = Access(store)
@@ -113,6 +115,7 @@ class Api:
         self.patience = Deadline(PATIENCE)
         self.listings = Listings()
         self.targets = Targets()
+        self.accounts = accounts or Accounts(store, clock)
         self.tokens: Tokens = _unknown_token
         self.open_namespaces: dict[str, tuple[Guard, Revision]] = {}  # and when that was so
         self.new_uid = new_uid

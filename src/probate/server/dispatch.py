@@ -19,7 +19,7 @@ from probate.server.kinship import drawing, ties
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
 from probate.server.reviews import access, holdings, people
-from probate.server.subresources import binding, eviction, parts, scale
+from probate.server.subresources import binding, eviction, parts, scale, token
 from probate.server.verbs import create, delete, deletecollection, get, patch, update, watch
 from probate.server.verbs import list as listing
 
@@ -47,7 +47,7 @@ COMMANDS: dict[GroupResource, Verb] = {
 }
 """Resources of which nothing is stored: what is sent there is done."""
 
-PARTS: dict[str, Verb] = {"scale": scale.answer, "binding": binding.answer, "eviction": eviction.answer}
+PARTS: dict[str, Verb] = {"scale": scale.answer, "binding": binding.answer, "eviction": eviction.answer, "token": token.answer}
 
 READS = {"get", "list", "watch"}
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
