@@ -96,7 +96,7 @@ class App:
     async def _with_user(self, request: Request, scope: Scope) -> Request:
         """The request with who asks, and as whom."""
         user = request.user if self._recognise is None else await self._recognise(scope)
-        if any(name.startswith(impersonation.PREFIX) for name in request.headers):
+        if impersonation.is_meant(request.headers):
             wanted = impersonation.read(scope["headers"])
             if wanted is not None:
                 user = await impersonation.assume(self._api.access, user, wanted)

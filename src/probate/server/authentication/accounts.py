@@ -19,7 +19,7 @@ from probate.server.authentication import jwt
 from probate.server.authentication.jwt import Claims, Parsed
 from probate.server.tls import authority
 from probate.settings import DEFAULT_ISSUER
-from probate.store.contract import Record, Store
+from probate.store.contract import NOTHING, Record, Revision, Store
 
 LEEWAY = 10.0
 """Seconds by which the clocks of servers may differ."""
@@ -48,6 +48,22 @@ class Wanted(NamedTuple):
     seconds: int
     bound: Bound | None = None
     node: Bound | None = None  # of the pod that it is bound to
+
+
+class Ties:
+    """What has to be there for a token to be good: uids by keys. And until when it was found to be so, as of when."""
+
+    def __init__(self, claims: Claims) -> None:
+        about = claims[_PRIVATE]
+        namespace, account = about["namespace"], about["serviceaccount"]
+        self.uids: dict[str, str] = {f"objects/serviceaccounts/{namespace}/{account['name']}": account["uid"]}
+        for kind, plural in BOUND.items():
+            one = about.get(kind.lower())
+            if one is not None and not (kind == "Node" and "pod" in about):  # a pod says itself where it is
+                self.uids[f"objects/{plural}/{'-' if kind == 'Node' else namespace}/{one['name']}"] = one["uid"]
+        self.ranges = tuple(key.rpartition("/")[0] + "/" for key in self.uids)
+        self.until = float("-inf")
+        self.seen: Revision = NOTHING
 
 
 class Accounts:
@@ -110,25 +126,34 @@ class Accounts:
         """For which of the audiences the token is; for which of our own, if none are named."""
         return tuple(one for one in wanted or self.audiences if one in claims["aud"])
 
-    async def lives(self, claims: Claims) -> bool:
-        """Whether the account is there, and what the token is bound to."""
-        about = claims[_PRIVATE]
-        wanted = {_key_of("serviceaccounts", about["namespace"], about["serviceaccount"]["name"]): about["serviceaccount"]["uid"]}
-        for kind, plural in BOUND.items():
-            one = about.get(kind.lower())
-            if one is not None and not (kind == "Node" and "pod" in about):  # a pod says itself where it is
-                wanted[_key_of(plural, "-" if kind == "Node" else about["namespace"], one["name"])] = one["uid"]
-        found = await self._store.read_many(list(wanted))
-        return all(self._is_there(record, uid) for record, uid in zip(found, wanted.values(), strict=True))
+    async def lives(self, ties: Ties) -> bool:
+        """Whether all that a token is tied to is there. Where nothing has changed around that, it is not read again."""
+        if self.are_unchanged(ties):
+            return True
+        calms = [self._store.calm(prefix) for prefix in ties.ranges]
+        found = await self._store.read_many(list(ties.uids))
+        ties.until = min(self._end(record, uid) for record, uid in zip(found, ties.uids.values(), strict=True))
+        ties.seen = min((calm.now for calm in calms if calm is not None), default=NOTHING)
+        return ties.until > self._clock.now()
 
-    def _is_there(self, record: Record | None, uid: str) -> bool:
-        if record is None:
+    def are_unchanged(self, ties: Ties) -> bool:
+        """Whether all that is as it was when it was found to be there, as far as that can be known without asking anybody."""
+        if ties.until <= self._clock.now():
             return False
-        meta = wire.meta(record.value)
-        if meta.uid != uid:
-            return False
+        for prefix in ties.ranges:
+            calm = self._store.calm(prefix)
+            if calm is None or calm.since > ties.seen:
+                return False
+        return True
+
+    @staticmethod
+    def _end(record: Record | None, uid: str) -> float:
+        """Until when a token may be used for what it is tied to: not at all, if that is gone, or is another now."""
+        meta = None if record is None else wire.meta(record.value)
+        if meta is None or meta.uid != uid:
+            return float("-inf")
         stamp = meta.deletion_timestamp
-        return stamp is None or self._clock.now() < deletion.seconds(stamp) + AFTER_DELETION
+        return float("inf") if stamp is None else deletion.seconds(stamp) + AFTER_DELETION
 
     @staticmethod
     def user_of(claims: Claims) -> User:
@@ -141,10 +166,6 @@ class Accounts:
                 extra[f"{_EXTRA}/{kind}-uid"] = (about[kind]["uid"],)
         account = about["serviceaccount"]
         return users.account(about["namespace"], account["name"], account["uid"], tuple(sorted(extra.items())))
-
-
-def _key_of(plural: str, namespace: str, name: str) -> str:
-    return f"objects/{plural}/{namespace}/{name}"
 
 
 def _is_whole(claims: Claims) -> bool:

@@ -15,7 +15,7 @@ from probate.clock import Clock
 from probate.machinery.rbac.users import ANONYMOUS, User
 from probate.server.api import Recognised
 from probate.server.authentication import jwt
-from probate.server.authentication.accounts import Accounts
+from probate.server.authentication.accounts import Accounts, Ties
 from probate.server.authentication.failures import Failures
 from probate.server.authentication.jwt import Claims, Parsed
 from probate.server.authentication.listed import Listed
@@ -24,6 +24,7 @@ from probate.server.authentication.oidc import Oidc
 OPEN = ("/livez", "/readyz", "/healthz")
 """What may be asked by who says nothing of themselves."""
 MAX_KNOWN = 4_000
+MAX_LATELY = 500
 
 
 class Known(NamedTuple):
@@ -31,7 +32,7 @@ class Known(NamedTuple):
 
     user: User
     claims: Claims
-    is_account: bool
+    ties: Ties | None  # of a token of a service account
 
 
 class Recognition:
@@ -43,6 +44,7 @@ class Recognition:
         self._listed = listed
         self._oidc = oidc
         self._known: dict[str, Known] = {}
+        self._lately: dict[bytes, Known] = {}  # whole headers of those who asked last: nothing is made of them again
         self._failures = Failures(clock)
 
     async def __call__(self, scope: MutableMapping[str, Any]) -> User:
@@ -52,6 +54,9 @@ class Recognition:
             return peer.user  # type: ignore[no-any-return]
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if given:
+            known = self._lately.get(given[0]) if len(given) == 1 else None
+            if known is not None and self._is_still(known):
+                return known.user
             return await self._authorized(given, scope)
         if peer is None and scope["path"].startswith(OPEN):
             return ANONYMOUS
@@ -60,17 +65,32 @@ class Recognition:
     async def _authorized(self, given: list[bytes], scope: MutableMapping[str, Any]) -> User:
         address = (scope.get("client") or ("",))[0]
         try:
-            return (await self._find(_bearer(given), (), address)).user
+            token = _bearer(given)
+            user = (await self._find(token, (), address)).user
         except errors.Unauthorized:
             self._failures.note(address)
             raise
+        known = self._known.get(_digest(token))
+        if known is not None and known.ties is not None:
+            self._remember(given[0], known)
+        return user
+
+    def _remember(self, header: bytes, known: Known) -> None:
+        if len(self._lately) >= MAX_LATELY:
+            self._lately.clear()
+        self._lately[header] = known
+
+    def _is_still(self, known: Known) -> bool:
+        """Whether a token that was good lately is so now, as far as that can be known without asking anybody."""
+        is_tied = known.ties is not None and self._accounts.are_unchanged(known.ties)
+        return is_tied and self._accounts.is_timely(known.claims)
 
     async def of_token(self, token: str, audiences: tuple[str, ...]) -> Recognised:
         """Whom a token is of. `Unauthorized` if nobody can tell."""
         return await self._find(token, audiences, None)
 
     async def _find(self, token: str, audiences: tuple[str, ...], address: str | None) -> Recognised:
-        digest = hashlib.sha256(token.encode("latin-1", "replace")).hexdigest()
+        digest = _digest(token)
         user = self._listed.find(digest) if self._listed is not None else None
         if user is not None:
             return Recognised(user)
@@ -89,25 +109,29 @@ class Recognition:
         if parsed is None:
             raise errors.Unauthorized
         if parsed.claims.get("iss") == self._accounts.issuer and self._accounts.is_sound(parsed):
-            return Known(self._accounts.user_of(parsed.claims), parsed.claims, is_account=True)
+            return Known(self._accounts.user_of(parsed.claims), parsed.claims, Ties(parsed.claims))
         return await self._elsewhere(parsed)
 
     async def _elsewhere(self, parsed: Parsed) -> Known:
         user = await self._oidc.recognise(parsed) if self._oidc is not None else None
         if user is None:
             raise errors.Unauthorized
-        return Known(user, parsed.claims, is_account=False)
+        return Known(user, parsed.claims, None)
 
     async def _still(self, known: Known, audiences: tuple[str, ...]) -> Recognised:
         """Whom a rightly signed token is of, if it is good now and for these audiences."""
-        if not known.is_account:
+        if known.ties is None:
             if self._oidc is None or not self._oidc.is_timely(known.claims):
                 raise errors.Unauthorized
             return Recognised(known.user)
         found = self._accounts.audiences_of(known.claims, audiences)
-        if not found or not self._accounts.is_timely(known.claims) or not await self._accounts.lives(known.claims):
+        if not found or not self._accounts.is_timely(known.claims) or not await self._accounts.lives(known.ties):
             raise errors.Unauthorized
         return Recognised(known.user, found)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("latin-1", "replace")).hexdigest()
 
 
 def _bearer(given: list[bytes]) -> str:
