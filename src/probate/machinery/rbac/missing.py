@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from probate.errors import Details, Forbidden
+from probate.errors import ApiError, Details, Forbidden
 from probate.machinery.problems import Problem
 from probate.machinery.rbac import rules
 from probate.machinery.rbac.grants import GROUP, Granted
 from probate.machinery.rbac.rules import Ask, AskPath, Rule
 from probate.machinery.rbac.users import User
 
+RULE = "MissingRule"
+"""The reason of a cause that says which rule is missing."""
 MAX_LOST = 5
 MAX_RULES = 50
 
@@ -22,7 +24,7 @@ def refusal(user: User, ask: Ask, lost: Iterable[Granted] = ()) -> Forbidden:
     about = f'{what} "{ask.name}"' if ask.name else what
     rule = json.dumps(rules.to_object(rule_for(ask)))
     told = f"{about} is forbidden: {sentence(user, ask)}{reason(lost)}. What is missing is a rule such as {rule}"
-    cause = Problem("MissingRule", "", rule)
+    cause = Problem(RULE, "", rule)
     return Forbidden(told, Details(name=ask.name, group=ask.group, kind=ask.resource, causes=(cause,)))
 
 
@@ -30,7 +32,12 @@ def path_refusal(user: User, ask: AskPath) -> Forbidden:
     """The user may not do this at a path that is no resource."""
     rule = json.dumps(rules.to_object(Rule((ask.verb,), urls=(ask.path,))))
     told = f'forbidden: User "{user.name}" cannot {ask.verb} path "{ask.path}". What is missing is a rule such as {rule}'
-    return Forbidden(told, Details(causes=(Problem("MissingRule", "", rule),)))
+    return Forbidden(told, Details(causes=(Problem(RULE, "", rule),)))
+
+
+def is_told_by(error: ApiError) -> bool:
+    """Whether somebody was refused because a rule is missing."""
+    return any(cause.reason == RULE for cause in error.details.causes)
 
 
 def sentence(user: User, ask: Ask) -> str:
@@ -68,7 +75,7 @@ def escalation(user: User, resource: str, name: str, missing: list[Rule]) -> For
     listed = "\n".join(_listed(rule) for rule in missing[:MAX_RULES])
     groups = ", ".join(f'"{group}"' for group in user.groups)
     told = f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{listed}'
-    causes = tuple(Problem("MissingRule", "", json.dumps(rules.to_object(rule))) for rule in missing[:MAX_RULES])
+    causes = tuple(Problem(RULE, "", json.dumps(rules.to_object(rule))) for rule in missing[:MAX_RULES])
     details = Details(name=name, group=GROUP, kind=resource, causes=causes)
     return Forbidden(f'{resource}.{GROUP} "{name}" is forbidden: {told}', details)
 

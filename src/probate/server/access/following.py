@@ -11,6 +11,7 @@ import asyncio
 import functools
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import orjson
 
@@ -21,7 +22,8 @@ from probate.store.contract import Batch, Record, Store, Watch
 
 PATIENCE = 5.0
 """Seconds that a request waits for grants that are not older than itself."""
-_TURNS = 20
+LOOK_SECONDS = 0.05
+"""After how long who waits looks for themselves."""
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,7 @@ class Following:
         self._grants = grants
         self._watches: dict[str, Watch | None] = {f"objects/{resource}.{GROUP}/": None for resource in RESOURCES}
         self._is_live = False
+        self._news = asyncio.Event()
         self._keys: dict[str, set[str]] = {prefix: set() for prefix in self._watches}
 
     def is_current(self) -> bool:
@@ -53,10 +56,11 @@ class Following:
         """Come back when they are. `StoreUnavailable` if that takes too long: who may do what is not known now."""
         try:
             async with asyncio.timeout(PATIENCE):
-                turns = 0
                 while not self.is_current():
-                    turns += 1
-                    await asyncio.sleep(0 if turns < _TURNS else 0.01)
+                    self._news.clear()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(LOOK_SECONDS):
+                            await self._news.wait()
         except TimeoutError:
             raise errors.StoreUnavailable("who may do what is not known at the moment, please try again") from None
 
@@ -81,8 +85,14 @@ class Following:
         async with self._store.watch(prefix, after=revision) as watch:  # what was listed anew comes again, which does no harm
             watch.hand_to(functools.partial(self._take, prefix))
             self._watches[prefix] = watch
+            self._tell()
             async for batch in watch:
                 self._take(prefix, batch)
+                self._tell()
+
+    def _tell(self) -> None:
+        """Those who wait may look, once the watch has gone on to wait too."""
+        asyncio.get_running_loop().call_soon(self._news.set)
 
     def _replace(self, prefix: str, records: list[Record]) -> None:
         there = {record.key for record in records}
