@@ -1,7 +1,7 @@
 """Requests for certificates that have served their purpose, or never will, go. Each has a timer for when that is so.
 
-A CertificateSigningRequest goes some time after it was decided on, or when nobody decides. A PodCertificateRequest is a kubelet's own,
-which asks again if it needs to: it goes a quarter of an hour after it was made, whatever became of it.
+A CertificateSigningRequest goes some time after it was decided on, or when nobody decides. A PodCertificateRequest is a kubelet's
+own, which asks again if it needs to: it goes a quarter of an hour after it was made, whatever became of it.
 """
 
 from __future__ import annotations
