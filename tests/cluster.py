@@ -54,6 +54,7 @@ class Cluster(House):
         self.settings = settings or Settings()
         self._pause = pause
         self._names = names  # of the controllers that act through the API
+        self.server = controllers.SOMEBODY
         self.line = Line(self.api)  # between the controllers and the server
         self.events: list[Event] = []  # all changes, until somebody takes them
         self._newest = 0  # change there is
@@ -82,7 +83,9 @@ class Cluster(House):
             return
         client, metrics = Client(self.line), self.api.figures.registry
         report = lambda _, error: self._failures.append(error)  # noqa: E731
-        async with controllers.controlling(client, self.clock, self._names, report, settings=self.settings, metrics=metrics):
+        async with controllers.controlling(
+            client, self.clock, self._names, report, settings=self.settings, metrics=metrics, server=self.server
+        ):
             yield
 
     async def restart_collector(self) -> None:

@@ -16,9 +16,11 @@ def serving(*options: str) -> Iterator[str]:
     command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0", "--kubeconfig", ""]
     command += ["--controllers", "collector,namespaces,definitions"]  # objects stay as the tests make them
     with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent) as process:
-        assert process.stdout is not None
-        greeting = re.search(r"http://\S+", process.stdout.readline())
-        assert greeting is not None
-        yield greeting[0]
-        process.terminate()
+        try:
+            assert process.stdout is not None
+            greeting = re.search(r"http://\S+", process.stdout.readline())
+            assert greeting is not None
+            yield greeting[0]
+        finally:  # also when a test has failed, or it would wait for ever
+            process.terminate()
         assert process.wait(timeout=20) == 0

@@ -23,11 +23,12 @@ from probate.aio import tasks
 from probate.aio.offload import Offload, Pool
 from probate.clock import Clock, SystemClock
 from probate.control import choice
+from probate.control.means import Server
 from probate.lifecycle import identities
 from probate.machinery import builtin
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
-from probate.server import bootstrap, kubeconfig, listener
+from probate.server import bootstrap, kubeconfig, listener, own_service
 from probate.server.admission import plugins
 from probate.server.api import Api
 from probate.server.app import App
@@ -76,12 +77,25 @@ async def open_store(address: str, clock: Clock) -> Store:
     raise errors.CannotOpen(f"{address!r} is no store. Give sqlite:FILE, memory: or etcd://HOST:PORT,HOST:PORT")
 
 
+def root_certificate(file: str) -> str:
+    """What the certificates of servers are checked against, for pods to be given; empty if there is no file."""
+    if not file:
+        return ""
+    try:
+        found = Path(file).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.CannotOpen(f"--root-ca-file {file} cannot be read: {error}") from error
+    if "-----BEGIN CERTIFICATE-----" not in found:
+        raise errors.CannotOpen(f"--root-ca-file {file} holds no certificate. Give a file in PEM format")
+    return found
+
+
 @asynccontextmanager
 async def opened_store(settings: Settings, clock: Clock) -> AsyncGenerator[Store, None]:
     """The store, with its history kept as long as it should be; closed at the end."""
     store = await open_store(settings.store, clock)
     keeper = tasks.guard(
-        retention.keep_history(store, clock, keep=settings.history),
+        retention.keep_history(store, clock, keep=settings.kept_history),
         name="retention",
         on_failure=lambda error: log.error("history is not compacted any more", exc_info=error),
     )
@@ -94,18 +108,22 @@ async def opened_store(settings: Settings, clock: Clock) -> AsyncGenerator[Store
 
 async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     names = choice.chosen(settings.controllers, controllers.NAMES)
+    certificate = root_certificate(settings.root_ca_file)
     async with opened_store(settings, clock) as store:
         with listener.bind(settings.listen) as listening:
             api = _api(store, clock, Pool("large"), Registry(), endpoints.services(settings.webhook_service))
             await bootstrap.ensure_namespaces(api)
             await api.kinds.refresh(now=api.now())
             await plugins.install(api)
+            host, port = listening.getsockname()[:2]
+            await own_service.ensure(api, host, port)
             url = listener.url(listening)
             if settings.kubeconfig:
                 kubeconfig.write(Path(settings.kubeconfig), url)
             greeting = functools.partial(_greet, settings, url, clock, began)
             app = App(api, patience=settings.patience)
-            async with controllers.at_work(api, clock, names, settings, identity=identities.name_for(f"{platform.node()} {url}")):
+            identity = identities.name_for(f"{platform.node()} {url}")
+            async with controllers.at_work(api, clock, names, settings, server=Server(identity, certificate)):
                 await listener.Listener(app, on_start=greeting, patience=settings.patience).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
 

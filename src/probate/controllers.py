@@ -22,7 +22,7 @@ from probate.clock import Clock
 from probate.control.events import Events
 from probate.control.informers import Informers
 from probate.control.leadership import Leadership
-from probate.control.means import Means
+from probate.control.means import Means, Server
 from probate.control.reconcile import Loop
 from probate.control.workers import Workers
 from probate.gc import figures as gc_figures
@@ -84,6 +84,8 @@ IN_BULK = (COLLECTOR, *SCOPES, EVENTS)
 NAMES = (*IN_BULK, *IN_EVERY_SERVER, *THROUGH_THE_API)
 """What they are called where they are chosen."""
 
+SOMEBODY = Server()
+
 Loops = dict[str, Coroutine[Any, Any, None]]
 Report = Callable[[str, BaseException], None]
 
@@ -92,7 +94,7 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def at_work(
-    api: Api, clock: Clock, names: Collection[str], settings: Settings = USUAL, *, identity: str = "here"
+    api: Api, clock: Clock, names: Collection[str], settings: Settings = USUAL, *, server: Server = SOMEBODY
 ) -> AsyncGenerator[None, None]:
     """All that goes on beside the requests, until the end. It begins when the collector follows, or will not for a while."""
     world, report = World(api), functools.partial(_report, api)
@@ -112,7 +114,7 @@ async def at_work(
 
     def crew(chosen: list[str]) -> AbstractAsyncContextManager[None]:
         figures = api.figures.registry
-        return controlling(client, clock, chosen, report, settings=settings, metrics=figures, identity=identity)
+        return controlling(client, clock, chosen, report, settings=settings, metrics=figures, server=server)
 
     if everywhere:
         loops["servers"] = _always(crew(everywhere))
@@ -130,7 +132,7 @@ async def at_work(
         await leadership.resign()
     if everywhere:
         with suppress(errors.ApiError):
-            await identities.withdraw(client, identity)
+            await identities.withdraw(client, server.identity)
 
 
 @asynccontextmanager
@@ -142,11 +144,11 @@ async def controlling(
     *,
     settings: Settings,
     metrics: Registry,
-    identity: str = "here",
+    server: Server = SOMEBODY,
 ) -> AsyncGenerator[None, None]:
     """Those that act through the API, all on the same informers. They begin when those have listed what there is."""
     informers, events = Informers(client, clock), Events(client, clock)
-    means = Means(client, informers, events, clock, settings, figures := Registry(), identity)
+    means = Means(client, informers, events, clock, settings, figures := Registry(), server)
     starts = {**IN_EVERY_SERVER, **THROUGH_THE_API}
     crew = [workers for name in names for workers in starts[name](means)]
     loops = {workers.title: _when_synced(informers, workers) for workers in crew}
