@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -105,6 +105,7 @@ class Api:
         self.services = services or {}  # that webhooks are behind
         self.outbound = Outbound(self._offload)
         self.configured = Configured(store, lambda: self.kinds.catalog)
+        self._closing: list[Callable[[], Awaitable[None]]] = [self.outbound.close]
         self.readiness: dict[str, Callable[[], str | None]] = {}  # what else has to work, by name: says what is wrong, if anything
 
     @property
@@ -119,6 +120,15 @@ class Api:
             self._second = second
             self._now = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return self._now
+
+    def at_the_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Something that is to be stopped with the API."""
+        self._closing.insert(0, close)
+
+    async def close(self) -> None:
+        """Stop all that goes on for the API besides requests."""
+        for close in self._closing:
+            await close()
 
     async def apart(self, size: int, work: Callable[[], T]) -> T:
         """What the work gives: done here if it is small, else on a thread. It may be begun twice, so it must not leave traces."""
