@@ -27,7 +27,7 @@ from probate.lifecycle import identities
 from probate.machinery import builtin
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
-from probate.server import bootstrap, kubeconfig, listener
+from probate.server import api_services, bootstrap, kubeconfig, listener
 from probate.server.admission import plugins
 from probate.server.api import Api
 from probate.server.app import App
@@ -100,6 +100,8 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             await bootstrap.ensure_namespaces(api)
             await api.kinds.refresh(now=api.now())
             await plugins.install(api)
+            await api_services.settle(api)
+            api.kinds.on_change = functools.partial(api_services.settle, api)
             url = listener.url(listening)
             if settings.kubeconfig:
                 kubeconfig.write(Path(settings.kubeconfig), url)
