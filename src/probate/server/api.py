@@ -22,6 +22,7 @@ from probate.server.figures import Figures
 from probate.server.listings import Listings
 from probate.server.request import Targets
 from probate.server.webhooks.conditions import Conditions
+from probate.server.webhooks.conversions import Converter
 from probate.server.webhooks.endpoints import Services
 from probate.server.webhooks.outbound import Outbound
 from probate.store.contract import Guard, Revision, Store
@@ -105,6 +106,7 @@ class Api:
         self.services = services or {}  # that webhooks are behind
         self.outbound = Outbound(self._offload)
         self.configured = Configured(store, lambda: self.kinds.catalog)
+        self.converter = Converter(self.outbound, lambda: self.services, new_uid)
         self._closing: list[Callable[[], Awaitable[None]]] = [self.outbound.close]
         self.readiness: dict[str, Callable[[], str | None]] = {}  # what else has to work, by name: says what is wrong, if anything
 

@@ -82,6 +82,14 @@ class Kinds:
         """All definitions of custom kinds."""
         return [known.definition for known in self._known.values()]
 
+    def definition(self, resource: Resource) -> dict[str, Any]:
+        """The definition of a custom kind. `NotFound` if it was there when the request came, and is not any more."""
+        name = f"{resource.plural}.{resource.group}"
+        found = next((one for one in self.definitions() if one["metadata"]["name"] == name), None)
+        if found is None:
+            raise refusals.no_such_resource()
+        return found
+
     def is_definition(self, resource: Resource) -> bool:
         """Whether a change of such an object changes what is served."""
         return resource.plural == self._resource.plural and resource.group == GROUP
@@ -146,8 +154,4 @@ class Kinds:
             return self._own_rules
         if not resource.is_custom:
             return BuiltIn(resource) if resource.stored_as is None else Converted(resource)
-        name = f"{resource.plural}.{resource.group}"
-        definition = next((one for one in self.definitions() if one["metadata"]["name"] == name), None)
-        if definition is None:
-            raise refusals.no_such_resource()
-        return Custom(resource, definition)
+        return Custom(resource, self.definition(resource))

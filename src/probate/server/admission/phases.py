@@ -9,7 +9,7 @@ import orjson
 from probate import errors
 from probate.machinery.catalog import Resource
 from probate.machinery.conversion import table as conversion
-from probate.server import patched, wire
+from probate.server import patched, versions, wire
 from probate.server.admission.attributes import CREATE, DELETE, NO_TERMS, UPDATE, Act, Attributes, Terms, View
 from probate.server.api import Api
 from probate.server.request import Target
@@ -101,6 +101,7 @@ async def check_delete(api: Api, at: Target, now: Record, act: Act, *, name: str
     mutates = api.admission.mutates(DELETE, at)
     if not mutates and not api.admission.validates(DELETE, at):
         return NO_TERMS
+    [now] = await versions.served(api, at.resource, [now])
     old = await api.apart(len(now.value), lambda: plain(api, at).show(wire.loaded(now, at.resource)))
     if mutates:
         await api.admission.mutate(Attributes(DELETE, at, act, old=old, name=name))
