@@ -233,3 +233,27 @@ async def test_a_watch_tells_the_version_that_was_asked_for() -> None:
         told = [(one["type"], one["object"]["apiVersion"], one["object"]["spec"]["address"]) for one in events]
         kinds = ["ADDED", "ADDED", "MODIFIED", "DELETED"]
         assert told == list(zip(kinds, [f"{GROUP}/v2"] * 4, ["home:1", "home:2", "home:3", "home:3"], strict=True))
+
+
+async def test_what_a_conversion_adds_that_its_version_does_not_know_is_left_out() -> None:
+    def meddle(review: Any) -> Any:
+        told = convert(review)
+        for one in told["response"]["convertedObjects"]:
+            one["spec"]["extra"] = "x"
+        return told
+
+    async with belled("v1") as (house, hook):
+        hook.answer = meddle
+        await house.ask("POST", TWO, bell("v2", address="home:1"))
+        assert (await house.ask("GET", f"{ONE}/b")).json["spec"] == {"host": "home", "port": 1}
+        assert (await house.ask("GET", f"{TWO}/b")).json["spec"] == {"address": "home:1"}
+
+
+async def test_a_long_list_is_converted_in_parts() -> None:
+    async with belled() as (house, hook):
+        for number in range(501):
+            await house.ask("POST", ONE, bell("v1", f"b{number:03}", host="home", port=number))
+        hook.asked.clear()
+        items = (await house.ask("GET", TWO)).json["items"]
+        assert [one["spec"]["address"] for one in items] == [f"home:{number}" for number in range(501)]
+        assert [len(one["request"]["objects"]) for one in hook.asked] == [500, 1]

@@ -106,7 +106,7 @@ class Api:
         self.services = services or {}  # that webhooks are behind
         self.outbound = Outbound(self._offload)
         self.configured = Configured(store, lambda: self.kinds.catalog)
-        self.converter = Converter(self.outbound, lambda: self.services, new_uid)
+        self.converter = Converter(self.outbound, lambda: self.services, new_uid, self.apart)
         self._closing: list[Callable[[], Awaitable[None]]] = [self.outbound.close]
         self.readiness: dict[str, Callable[[], str | None]] = {}  # what else has to work, by name: says what is wrong, if anything
 

@@ -7,6 +7,7 @@ so a webhook that does not work holds back those who read or write the content o
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import orjson
@@ -19,6 +20,9 @@ from probate.server.request import Target
 from probate.store.contract import Batch, Event, Record
 
 Object = dict[str, Any]
+
+AT_ONCE = 500
+"""Objects that are converted together."""
 
 
 async def read(api: Api, at: Target) -> Record | None:
@@ -34,20 +38,26 @@ async def served(api: Api, resource: Resource, records: list[Record]) -> list[Re
     if not resource.is_converted:
         return records
     definition = api.kinds.definition(resource)
-    wanted = str(resource.group_version)
-    others = [number for number, one in enumerate(records) if _version(one, definition) != wanted]
-    shown = [wire.unmarked(one) for one in records]
     by_version: dict[str, list[int]] = {}
-    for number in others:
-        by_version.setdefault(_version(records[number], definition), []).append(number)
+    for number, one in enumerate(records):
+        by_version.setdefault(_version(one, definition), []).append(number)
+    by_version.pop(str(resource.group_version), None)
+    shown = [wire.unmarked(one) for one in records]
     for version, numbers in by_version.items():
-        about = {"kind": resource.kind, "apiVersion": version}
-        objects = [{**orjson.loads(shown[number].value), **about} for number in numbers]
-        for number, object_ in zip(numbers, await api.converter.convert(definition, objects, wanted), strict=True):
-            record = shown[number]
-            value = await api.apart(len(record.value), lambda object_=object_: _fitted(api, resource, object_))  # type: ignore[misc]
-            shown[number] = Record(record.key, value, record.revision)
+        for first in range(0, len(numbers), AT_ONCE):
+            await _convert(api, resource, shown, numbers[first : first + AT_ONCE], version)
     return shown
+
+
+async def _convert(api: Api, resource: Resource, records: list[Record], numbers: list[int], version: str) -> None:
+    """Put converted ones in the places of these records, which are of that version."""
+    wanted = str(resource.group_version)
+    objects = [wire.whole(records[number].value, resource.kind, version) for number in numbers]
+    converted = await api.converter.convert(api.kinds.definition(resource), objects, wanted)
+    size = sum(len(one) for one in objects)
+    values = await api.apart(size, lambda: [_fitted(api, resource, one) for one in converted])
+    for number, value in zip(numbers, values, strict=True):
+        records[number] = Record(records[number].key, value, records[number].revision)
 
 
 def _fitted(api: Api, resource: Resource, object_: Object) -> bytes:
@@ -72,17 +82,19 @@ async def stored(api: Api, resource: Resource, value: bytes) -> bytes:
     """A value of the resource's version, as it is stored."""
     definition = api.kinds.definition(resource)
     wanted = f"{resource.group}/{_storage_version(definition)}"
-    object_: Object = orjson.loads(value)
-    if str(resource.group_version) != wanted:
-        about = {"kind": resource.kind, "apiVersion": str(resource.group_version)}
-        [object_] = await api.converter.convert(definition, [{**object_, **about}], wanted)
-    return wire.stored({**object_, "apiVersion": wire.StoredVersion(wanted)})
+    if str(resource.group_version) == wanted:
+        return wire.marked(value, wanted)
+    whole = wire.whole(value, resource.kind, str(resource.group_version))
+    [object_] = await api.converter.convert(definition, [whole], wanted)
+    home = api.catalog.find(resource.group, _storage_version(definition), resource.plural)
+    fit = wire.stored if home is None else functools.partial(_fitted, api, home)  # what is stored need not be served
+    return await api.apart(len(value), lambda: wire.marked(fit(object_), wanted))
 
 
 async def between(api: Api, object_: Object, mine: Resource, wanted: Resource) -> Object:
     """An object of one version in another."""
-    about = {"kind": mine.kind, "apiVersion": str(mine.group_version)}
-    [found] = await api.converter.convert(api.kinds.definition(mine), [{**object_, **about}], str(wanted.group_version))
+    whole = orjson.dumps({**object_, "kind": mine.kind, "apiVersion": str(mine.group_version)})
+    [found] = await api.converter.convert(api.kinds.definition(mine), [whole], str(wanted.group_version))
     return found
 
 

@@ -93,6 +93,16 @@ def mark(value: bytes) -> str:
     return "" if b'"' in version else version.decode()
 
 
+def marked(value: bytes, version: str) -> bytes:
+    """A stored value that says in which version it is."""
+    return b'%b%b%b"}' % (value[:-1], _MARK, version.encode())
+
+
+def whole(value: bytes, kind: str, version: str) -> bytes:
+    """A stored value as an object that says what it is."""
+    return b'{"kind":"%b","apiVersion":"%b",%b' % (kind.encode(), version.encode(), value[1:])
+
+
 def unmarked(record: Record) -> Record:
     """The record as if it did not say in which version it is."""
     return Record(record.key, _unmarked(record.value), record.revision)

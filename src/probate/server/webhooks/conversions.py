@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -20,15 +20,20 @@ MAX_OBJECTS, MAX_BYTES = 500, 2 * 1024 * 1024
 _MAY_CHANGE = ("labels", "annotations")
 
 
+Apart = Callable[[int, Callable[[], list[Object]]], Awaitable[list[Object]]]
+"""Does what is large elsewhere: `Api.apart`."""
+
+
 class Converter:
     """Asks the webhooks of definitions."""
 
-    def __init__(self, outbound: Outbound, services: Callable[[], Services], new_uid: Callable[[], str]) -> None:
+    def __init__(self, outbound: Outbound, services: Callable[[], Services], new_uid: Callable[[], str], apart: Apart) -> None:
         self._outbound = outbound
+        self._apart = apart
         self._services = services
         self._new_uid = new_uid
 
-    async def convert(self, definition: Object, objects: list[Object], wanted: str) -> list[Object]:
+    async def convert(self, definition: Object, objects: list[bytes], wanted: str) -> list[Object]:
         """The objects in the wanted apiVersion, in their order. An `ApiError` says what is wrong with the webhook."""
         found: list[Object] = []
         for part in _parts(objects):
@@ -40,39 +45,36 @@ class Converter:
                 raise errors.ApiError(f"Internal error occurred: {told}") from None
         return found
 
-    async def _ask(self, definition: Object, objects: list[Object], wanted: str) -> list[Object]:
+    async def _ask(self, definition: Object, objects: list[bytes], wanted: str) -> list[Object]:
         webhook = definition["spec"]["conversion"]["webhook"]
         endpoint = endpoints.find(webhook["clientConfig"], self._services())
         versions = webhook.get("conversionReviewVersions") or ["v1"]
         version = next((one for one in versions if one in {"v1", "v1beta1"}), "v1")
         uid = self._new_uid()
-        request = {"uid": uid, "desiredAPIVersion": wanted, "objects": objects}
+        request = {"uid": uid, "desiredAPIVersion": wanted, "objects": [orjson.Fragment(one) for one in objects]}
         about = {"kind": "ConversionReview", "apiVersion": f"apiextensions.k8s.io/{version}"}
         try:
             body = orjson.dumps({**about, "request": request})
             answer = await self._outbound.post(endpoint, body, seconds=SECONDS)
         except Unreachable as error:
             raise Unreachable(f'Post "{endpoint.url}?timeout={SECONDS:g}s": {error}') from None
-        converted = _converted(answer, uid, about)
-        _check(objects, converted, wanted)
-        return converted
+        return await self._apart(len(answer) + len(body), lambda: _checked(objects, _converted(answer, uid, about), wanted))
 
 
 class _Unusable(Exception):
     """Why an answer cannot be used."""
 
 
-def _parts(objects: list[Object]) -> list[list[Object]]:
+def _parts(objects: list[bytes]) -> list[list[bytes]]:
     """So many at once as a review may have."""
-    parts: list[list[Object]] = []
+    parts: list[list[bytes]] = []
     size = 0
     for one in objects:
-        weight = len(orjson.dumps(one))
-        if not parts or len(parts[-1]) >= MAX_OBJECTS or size + weight > MAX_BYTES:
+        if not parts or len(parts[-1]) >= MAX_OBJECTS or size + len(one) > MAX_BYTES:
             parts.append([])
             size = 0
         parts[-1].append(one)
-        size += weight
+        size += len(one)
     return parts
 
 
@@ -97,11 +99,12 @@ def _converted(answer: bytes, uid: str, about: Object) -> list[Object]:
     return objects
 
 
-def _check(objects: list[Object], converted: list[Object], wanted: str) -> None:
+def _checked(objects: list[bytes], converted: list[Object], wanted: str) -> list[Object]:
     """Conversion changes the form of an object, and never which object it is."""
     if len(objects) != len(converted):
         raise _Unusable(f"expected {len(objects)} converted objects, got {len(converted)}")
-    for number, (before, after) in enumerate(zip(objects, converted, strict=True)):
+    for number, (sent, after) in enumerate(zip(objects, converted, strict=True)):
+        before = orjson.loads(sent)
         where = f"returned invalid converted object at index {number}"
         if after.get("apiVersion") != wanted or after.get("kind") != before.get("kind"):
             raise _Unusable(f"{where}: it is a {str(after.get('apiVersion'))[:200]} {str(after.get('kind'))[:200]}")
@@ -112,6 +115,7 @@ def _check(objects: list[Object], converted: list[Object], wanted: str) -> None:
             given = meta.get(name) or {}
             if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
                 raise _Unusable(f"{where}: metadata.{name} must be texts by name")
+    return converted
 
 
 def _fixed(meta: Object) -> Object:

@@ -150,7 +150,7 @@ class _Webhooks:
             endpoint = endpoints.find(hook.client, self._api.services)
         except Unreachable as error:
             raise Unreachable(f"failed to call webhook: Post {error}") from None
-        body = review.request(write, shown, uid, hook.version)
+        body = await self._api.apart(write.size, lambda: review.request(write, shown, uid, hook.version))
         try:
             answer = await self._api.outbound.post(endpoint, body, seconds=hook.seconds)
         except Unreachable as error:
@@ -213,7 +213,7 @@ class Mutating(_Webhooks):
                 f'Internal error occurred: admission webhook "{hook.name}" attempted to modify the object, '
                 "which is not supported for this operation"
             )
-        size, document = len(str(patch)) + MEDIUM, shown.object
+        size, document = write.size, shown.object
         try:
             changed = await self._api.apart(size, lambda: jsonpatch.apply(document, patch))
             _check_kind(changed, shown)
@@ -223,10 +223,6 @@ class Mutating(_Webhooks):
         except (errors.BadRequest, errors.Invalid, errors.TooLarge) as error:
             raise errors.ApiError(f'Internal error occurred: the patch of webhook "{hook.name}" cannot be used: {error}') from None
         return write.object != before
-
-
-MEDIUM = 1024
-"""How much an object counts of which nobody has looked how large it is."""
 
 
 def _check_kind(changed: Object, shown: Shown) -> None:
