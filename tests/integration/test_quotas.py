@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from in_process import House, running
+from in_process import FakeClock, House, running
+from probate import errors
+from probate.store.contract import Store
+from probate.store.sqlite.store import open_memory
 
 PODS = "/api/v1/namespaces/default/pods"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
@@ -227,3 +231,60 @@ async def test_a_namespace_that_goes_leaves_no_entry_behind(house: House) -> Non
     await house.ask("PUT", "/api/v1/namespaces/n/finalize", {"metadata": {"name": "n"}, "spec": {"finalizers": []}})
     assert (await house.ask("GET", "/api/v1/namespaces/n")).code == 404
     assert await house.store.read("quota/n") is None
+
+
+class Cut:
+    """A store whose watch of everything ends when the test says so."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.cuts = 0
+        self.is_cut = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    @asynccontextmanager
+    async def watch(self, prefix: str, *, after: Any) -> AsyncGenerator[Any, None]:
+        if prefix != "objects/" or self.cuts:
+            async with self._store.watch(prefix, after=after) as watch:
+                yield watch
+            return
+        self.cuts += 1
+        yield Ending(self.is_cut)
+
+
+class Ending:
+    """A watch that tells nothing, and ends."""
+
+    revision = 0
+
+    def __init__(self, end: asyncio.Event) -> None:
+        self._end = end
+
+    def hand_to(self, _: Any) -> None:
+        pass
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        await self._end.wait()
+        raise errors.TooSlow("cut", revision=0)
+
+
+async def test_a_watch_that_ends_loses_nothing_that_a_quota_counts() -> None:
+    store, clock = Cut(await open_memory()), FakeClock()
+    async with running(store, clock, collects=False) as house:
+        await limit(house, {"configmaps": "2"})
+        path = "/api/v1/namespaces/default/configmaps"
+        assert (await house.ask("POST", path, {"metadata": {"name": "a"}})).code == 201
+        second = asyncio.ensure_future(house.ask("POST", path, {"metadata": {"name": "b"}}))
+        await house.turns()
+        assert not second.done()  # nobody knows how much is used
+        store.is_cut.set()
+        while not second.done():
+            await clock.advance(1)
+            await house.turns(20)
+        assert (await second).code == 201
+        assert (await house.ask("POST", path, {"metadata": {"name": "c"}})).code == 403
