@@ -126,6 +126,17 @@ async def test_another_storage_version_leaves_older_objects_readable() -> None:
             assert specs == ({"new": 2, "old": 1} if key == "port" else {"new": "home:2", "old": "home:1"})
 
 
+async def test_what_is_deleted_or_collected_stays_in_the_version_it_is_in() -> None:
+    async with belled("v1") as (house, hook):
+        changed = {"spec": definition(hook, "v2")["spec"]}
+        assert (await house.ask("PATCH", f"/{DEFINITIONS}/bells.{GROUP}", changed, media=MERGE)).code == 200
+        one = bell("v1", host="home", port=1)
+        one["metadata"]["finalizers"] = ["example.com/hold"]
+        await house.ask("POST", ONE, one)
+        assert (await house.ask("DELETE", f"{ONE}/b")).code == 200
+        assert (await house.ask("GET", f"{ONE}/b")).json["spec"] == {"host": "home", "port": 1}
+
+
 async def test_a_definition_that_stops_converting_shows_what_is_stored() -> None:
     async with belled("v1") as (house, _):
         await house.ask("POST", TWO, bell("v2", address="home:1"))

@@ -142,6 +142,16 @@ async def test_what_was_added_gets_defaults_and_is_checked_and_is_nobodys() -> N
         assert "restartPolicy" in told.json["message"]
 
 
+async def test_an_update_is_checked_as_what_has_become_of_it() -> None:
+    async with clerked() as (house, clerk):
+        await house.create("configmaps", "default", {"metadata": {"name": "m"}})
+        clerk.change = lambda map_: {**map_, "data": {"good": "x"}}
+        told = await house.ask("PATCH", f"{MAPS}/m", {"data": {"b a d": "x"}}, media=MERGE)
+        assert (told.code, told.json["data"]) == (200, {"good": "x"})
+        clerk.change = lambda map_: {**map_, "data": {"b a d": "x"}}
+        assert (await house.ask("PATCH", f"{MAPS}/m", {"data": {"also": "good"}}, media=MERGE)).code == 422
+
+
 async def test_a_mutation_of_an_update_keeps_what_updates_keep() -> None:
     def meddle(map_: Any) -> Any:
         map_["metadata"] |= {"creationTimestamp": "2001-01-01T00:00:00Z", "resourceVersion": "1", "labels": {"l": "m"}}
@@ -236,6 +246,9 @@ async def test_the_terms_of_a_write_are_in_its_transaction_and_are_released() ->
         assert await house.store.read("terms/x") is not None
         assert (await house.ask("POST", MAPS, {"metadata": {"name": "n"}})).code == 409
         assert len(released) == 9
+        clerk.terms = clerk.terms._replace(guards=())
+        await house.ask("PATCH", f"{MAPS}/m", {"data": {"a": "b"}}, media=MERGE)
+        assert len(released) == 10
 
 
 async def test_a_plugin_is_asked_again_if_later_ones_change_what_it_has_seen() -> None:

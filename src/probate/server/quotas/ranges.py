@@ -1,4 +1,8 @@
-"""The objects of one resource in one namespace, as quotas count them."""
+"""The objects of one resource in one namespace, as quotas count them.
+
+Who asks waits until all changes up to some moment have been taken in. So it does no harm that changes are taken in which were seen
+already when all was read: they come in their order, and end where they ended then.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import orjson
 from probate.machinery.quotas import usage
 from probate.machinery.quotas.usage import Counted
 from probate.store import paging
-from probate.store.contract import NOTHING, Event, Revision, Store
+from probate.store.contract import Event, Store
 
 _LOOKED_INTO = frozenset({usage.PODS, usage.SERVICES, usage.CLAIMS})
 """Of all others it only matters that they are there."""
@@ -34,7 +38,6 @@ class Range:
         self.where = where
         self.objects: dict[str, Counted] = {}
         self.is_read = asyncio.Event()
-        self._since = NOTHING
         self._missed: list[Event] = []
 
     def forget(self) -> None:
@@ -45,11 +48,9 @@ class Range:
     async def read(self, store: Store) -> None:
         """Read all that is there at one moment, and then what has changed meanwhile."""
         found: dict[str, Counted] = {}
-        since: Revision | None = None
         async for page in paging.pages(store, self.where.prefix):
-            since = page.revision if since is None else since
             found |= {record.key: self._count(record.value) for record in page.records}
-        self.objects, self._since = found, since or NOTHING
+        self.objects = found
         missed, self._missed = self._missed, []
         for event in missed:
             self.note(event)
@@ -64,8 +65,6 @@ class Range:
 
     def note(self, event: Event) -> tuple[Counted | None, Counted | None]:
         before = self.objects.get(event.key)
-        if event.revision <= self._since:
-            return before, before
         if event.value is None:
             self.objects.pop(event.key, None)
             return before, None
