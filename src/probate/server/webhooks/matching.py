@@ -27,6 +27,7 @@ class Hook(NamedTuple):
     conditions: tuple[Object, ...]
     fails_closed: bool
     seconds: float
+    has_side_effects: bool  # also on a dry run; v1 refuses such webhooks when they are configured
     version: str  # of the reviews that it is sent
     is_asked_again: bool
     client: Object
@@ -50,6 +51,7 @@ def _hook(configuration: Object, number: int, hook: Object) -> Hook:
         conditions=tuple(hook.get("matchConditions") or ()),
         fails_closed=hook.get("failurePolicy") != "Ignore",
         seconds=float(hook.get("timeoutSeconds") or 10),
+        has_side_effects=hook.get("sideEffects") not in {"None", "NoneOnDryRun"},
         version=next((one for one in versions if one in {"v1", "v1beta1"}), "v1"),
         is_asked_again=hook.get("reinvocationPolicy") == "IfNeeded",
         client=hook.get("clientConfig") or {},

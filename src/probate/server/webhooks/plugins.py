@@ -134,6 +134,8 @@ class _Webhooks:
 
     async def _ask(self, hook: Hook, write: Attributes, shown: Shown) -> Verdict | None:
         """What the webhook says; None if it did not answer as it should, and that does not matter."""
+        if write.act.is_dry_run and hook.has_side_effects:
+            raise errors.BadRequest(f'admission webhook "{hook.name}" does not support dry run')
         try:
             return await self._call(hook, write, shown)
         except (Unreachable, Unusable) as error:
