@@ -116,6 +116,14 @@ async def test_claims_are_held_to_their_ranges_also_when_they_grow(house: House)
     assert (await house.ask("POST", CLAIMS, claim("2Gi"))).code == 201
 
 
+async def test_a_pod_that_is_resized_is_held_to_its_ranges(house: House) -> None:
+    await house.create("pods", "default", pod({"cpu": "1"}, {"cpu": "1"}))
+    await limit(house, "Container", max={"cpu": "2"})
+    wider = {"spec": {"containers": [{"name": "c0", "resources": {"limits": {"cpu": "3"}, "requests": {"cpu": "3"}}}]}}
+    told = await house.ask("PATCH", f"{PODS}/p/resize", wider, media="application/strategic-merge-patch+json")
+    assert told.json["message"] == 'pods "p" is forbidden: maximum cpu usage per Container is 2, but limit is 3'
+
+
 async def test_ranges_of_other_namespaces_hold_nobody(house: House) -> None:
     await limit(house, "Pod", min={"cpu": "1"})
     assert (await house.ask("POST", "/api/v1/namespaces/kube-public/pods", pod())).code == 201

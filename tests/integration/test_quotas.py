@@ -126,6 +126,27 @@ async def test_services_count_ports_and_balancers_also_when_they_change(house: H
     assert (await house.ask("PATCH", path, {"metadata": {"labels": {"l": "m"}}}, media=MERGE)).code == 200
 
 
+async def test_a_pod_that_is_resized_and_a_claim_that_grows_are_counted_anew(house: House) -> None:
+    await limit(house, {"requests.cpu": "1", "requests.storage": "3Gi"})
+    await house.create("pods", "default", pod("a", {"cpu": "500m"}))
+    wider = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
+    strategic = "application/strategic-merge-patch+json"
+    refused = await house.ask("PATCH", f"{PODS}/a/resize", wider, media=strategic)
+    assert "requested: requests.cpu=1500m, used: requests.cpu=500m, limited: requests.cpu=1" in refused.json["message"], (
+        refused.body
+    )
+    wider["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    assert (await house.ask("PATCH", f"{PODS}/a/resize", wider, media=strategic)).code == 200
+    await house.create("persistentvolumeclaims", "default", claim("c", "2Gi", storageClassName="gold", volumeName="v"))
+    await house.ask("PATCH", f"{CLAIMS}/c/status", {"status": {"phase": "Bound"}}, media=MERGE)
+    grown = {"spec": {"resources": {"requests": {"storage": "5Gi"}}}}
+    refused = await house.ask("PATCH", f"{CLAIMS}/c", grown, media=MERGE)
+    assert "requested: requests.storage=3Gi, used: requests.storage=2Gi, limited: requests.storage=3Gi" in refused.json["message"]
+    grown["spec"]["resources"]["requests"]["storage"] = "3Gi"
+    assert (await house.ask("PATCH", f"{CLAIMS}/c", grown, media=MERGE)).code == 200
+    await told(house, {"requests.cpu": "1", "requests.storage": "3Gi"})
+
+
 async def test_storage_is_counted_by_class_too(house: House) -> None:
     gold = "gold.storageclass.storage.k8s.io"
     await limit(house, {"requests.storage": "10Gi", f"{gold}/requests.storage": "3Gi", f"{gold}/persistentvolumeclaims": "5"})
