@@ -226,6 +226,24 @@ async def test_a_scale_is_shown_as_a_scale_and_can_be_changed() -> None:
         assert clerk.writes[1].old["spec"] == {"replicas": 1}
 
 
+@pytest.mark.parametrize(
+    ("part", "body", "kind"),
+    [
+        ("binding", {"target": {"name": "n"}}, ("", "v1", "Binding")),
+        ("eviction", {"metadata": {"name": "p"}}, ("policy", "v1", "Eviction")),
+    ],
+)
+async def test_a_command_is_shown_as_what_it_is(part: str, body: Any, kind: tuple[str, str, str]) -> None:
+    async with clerked() as (house, clerk):
+        await house.create("pods", "default", POD)
+        clerk.writes.clear()
+        assert (await house.ask("POST", f"{PODS}/p/{part}", body)).code == 201
+        [_, write] = clerk.writes
+        assert (write.kind, write.name) == (kind, "p")
+        assert write.object is not None
+        assert (write.object["kind"], write.object["metadata"]["name"]) == (kind[2], "p")
+
+
 async def test_warnings_are_told_once() -> None:
     async with clerked() as (house, clerk):
 

@@ -109,9 +109,10 @@ class Attributes:
     def kind(self) -> GroupVersionKind:
         """Of what was sent: that of the resource, or of its part."""
         resource, part = self.at.resource, self.at.resource.subresource(self.at.subresource) if self.at.subresource else None
-        if part is None or not part.version:
+        if part is None:
             return resource.group_version_kind
-        return GroupVersionKind(part.group, part.version, part.kind)
+        group, version = (part.group, part.version) if part.version else (resource.group, resource.version)
+        return GroupVersionKind(group, version, part.kind)
 
     @property
     def namespace(self) -> str:
