@@ -308,3 +308,17 @@ async def test_a_watch_that_ends_loses_nothing_that_a_quota_counts() -> None:
             await clock.advance(1)
             await house.turns(20)
         assert (await second).code == 403
+
+
+async def test_a_cascade_of_many_makes_room_for_as_many(house: House) -> None:
+    owner = await house.create("secrets", "default", {"metadata": {"name": "owner"}})
+    reference = {"apiVersion": "v1", "kind": "Secret", "name": "owner", "uid": owner["metadata"]["uid"]}
+    await limit(house, {"count/configmaps": "600"})
+    path = "/api/v1/namespaces/default/configmaps"
+    for number in range(600):
+        await house.create("configmaps", "default", {"metadata": {"name": f"m{number}", "ownerReferences": [reference]}})
+    assert (await house.ask("POST", path, {"metadata": {"name": "more"}})).code == 403
+    await house.ask("DELETE", "/api/v1/namespaces/default/secrets/owner", {"propagationPolicy": "Background"})
+    await house.rest()
+    assert (await house.ask("POST", path, {"metadata": {"name": "more"}})).code == 201
+    await told(house, {"count/configmaps": "1"})

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from probate import errors
-from probate.aio import tasks
+from probate.aio import tasks, turns
 from probate.clock import Clock
 from probate.machinery.quotas import amounts, rules
 from probate.machinery.quotas.amounts import Amounts
@@ -114,8 +114,10 @@ class Ledger:
             self._follows.set()
             changes.hand_to(self._take)
             async for events in changes:
-                for event in events:
-                    self._note(event)
+                for first in range(0, len(events), AT_ONCE):
+                    for event in events[first : first + AT_ONCE]:
+                        self._note(event)
+                    await turns.turn()
                 self._advance(changes.revision)
 
     async def _read_all(self) -> None:
