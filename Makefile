@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-store bench-api bench-cascade bench-living fuzz simulate format clean
+.PHONY: help run test check bench bench-store bench-api bench-cascade bench-living bench-extensions fuzz simulate format clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
@@ -25,7 +25,7 @@ check: $(READY) ## style, types, layers, generated code
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make-etcd-rpc.py --check
 
-bench: bench-store bench-api bench-cascade bench-living ## measure the store, the API, cascades and controllers, each against its limit in the same run (ARGS=--quick for a short one)
+bench: bench-store bench-api bench-cascade bench-living bench-extensions ## measure the store, the API, cascades, controllers and extensions, each against its limit in the same run (ARGS=--quick for a short one)
 
 bench-store: $(READY) ## measure the store alone, against raw SQLite
 	@$(BIN)/python bench/store.py $(ARGS)
@@ -38,6 +38,9 @@ bench-cascade: $(READY) ## measure cascades alone, against raw SQLite (ARGS="100
 
 bench-living: $(READY) ## measure controllers alone: 5,000 pods that come and go, and what churn leaves behind
 	@$(BIN)/python bench/living.py $(ARGS)
+
+bench-extensions: $(READY) ## measure what extensions cost: a webhook, a policy, server-side apply
+	@$(BIN)/python bench/extensions.py $(ARGS)
 
 SEEDS ?= 300
 STEPS ?= 500

@@ -28,7 +28,7 @@ from probate.lifecycle import identities
 from probate.machinery import builtin
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
-from probate.server import bootstrap, kubeconfig, listener, own_service
+from probate.server import api_services, bootstrap, kubeconfig, listener, own_service
 from probate.server.admission import plugins
 from probate.server.api import Api
 from probate.server.app import App
@@ -117,6 +117,8 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             await plugins.install(api)
             host, port = listening.getsockname()[:2]
             await own_service.ensure(api, host, port)
+            await api_services.settle(api)
+            api.kinds.on_change = functools.partial(api_services.settle, api)
             url = listener.url(listening)
             if settings.kubeconfig:
                 kubeconfig.write(Path(settings.kubeconfig), url)

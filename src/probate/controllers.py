@@ -127,7 +127,7 @@ async def at_work(
                 async with asyncio.timeout(START_SECONDS):
                     await collector.following.wait()
         yield
-    await api.outbound.close()
+    await api.close()
     if leadership is not None:
         await leadership.resign()
     if everywhere:

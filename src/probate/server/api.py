@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -22,6 +22,7 @@ from probate.server.figures import Figures
 from probate.server.listings import Listings
 from probate.server.request import Targets
 from probate.server.webhooks.conditions import Conditions
+from probate.server.webhooks.conversions import Converter
 from probate.server.webhooks.endpoints import Services
 from probate.server.webhooks.outbound import Outbound
 from probate.store.contract import Guard, Revision, Store
@@ -105,6 +106,8 @@ class Api:
         self.services = services or {}  # that webhooks are behind
         self.outbound = Outbound(self._offload)
         self.configured = Configured(store, lambda: self.kinds.catalog)
+        self.converter = Converter(self.outbound, lambda: self.services, new_uid, self.apart)
+        self._closing: list[Callable[[], Awaitable[None]]] = [self.outbound.close]
         self.readiness: dict[str, Callable[[], str | None]] = {}  # what else has to work, by name: says what is wrong, if anything
 
     @property
@@ -119,6 +122,15 @@ class Api:
             self._second = second
             self._now = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return self._now
+
+    def at_the_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Something that is to be stopped with the API."""
+        self._closing.insert(0, close)
+
+    async def close(self) -> None:
+        """Stop all that goes on for the API besides requests."""
+        for close in self._closing:
+            await close()
 
     async def apart(self, size: int, work: Callable[[], T]) -> T:
         """What the work gives: done here if it is small, else on a thread. It may be begun twice, so it must not leave traces."""
