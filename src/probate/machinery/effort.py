@@ -7,8 +7,9 @@ says what it costs as it goes (`spend`), and whoever starts the work says how mu
     with effort.limited(20_000):
         validate(object_, schema)      raises TooMuch
 
-A step is a microsecond or so. Outside of `limited` nothing is counted. What is limited changes nothing but what it was given, so it
-can be done again from the start with a higher limit, elsewhere.
+A step is a microsecond or so. Expressions count their own cost, of which several make a step: on the loop fewer, so that it is
+not they who keep others waiting (`spend_cost`). Outside of `limited` nothing is counted. What is limited changes nothing but what
+it was given, so it can be done again from the start with a higher limit, elsewhere.
 """
 
 from __future__ import annotations
@@ -27,19 +28,23 @@ class TooMuch(errors.TooLarge):
         )
 
 
+COST_PER_STEP = 4
+"""Cost of expressions that is about one step."""
+
 _left: ContextVar[list[int] | None] = ContextVar("effort", default=None)
 
 
 class limited:  # noqa: N801 it is used like a function
     """Work within takes at most so many steps."""
 
-    __slots__ = ("_steps", "_token")
+    __slots__ = ("_cost_per_step", "_steps", "_token")
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int, *, cost_per_step: int = COST_PER_STEP) -> None:
         self._steps = steps
+        self._cost_per_step = cost_per_step
 
     def __enter__(self) -> None:
-        self._token = _left.set([self._steps])
+        self._token = _left.set([self._steps, self._cost_per_step])
 
     def __exit__(self, *_: object) -> None:
         _left.reset(self._token)
@@ -52,3 +57,10 @@ def spend(steps: int) -> None:
         left[0] -= steps
         if left[0] < 0:
             raise TooMuch
+
+
+def spend_cost(cost: int) -> None:
+    """Expressions of this cost are about to be evaluated. Raises `TooMuch` if that is over the limit."""
+    left = _left.get()
+    if left is not None:
+        spend(1 + cost // left[1])

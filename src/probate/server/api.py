@@ -124,7 +124,7 @@ class Api:
         """What the work gives: done here if it is small, else on a thread. It may be begun twice, so it must not leave traces."""
         if size <= LARGE_BYTES:
             try:
-                with effort.limited(SMALL_EFFORT):
+                with effort.limited(SMALL_EFFORT, cost_per_step=1):
                     return work()
             except effort.TooMuch:
                 pass
