@@ -12,6 +12,7 @@ from probate.aio.offload import Inline, Offload
 from probate.clock import Clock
 from probate.machinery import effort
 from probate.machinery.catalog import Catalog
+from probate.machinery.cel.library.authorization import AllowAll, Decider
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
 from probate.metrics import Registry
@@ -21,6 +22,7 @@ from probate.server.custom_kinds import Kinds
 from probate.server.figures import Figures
 from probate.server.listings import Listings
 from probate.server.request import Targets
+from probate.server.users import User
 from probate.server.webhooks.conditions import Conditions
 from probate.server.webhooks.endpoints import Services
 from probate.server.webhooks.outbound import Outbound
@@ -102,6 +104,7 @@ class Api:
         self.pools = pools
         self.admission = Chain()
         self.conditions: Conditions | None = None
+        self.deciders: Callable[[User], Decider] = lambda _: AllowAll()  # who says what a user may do, for expressions that ask
         self.services = services or {}  # that webhooks are behind
         self.outbound = Outbound(self._offload)
         self.configured = Configured(store, lambda: self.kinds.catalog)

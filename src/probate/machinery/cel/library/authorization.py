@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
+from probate.machinery.cel.fields import ABSENT, Lazy
 from probate.machinery.cel.functions import Library
 from probate.machinery.cel.meter import Meter
+from probate.machinery.cel.runs import Run
 
 LIBRARY = Library()
 function = LIBRARY.function
@@ -55,15 +57,22 @@ class AllowAll:
         return Verdict(is_allowed=True)
 
 
-class Authorizer:
-    """The variable: asks about the one who makes the request, or about a service account."""
+class Authorizer(Lazy):
+    """The variable: asks about the one who makes the request, or about a service account. `own` is what the request is about."""
 
-    __slots__ = ("account", "decider")
+    __slots__ = ("account", "decider", "own")
     cel_type = "kubernetes.authorization.Authorizer"
 
-    def __init__(self, decider: Decider, account: tuple[str, str] | None = None) -> None:
+    def __init__(self, decider: Decider, account: tuple[str, str] | None = None, own: Attributes | None = None) -> None:
         self.decider = decider
         self.account = account
+        self.own = own
+
+    def find(self, name: str, _: Run) -> Any:
+        """`authorizer.requestResource`: what the request is about."""
+        if name != "requestResource" or self.own is None:
+            return ABSENT
+        return ResourceCheck(self.decider, self.own)
 
 
 class Check:

@@ -146,3 +146,9 @@ def _join_with(meter: Meter, items: list[Any], separator: str) -> str:
 )
 def _format(meter: Meter, template: str, args: list[Any]) -> str:
     return formatted(meter, template, args)
+
+
+@function("jsonpatch.escapeKey(string) -> string", cost=traversal, grows=lambda size: 2 * size)
+def _escape_key(_: Meter, text: str) -> str:
+    """A key as part of the path of a JSON patch."""
+    return text.replace("~", "~0").replace("/", "~1")
