@@ -79,11 +79,20 @@ def test_cost_limit_is_not_absorbed() -> None:
 
 
 def test_evaluation_leaves_the_loop_after_a_little() -> None:
-    """On the loop each unit of cost counts as a step: 20,000 of them, and not four times as many."""
+    """What would be 8,000 steps on a thread is more than 20,000 where others wait."""
     made = program("self.all(a, self.all(b, a + b >= 0))")
     spent = cost("self.all(a, self.all(b, a + b >= 0))", list(range(60)))
     assert 20_000 < spent < 40_000
-    with pytest.raises(effort.TooMuch), effort.limited(20_000, cost_per_step=1):
+    with pytest.raises(effort.TooMuch), effort.limited(20_000, steps_per_cost=2.5):
         made.evaluate([list(range(60)), None], Meter())
     with effort.limited(20_000):
         assert made.evaluate([list(range(60)), None], Meter()) is True
+
+
+def test_long_evaluation_lets_others_go_on() -> None:
+    """Whoever runs it is asked to pause, again and again, as the cost goes up."""
+    pauses: list[int] = []
+    with effort.limited(3_000_000, pause=lambda: pauses.append(1)):
+        program("self.all(a, self.all(b, a + b >= 0))").evaluate([list(range(300)), None], Meter())
+    spent = cost("self.all(a, self.all(b, a + b >= 0))", list(range(300)))
+    assert len(pauses) == pytest.approx(spent / effort.COST_BETWEEN_PAUSES, rel=0.1)

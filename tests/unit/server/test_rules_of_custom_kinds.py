@@ -219,7 +219,7 @@ class _Counting(Inline):
 
 
 async def test_what_costs_much_is_not_evaluated_on_the_loop() -> None:
-    """Small objects stay on the loop; dear ones leave it after 20,000 units of cost, and begin anew elsewhere, once."""
+    """Small objects stay on the loop; dear ones leave it after 8,000 units of cost, and begin anew elsewhere, once."""
     offload = _Counting()
     async with running(collects=False, offload=offload) as house:
         assert (await define(house, numbers(300, SQUARE, SQUARE))).code == 201
