@@ -28,9 +28,13 @@ _LEAST = {"boolean": 4, "number": 1, "integer": 1, "string": 2, "array": 2, "obj
 
 
 class Declarations:
-    """The types of one schema and of all below it, each made once: whoever asks again gets the same one."""
+    """The types of one schema and of all below it, each made once: whoever asks again gets the same one.
 
-    def __init__(self) -> None:
+    If it `is_lenient`, values of which nothing is known may be anything, and so may the metadata of custom objects.
+    """
+
+    def __init__(self, *, is_lenient: bool = False) -> None:
+        self._unknown = DYN if is_lenient else None
         self._known: dict[int, tuple[Schema, Type | None]] = {}
 
     def of(self, schema: Schema, *, is_root: bool = False) -> Type | None:
@@ -58,7 +62,7 @@ class Declarations:
             case "string":
                 return _FORMATS.get(schema.format, STRING).sized(_most_characters(schema))
             case _:
-                return None
+                return self._unknown
 
     def _object(self, schema: Schema, *, is_root: bool) -> Type | None:
         if schema.values is not None:
@@ -69,7 +73,7 @@ class Declarations:
         def field(written: str) -> Type | None:
             name = meant(written)
             if name == "metadata" and is_whole:
-                return self._meta
+                return self._unknown or self._meta
             found = schema.properties.get(name)
             if found is not None:
                 return self.of(found)
