@@ -69,6 +69,8 @@ VALUES: list[tuple[str, Any]] = [
     ("{true: 'a'}[true]", "a"),
     ("{1: 'a'}[dyn(1.0)]", "a"),
     ("{true: 1}.map(k, k)", [True]),
+    ("size({dyn(true): 1, dyn(1): 2}) + size({dyn(false): 1, dyn(0.0): 2})", 4),
+    ("dyn(true) in {dyn(1): 2}", False),
     ("has(self.a) && !has(self.z) && has(self.n)", True),
     ("self.`a`", 1),
     ("self.o[1].k", "q"),

@@ -57,7 +57,7 @@ class Policies:
         self._place = place
         self._plugin = plugin
         self._policies: dict[str, Held] = {}
-        self._bindings: list[Binding] = []
+        self._bindings: dict[str, list[Binding]] = {}  # by the policies that they name, in the order of their own names
         self._catalog: Catalog | None = None
         self._known: dict[tuple[str, str, str, str, str], list[Bound]] = {}
         api.configured.tell(GROUP, "v1", f"{sort}admissionpolicies", self._told_policies)
@@ -73,13 +73,14 @@ class Policies:
         self._arrange()
 
     def _told_bindings(self, objects: dict[str, Object]) -> None:
-        made = [_binding(one) for one in objects.values()]
-        self._bindings = sorted(made, key=lambda one: one.name)
+        self._bindings = {}
+        for one in sorted(map(_binding, objects.values()), key=lambda one: one.name):
+            self._bindings.setdefault(str(one.spec.get("policyName") or ""), []).append(one)
         self._arrange()
 
     def _arrange(self) -> None:
         self._catalog = None
-        if any(one.spec.get("policyName") in self._policies for one in self._bindings):
+        if self._bindings.keys() & self._policies.keys():
             self._api.admission.wake(self._place, self._plugin)
         else:
             self._api.admission.rest(self._place)
@@ -97,15 +98,13 @@ class Policies:
         return found
 
     def _find(self, operation: str, at: Target) -> list[Bound]:
-        found, catalog = [], self._api.catalog
+        found: list[Bound] = []
+        catalog = self._api.catalog
         for _, policy in sorted(self._policies.items()):
             resource = policy.scope.resource_for(operation, at, catalog)
-            if resource is None:
-                continue
-            for binding in self._bindings:
-                is_its = binding.spec.get("policyName") == policy.name
-                if is_its and binding.scope.resource_for(operation, at, catalog) is not None:
-                    found.append(Bound(policy, binding, resource))
+            bindings = self._bindings.get(policy.name, ()) if resource is not None else ()
+            meant = (one for one in bindings if one.scope.resource_for(operation, at, catalog) is not None)
+            found += [Bound(policy, one, resource) for one in meant if resource is not None]
         return found
 
     async def meant(self, write: Attributes) -> list[Bound]:
