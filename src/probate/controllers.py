@@ -27,7 +27,17 @@ from probate.control.reconcile import Loop
 from probate.control.workers import Workers
 from probate.gc import figures as gc_figures
 from probate.gc.collector import Collector
-from probate.lifecycle import evictions, finishedjobs, identities, machines, nodes, podgc, protection, signingrequests
+from probate.lifecycle import (
+    evictions,
+    finishedjobs,
+    identities,
+    machines,
+    nodes,
+    podgc,
+    policychecks,
+    protection,
+    signingrequests,
+)
 from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.eventlife import EventLife
 from probate.lifecycle.namespaces import Namespaces
@@ -74,6 +84,7 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "podgc": podgc.start,
     "finishedjobs": finishedjobs.start,
     "signingrequests": signingrequests.start,
+    "policychecks": policychecks.start,
     "volumes": volumes.start,
     "volumeprotection": protection.start_volumes,
     "claimprotection": protection.start_claims,
