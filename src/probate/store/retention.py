@@ -17,6 +17,12 @@ log = logging.getLogger(__name__)
 
 KEEP = 24 * 3600.0
 INTERVAL = 300.0
+SHORTEST_INTERVAL = 1.0
+
+
+def interval(keep: float) -> float:
+    """How often to look: a short history is not kept for many times as long as was asked for."""
+    return min(INTERVAL, max(keep, SHORTEST_INTERVAL))
 
 
 async def keep_history(store: Store, clock: Clock, *, keep: float = KEEP, interval: float = INTERVAL) -> None:

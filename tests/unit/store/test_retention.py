@@ -133,3 +133,9 @@ async def test_two_servers_on_one_store_may_both_keep_its_history(store: Store, 
     assert not await is_kept(store, old)
     assert [task.done() for task in both] == [False, False]
     await tasks.stop(*both)
+
+
+def test_a_short_history_is_not_kept_for_minutes() -> None:
+    assert retention.interval(10.0) == 10.0
+    assert retention.interval(24 * 3600.0) == retention.INTERVAL
+    assert retention.interval(0.0) == retention.SHORTEST_INTERVAL  # nobody looks without end
