@@ -46,7 +46,7 @@ FIRST ?= 0
 simulate: $(READY) ## run everything on virtual time, through crashes and faults (SEEDS=300 STEPS=500 FIRST=0; SEED=7 plays one again)
 	@PYTHONPATH=tests $(BIN)/python -m simulation --steps $(STEPS) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
-fuzz: $(READY) ## ask a server for what its own OpenAPI documents allow, and for what they do not: five minutes
+fuzz: $(READY) ## ask a server for what its own OpenAPI documents allow, and for what they do not; spoiled patches, documents, selectors, definitions: ten minutes
 	@$(BIN)/python tests/fuzz.py $(ARGS)
 
 format: $(READY) ## rewrite the sources in the house's format
