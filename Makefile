@@ -13,9 +13,10 @@ help: ## say what can be made
 run: $(READY) ## start the server on 127.0.0.1:8080 with its store in ./probate.db (ARGS="--store memory:" …)
 	@exec $(BIN)/probate serve $(ARGS)
 
-test: $(READY) ## run all tests, with real etcd members and real kubectls (ARGS="-k watch" …)
+test: $(READY) ## run all tests, with real etcd members and the clients people bring (ARGS="-k watch" …)
 	@PROBATE_ETCD="$$(tools/find-etcd $(VENV)/etcd)" && export PROBATE_ETCD && \
 	$(BIN)/python tools/find-kubectls.py $(VENV)/kubectls && export PROBATE_KUBECTLS="$$PWD/$(VENV)/kubectls" && \
+	$(BIN)/python tools/find-clients.py $(VENV)/clients && export PROBATE_CLIENTS="$$PWD/$(VENV)/clients" && \
 	$(BIN)/python -m pytest $(ARGS)
 
 check: $(READY) ## style, types, layers, generated code
@@ -48,7 +49,7 @@ FIRST ?= 0
 simulate: $(READY) ## run everything on virtual time, through crashes and faults (SEEDS=300 STEPS=500 FIRST=0; SEED=7 plays one again)
 	@PYTHONPATH=tests $(BIN)/python -m simulation --steps $(STEPS) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
-fuzz: $(READY) ## ask a server for what its own OpenAPI documents allow, and for what they do not: five minutes
+fuzz: $(READY) ## ask a server for what its own OpenAPI documents allow, and for what they do not; spoiled patches, documents, selectors, definitions: ten minutes
 	@$(BIN)/python tests/fuzz.py $(ARGS)
 
 format: $(READY) ## rewrite the sources in the house's format
