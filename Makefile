@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-store bench-api bench-cascade bench-living fuzz simulate format clean
+.PHONY: help run test check bench bench-store bench-api bench-cascade bench-living bench-extensions fuzz simulate format clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
@@ -13,9 +13,10 @@ help: ## say what can be made
 run: $(READY) ## start the server on 127.0.0.1:8080 with its store in ./probate.db (ARGS="--store memory:" …)
 	@exec $(BIN)/probate serve $(ARGS)
 
-test: $(READY) ## run all tests, with real etcd members and real kubectls (ARGS="-k watch" …)
+test: $(READY) ## run all tests, with real etcd members and the clients people bring (ARGS="-k watch" …)
 	@PROBATE_ETCD="$$(tools/find-etcd $(VENV)/etcd)" && export PROBATE_ETCD && \
 	$(BIN)/python tools/find-kubectls.py $(VENV)/kubectls && export PROBATE_KUBECTLS="$$PWD/$(VENV)/kubectls" && \
+	$(BIN)/python tools/find-clients.py $(VENV)/clients && export PROBATE_CLIENTS="$$PWD/$(VENV)/clients" && \
 	$(BIN)/python -m pytest $(ARGS)
 
 check: $(READY) ## style, types, layers, generated code
@@ -25,7 +26,7 @@ check: $(READY) ## style, types, layers, generated code
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make-etcd-rpc.py --check
 
-bench: bench-store bench-api bench-cascade bench-living ## measure the store, the API, cascades and controllers, each against its limit in the same run (ARGS=--quick for a short one)
+bench: bench-store bench-api bench-cascade bench-living bench-extensions ## measure the store, the API, cascades, controllers and extensions, each against its limit in the same run (ARGS=--quick for a short one)
 
 bench-store: $(READY) ## measure the store alone, against raw SQLite
 	@$(BIN)/python bench/store.py $(ARGS)
@@ -39,13 +40,16 @@ bench-cascade: $(READY) ## measure cascades alone, against raw SQLite (ARGS="100
 bench-living: $(READY) ## measure controllers alone: 5,000 pods that come and go, and what churn leaves behind
 	@$(BIN)/python bench/living.py $(ARGS)
 
+bench-extensions: $(READY) ## measure what extensions cost: a webhook, a policy, server-side apply
+	@$(BIN)/python bench/extensions.py $(ARGS)
+
 SEEDS ?= 300
 STEPS ?= 500
 FIRST ?= 0
 simulate: $(READY) ## run everything on virtual time, through crashes and faults (SEEDS=300 STEPS=500 FIRST=0; SEED=7 plays one again)
 	@PYTHONPATH=tests $(BIN)/python -m simulation --steps $(STEPS) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
-fuzz: $(READY) ## ask a server for what its own OpenAPI documents allow, and for what they do not: five minutes
+fuzz: $(READY) ## ask a server for what its own OpenAPI documents allow, and for what they do not; spoiled patches, documents, selectors, definitions: ten minutes
 	@$(BIN)/python tests/fuzz.py $(ARGS)
 
 format: $(READY) ## rewrite the sources in the house's format

@@ -24,8 +24,8 @@ class Result(NamedTuple):
     answered: int
 
 
-def request(method: str, path: str, body: bytes = b"") -> bytes:
-    about = b"content-type: application/json\r\ncontent-length: %d\r\n" % len(body) if body else b""
+def request(method: str, path: str, body: bytes = b"", *, media: str = "application/json") -> bytes:
+    about = b"content-type: %b\r\ncontent-length: %d\r\n" % (media.encode(), len(body)) if body else b""
     return b"%b %b HTTP/1.1\r\nhost: bench\r\naccept: application/json\r\n%b\r\n%b" % (method.encode(), path.encode(), about, body)
 
 

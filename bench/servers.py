@@ -71,6 +71,27 @@ def sockets(folder: Path, chunks: list[bytes]) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
+def hook(certificate: Path) -> Iterator[Address]:
+    """A webhook that allows everything, over TLS."""
+    at = Address("127.0.0.1", _free_port())
+    with _started([sys.executable, str(HERE / "hook.py"), str(at.port), str(certificate)], HERE):
+        began = time.perf_counter()
+        while not _answers(at):
+            if time.perf_counter() - began > 60:
+                raise SystemExit(f"nothing answers at {at.host}:{at.port}")
+            time.sleep(0.001)
+        yield at
+
+
+def _answers(at: Address) -> bool:
+    try:
+        socket.create_connection(at, timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
 def _started(command: list[str], folder: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, text=True, cwd=folder, env=os.environ | environment) as process:  # noqa: S603
         try:

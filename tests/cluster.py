@@ -55,6 +55,7 @@ class Cluster(House):
         self.settings = settings or Settings()
         self._pause = pause
         self._names = names  # of the controllers that act through the API
+        self.server = controllers.SOMEBODY
         self.line = Line(self.api)  # between the controllers and the server
         self._following: list[asyncio.Task[None]] = []  # roles: once there are controllers, they act as themselves
         self.events: list[Event] = []  # all changes, until somebody takes them
@@ -91,7 +92,7 @@ class Cluster(House):
         own = {name: Client(self.line.by(controllers.user_of(name))) for name in self._names}
         report = lambda _, error: self._failures.append(error)  # noqa: E731
         async with controllers.controlling(
-            client, self.clock, self._names, report, settings=self.settings, metrics=metrics, own=own
+            client, self.clock, self._names, report, settings=self.settings, metrics=metrics, server=self.server, own=own
         ):
             yield
 

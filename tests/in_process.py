@@ -128,7 +128,7 @@ async def running(
         yield house
     finally:
         await tasks.stop(*working)
-        await house.api.outbound.close()
+        await house.api.close()
         await opened.close()
     assert not failures, failures
 

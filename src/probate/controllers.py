@@ -22,12 +22,23 @@ from probate.clock import Clock
 from probate.control.events import Events
 from probate.control.informers import Informers
 from probate.control.leadership import Leadership
-from probate.control.means import Means
+from probate.control.means import Means, Server
 from probate.control.reconcile import Loop
 from probate.control.workers import Workers
 from probate.gc import figures as gc_figures
 from probate.gc.collector import Collector
-from probate.lifecycle import aggregation, evictions, finishedjobs, identities, machines, nodes, podgc, protection, signingrequests
+from probate.lifecycle import (
+    aggregation,
+    evictions,
+    finishedjobs,
+    identities,
+    machines,
+    nodes,
+    podgc,
+    policychecks,
+    protection,
+    signingrequests,
+)
 from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.eventlife import EventLife
 from probate.lifecycle.namespaces import Namespaces
@@ -76,6 +87,7 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "finishedjobs": finishedjobs.start,
     "signingrequests": signingrequests.start,
     "roles": aggregation.start,
+    "policychecks": policychecks.start,
     "volumes": volumes.start,
     "volumeprotection": protection.start_volumes,
     "claimprotection": protection.start_claims,
@@ -104,6 +116,7 @@ ACCOUNTS = {
     "finishedjobs": "ttl-after-finished-controller",
     "signingrequests": "certificate-controller",
     "roles": "clusterrole-aggregation-controller",
+    "policychecks": "validatingadmissionpolicy-status-controller",
     "volumes": "persistent-volume-binder",
     "volumeprotection": "pv-protection-controller",
     "claimprotection": "pvc-protection-controller",
@@ -116,6 +129,8 @@ NAMES = (*IN_BULK, *IN_EVERY_SERVER, *THROUGH_THE_API)
 """What they are called where they are chosen."""
 
 NOTHING: Mapping[str, Client] = {}
+SOMEBODY = Server()
+
 Loops = dict[str, Coroutine[Any, Any, None]]
 Report = Callable[[str, BaseException], None]
 
@@ -131,7 +146,7 @@ def user_of(name: str) -> User:
 
 @asynccontextmanager
 async def at_work(
-    api: Api, clock: Clock, names: Collection[str], settings: Settings = USUAL, *, identity: str = "here"
+    api: Api, clock: Clock, names: Collection[str], settings: Settings = USUAL, *, server: Server = SOMEBODY
 ) -> AsyncGenerator[None, None]:
     """All that goes on beside the requests, until the end. It begins when the collector follows, or will not for a while."""
     world, report = World(api), functools.partial(_report, api)
@@ -152,7 +167,7 @@ async def at_work(
     def crew(chosen: list[str]) -> AbstractAsyncContextManager[None]:
         figures = api.figures.registry
         own = {name: Client(Local(api, user_of(name))) for name in chosen}
-        return controlling(client, clock, chosen, report, settings=settings, metrics=figures, identity=identity, own=own)
+        return controlling(client, clock, chosen, report, settings=settings, metrics=figures, server=server, own=own)
 
     if everywhere:
         loops["servers"] = _always(crew(everywhere))
@@ -167,12 +182,12 @@ async def at_work(
                     async with asyncio.timeout(START_SECONDS):
                         await collector.following.wait()
             yield
-        await api.outbound.close()
+        await api.close()
         if leadership is not None:
             await leadership.resign()
         if everywhere:
             with suppress(errors.ApiError):
-                await identities.withdraw(Client(Local(api, user_of("identities"))), identity)
+                await identities.withdraw(Client(Local(api, user_of("identities"))), server.identity)
 
 
 @asynccontextmanager
@@ -184,7 +199,7 @@ async def controlling(  # noqa: PLR0913 whatever controllers may use is given he
     *,
     settings: Settings,
     metrics: Registry,
-    identity: str = "here",
+    server: Server = SOMEBODY,
     own: Mapping[str, Client] = NOTHING,
 ) -> AsyncGenerator[None, None]:
     """Those that act through the API, all on the same informers. They begin when those have listed what there is.
@@ -192,7 +207,7 @@ async def controlling(  # noqa: PLR0913 whatever controllers may use is given he
     The client is who looks and tells; `own` has those through which each of them acts, where it is not the same.
     """
     informers, events = Informers(client, clock), Events(client, clock)
-    means = Means(client, informers, events, clock, settings, figures := Registry(), identity)
+    means = Means(client, informers, events, clock, settings, figures := Registry(), server)
     starts = {**IN_EVERY_SERVER, **THROUGH_THE_API}
     crew = [workers for name in names for workers in starts[name](_handed(means, own.get(name)))]
     loops = {workers.title: _when_synced(informers, workers) for workers in crew}

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 DEFAULT_STORE = "sqlite:probate.db"
 DEFAULT_LISTEN = "127.0.0.1:8080"
 DEFAULT_HISTORY = 24 * 3600.0
+MEMORY_HISTORY = 5 * 60.0
+"""In memory, where it takes room that nobody gets back."""
 DEFAULT_PATIENCE = 30.0
 DEFAULT_KUBECONFIG = "probate.kubeconfig"
 DEFAULT_PKI = "probate.pki"
@@ -29,8 +31,8 @@ class Settings:
 
     store: str = DEFAULT_STORE
     listen: str = DEFAULT_LISTEN
-    history: float = DEFAULT_HISTORY
-    """Seconds for which the past is kept."""
+    history: float | None = None
+    """Seconds for which the past is kept; None: as is usual for the store."""
     patience: float = DEFAULT_PATIENCE
     """Seconds that a client has to send what it began, or to read what it asked for."""
     kubeconfig: str = DEFAULT_KUBECONFIG
@@ -69,6 +71,8 @@ class Settings:
     """From which level on the log is written: debug, info, warning or error."""
     log_format: str = DEFAULT_LOG_FORMAT
     """How its lines are written: text or json."""
+    root_ca_file: str = ""
+    """The certificate that pods check the server's against, as PEM, published in each namespace; none if empty."""
     controllers: str = DEFAULT_CONTROLLERS
     """Which controllers run: `control.choice` says how."""
     nodes: int = DEFAULT_NODES
@@ -96,6 +100,13 @@ class Settings:
 
     webhook_service: tuple[str, ...] = DEFAULT_WEBHOOK_SERVICES
     """Where the Services are that webhooks are behind: NAMESPACE/NAME[:PORT]=URL."""
+
+    @property
+    def kept_history(self) -> float:
+        """Seconds for which the past is kept."""
+        if self.history is not None:
+            return self.history
+        return MEMORY_HISTORY if self.store == "memory:" else DEFAULT_HISTORY
 
     @property
     def is_shared(self) -> bool:

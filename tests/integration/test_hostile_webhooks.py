@@ -180,6 +180,20 @@ async def test_what_an_update_may_not_change_a_webhook_may_not_change_either() -
         assert told.code == 422
 
 
+@pytest.mark.parametrize("part", ["binding", "eviction"])
+async def test_what_is_left_of_a_command_is_all_that_is_done(part: str) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": [f"pods/{part}"]}
+    change = [{"op": "remove", "path": "/target"}] if part == "binding" else [{"op": "add", "path": "/deleteOptions", "value": 5}]
+    async with running(collects=False) as house, serving(lambda review: patch(review, *change)) as hook:
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        await house.create("pods", "default", {"metadata": {"name": "p"}, "spec": spec})
+        await configure(house, MUTATING, hook, rules=[rule])
+        told = await house.ask("POST", f"{pods}/p/{part}", {"metadata": {"name": "p"}, "target": {"name": "n"}})
+        assert told.code == (422 if part == "binding" else 400), told.body
+        assert "nodeName" not in (await house.ask("GET", f"{pods}/p")).json["spec"]
+
+
 async def test_a_delete_cannot_be_patched() -> None:
     async with (
         running(collects=False) as house,

@@ -23,10 +23,12 @@ PATH = "/api/v1/namespaces/default/configmaps"
 def serving(folder: Path, port: int) -> Iterator[None]:
     command = [sys.executable, "-m", "probate", "serve", "--insecure", "--listen", f"127.0.0.1:{port}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
-        assert process.stdout is not None
-        assert "serving" in process.stdout.readline()
-        yield
-        process.terminate()
+        try:
+            assert process.stdout is not None
+            assert "serving" in process.stdout.readline()
+            yield
+        finally:  # also when a test has failed, or it would wait for ever
+            process.terminate()
         assert process.wait(timeout=30) == 0
 
 

@@ -61,6 +61,7 @@ def define(http: httpx.Client, group: str, *, scope: str = "Namespaced") -> str:
 
 
 def test_empty_namespace_goes_and_can_come_again(http: httpx.Client, namespace: str) -> None:
+    """At once, and not after some seconds. (NS-6, NS-15)"""
     first = http.delete(f"{NAMESPACES}/{namespace}")
     assert (first.status_code, first.json()["status"]["phase"]) == (200, "Terminating")
     until_gone(http, NAMESPACES, namespace)
@@ -70,6 +71,7 @@ def test_empty_namespace_goes_and_can_come_again(http: httpx.Client, namespace: 
 
 
 async def test_namespace_full_of_many_kinds_leaves_nothing_in_the_store(tmp_path: Path) -> None:
+    """What is in it is known without asking which kinds are served. (NS-11, NS-12)"""
     with serving("sqlite:store.db", tmp_path) as served:
         http = served.http
         make(http, NAMESPACES, "full")
@@ -101,6 +103,7 @@ def deployment() -> dict[str, Any]:
 
 
 def test_nothing_else_is_touched_while_a_pod_is_left(http: httpx.Client, namespace: str) -> None:
+    """Pods go first (NS-13), and the conditions name them (NS-20)."""
     inside = f"{NAMESPACES}/{namespace}"
     make(http, f"{inside}/pods", "held", finalizers=(HOLD,), spec=CONTAINERS)
     make(http, f"{inside}/pods", "free", spec=CONTAINERS)
@@ -115,6 +118,7 @@ def test_nothing_else_is_touched_while_a_pod_is_left(http: httpx.Client, namespa
 
 
 def test_pod_that_is_ending_on_its_node_keeps_the_namespace(http: httpx.Client, namespace: str) -> None:
+    """Nobody is deleted by force: pods have their grace period. (NS-17)"""
     inside = f"{NAMESPACES}/{namespace}"
     make(http, f"{inside}/pods", "running", spec={**CONTAINERS, "nodeName": "n"})
     make(http, f"{inside}/configmaps", "settings")
@@ -127,6 +131,7 @@ def test_pod_that_is_ending_on_its_node_keeps_the_namespace(http: httpx.Client, 
 
 
 def test_stuck_namespace_says_what_holds_it(http: httpx.Client, namespace: str) -> None:
+    """All conditions are there, in this order (NS-18), and say how much is left (NS-19)."""
     inside = f"{NAMESPACES}/{namespace}"
     make(http, f"{inside}/configmaps", "one", finalizers=(HOLD,))
     make(http, f"{inside}/configmaps", "two", finalizers=(HOLD, "example.com/more"))
@@ -155,6 +160,7 @@ def test_stuck_namespace_says_what_holds_it(http: httpx.Client, namespace: str) 
 
 
 def test_terminating_namespace_takes_changes_but_nothing_new(http: httpx.Client, namespace: str) -> None:
+    """NS-2."""
     inside = f"{NAMESPACES}/{namespace}"
     held = make(http, f"{inside}/configmaps", "held", finalizers=(HOLD,))
     http.delete(inside)
@@ -170,6 +176,7 @@ def test_terminating_namespace_takes_changes_but_nothing_new(http: httpx.Client,
 
 
 def test_object_that_waits_for_its_dependents_waits_no_more_when_its_namespace_goes(http: httpx.Client, namespace: str) -> None:
+    """Content goes in the background, whatever was wanted of it before. (NS-14)"""
     inside = f"{NAMESPACES}/{namespace}"
     owner = make(http, f"{inside}/configmaps", "owner")
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
@@ -184,6 +191,7 @@ def test_object_that_waits_for_its_dependents_waits_no_more_when_its_namespace_g
 
 
 def test_namespace_finalized_by_hand_leaves_with_the_last_of_its_content(http: httpx.Client, namespace: str) -> None:
+    """Content is not left behind, even if nothing asks to wait for it. (NS-10)"""
     inside = f"{NAMESPACES}/{namespace}"
     make(http, f"{inside}/configmaps", "held", finalizers=(HOLD,))
     http.delete(inside)
@@ -199,6 +207,7 @@ def test_namespace_finalized_by_hand_leaves_with_the_last_of_its_content(http: h
 
 
 def test_finalizer_of_another_keeps_the_empty_namespace(http: httpx.Client, namespace: str) -> None:
+    """Only our finalizer is taken off, and the others are in order then. (NS-16)"""
     inside = f"{NAMESPACES}/{namespace}"
     now = http.get(inside).json()
     changed = http.put(f"{inside}/finalize", json={**now, "spec": {"finalizers": ["kubernetes", "example.com/b", "example.com/a"]}})
@@ -214,6 +223,7 @@ def test_finalizer_of_another_keeps_the_empty_namespace(http: httpx.Client, name
 
 
 def test_finalizers_in_its_metadata_keep_the_empty_namespace(http: httpx.Client, namespace: str) -> None:
+    """It leaves when it has finalizers of neither kind. (NS-5)"""
     held = f"{namespace}-held"
     make(http, NAMESPACES, held, finalizers=(HOLD,))
     make(http, f"{NAMESPACES}/{held}/configmaps", "c", finalizers=(HOLD,))

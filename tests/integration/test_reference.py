@@ -15,9 +15,6 @@ from integration_server import serving
 
 DATA = Path(__file__).parents[1] / "data"
 
-LATER = {"crd bad cel"}
-"""Rows about CEL, which does not exist yet."""
-
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
@@ -101,7 +98,7 @@ def test_created_object_is_owned_as_recorded(http: httpx.Client, namespace: str,
         assert entry["time"] == answer.json()["metadata"]["creationTimestamp"]
 
 
-REFUSALS = [row for row in load("refusals.json") if row["name"] not in LATER]
+REFUSALS = load("refusals.json")
 
 
 @pytest.mark.parametrize("row", REFUSALS, ids=[row["name"] for row in REFUSALS])

@@ -15,7 +15,7 @@ import pytest
 MERGE = {"Content-Type": "application/merge-patch+json"}
 RANGE = ipaddress.ip_network("10.96.0.0/12")
 PORTS = range(30000, 32768)
-_addresses = itertools.count(1)
+_addresses = itertools.count(2)  # the first is that of the server
 _ports = itertools.count(30001)
 
 

@@ -127,3 +127,23 @@ def test_address_that_was_answered_is_taken_also_after_the_server_was_killed(tmp
     with serving(store, tmp_path) as after:
         assert after.post(SERVICES, json=asking_for(address, "c")).status_code == 422
         assert after.post(SERVICES, json=asking_for(gone, "d")).status_code == 201
+
+
+def test_two_servers_never_give_more_than_a_quota_has(etcd_member: etcd_members.Member, tmp_path: Path) -> None:
+    store, space = f"etcd://{etcd_member.endpoint}/two-quotas", "/api/v1/namespaces/default"
+    with serving(store, tmp_path) as one, serving(store, tmp_path) as other, ThreadPoolExecutor(32) as pool:
+        hard = {"count/leases.coordination.k8s.io": "10", "count/secrets": "0"}
+        assert one.post(f"{space}/resourcequotas", json={"metadata": {"name": "q"}, "spec": {"hard": hard}}).status_code == 201
+        deadline = time.monotonic() + 20
+        while other.post(f"{space}/secrets?dryRun=All", json={"metadata": {"name": "s"}}).status_code != 403:
+            assert time.monotonic() < deadline, "the other server never knew of the quota"
+        leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+
+        def create(number: int) -> int:
+            return (one, other)[number % 2].post(leases, json={"metadata": {"name": f"l{number}"}}).status_code
+
+        codes = list(pool.map(create, range(32)))
+        assert codes.count(201) == 10, codes
+        assert codes.count(403) == 22, codes
+        while one.get(f"{space}/resourcequotas/q").json()["status"]["used"]["count/leases.coordination.k8s.io"] != "10":
+            assert time.monotonic() < deadline, "the status never said what is used"

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 import yaml
-from kubernetes import client as kubernetes
-from kubernetes import config
 
 from kubectl_program import Kubectl
 from oidc_issuer import Issuer, issuing
@@ -160,21 +158,6 @@ def test_tokens_of_an_issuer(site: Site, tmp_path: Path) -> None:
     assert "dave" in with_token(site, tmp_path / "dave", token)("auth", "whoami")
     for wrong in ({"exp": int(time.time()) - 1}, {"aud": "others"}, {"nbf": int(time.time()) + 600}):
         assert told(site, token=site.issuer.keys[0].token({**claims, **wrong})) == (401, "")
-
-
-def python(kubeconfig: Path) -> Any:
-    return config.new_client_from_config(str(kubeconfig))  # type: ignore[no-untyped-call]
-
-
-def test_the_client_of_python_with_a_certificate_and_with_a_token(site: Site, tmp_path: Path) -> None:
-    with_token(site, tmp_path / "ann", site.token)
-    for kubeconfig, name in ((site.kubeconfig, "probate-admin"), (tmp_path / "ann", "ann")):
-        with python(kubeconfig) as api:
-            review: Any = kubernetes.AuthenticationV1Api(api).create_self_subject_review(kubernetes.V1SelfSubjectReview())
-            assert review.status.user_info.username == name
-    with pytest.raises(kubernetes.ApiException) as refused, python(tmp_path / "ann") as api:
-        kubernetes.CoreV1Api(api).list_namespaced_secret("default")
-    assert refused.value.status == 403
 
 
 def test_nobody_in_particular(site: Site) -> None:

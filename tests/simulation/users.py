@@ -73,7 +73,7 @@ class User:
             (self._create, 34),
             (self._delete, 22),
             (self._own, 12),
-            (self._tie, 5),
+            (self._tie, 8),
             (self._crowd, 4),
             (self._rush, 2),
             (self._waver, 3),
@@ -194,8 +194,8 @@ class User:
         await self._change(target, {"ownerReferences": [self._memory.reference(other, is_blocking=True)]})
         one = self._dice.choice((target, other))
         await self._hand.write("DELETE", one, body={"propagationPolicy": "Foreground"})
-        if self._dice.random() < 0.5:
-            await asyncio.sleep(self._dice.expovariate(100))
+        if self._dice.random() < 0.7:
+            await asyncio.sleep(self._dice.expovariate(60))
             await self._change(self._dice.choice((target, other)), {"ownerReferences": None})
 
     async def _finalize(self) -> None:

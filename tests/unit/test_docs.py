@@ -17,7 +17,7 @@ from probate.machinery.ownership import Describe, Standing
 from probate.machinery.structural.regexp import syntax
 from probate.server import api, app, connections, dispatch
 from probate.server.kinship import drawing, graph
-from probate.server.webhooks import outbound
+from probate.server.webhooks import conversions, outbound
 from probate.settings import Settings
 from probate.store.etcd.requests import LIMITS as ETCD
 from probate.store.hub import Buffer
@@ -75,6 +75,7 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert row("how long a connection")[1:] == [f"{connections.IDLE_SECONDS} s"] * 2
     assert [size(cell) for cell in row("requests to the API under way")[1:]] == [app.MAX_UNDER_WAY] * 2
     assert [size(cell) for cell in row("requests to one webhook server")[1:]] == [outbound.MAX_AT_ONCE] * 2
+    assert [size(cell) for cell in row("objects of one conversion")[1:]] == [conversions.MAX_OBJECTS] * 2
     assert [size(cell) for cell in row("the answer of a webhook")[1:]] == [outbound.MAX_ANSWER_BYTES] * 2
     assert [size(cell) for cell in row("warnings of one answer")[1:]] == [app.MAX_WARNINGS] * 2
     assert [size(cell) for cell in row("lists and objects in a body")[1:]] == [yaml_values.MAX_PARTS] * 2

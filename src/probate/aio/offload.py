@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
@@ -77,6 +78,10 @@ def _tell(done: asyncio.Future[Any], how: Callable[[Any], None], what: object) -
         done.get_loop().call_soon_threadsafe(lambda: None if done.done() else how(what))
 
 
+PAUSE_SECONDS = 0.002
+"""How long a thread that computes lets the loop have the interpreter to itself."""
+
+
 class Pool:
     """Runs calls on a few threads."""
 
@@ -85,6 +90,10 @@ class Pool:
 
     async def run(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+    def pause(self) -> None:
+        """To be called by a call that computes for long, now and then."""
+        time.sleep(PAUSE_SECONDS)
 
     def close(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)

@@ -26,8 +26,11 @@ def guard(work: Coroutine[Any, Any, None], *, name: str, on_failure: OnFailure) 
 
 
 async def stop(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks and wait until they are gone. How they had ended before is not reported again."""
+    """Cancel tasks and wait until they are gone. How they had ended before, or fail now, is not reported again."""
     for task in tasks:
         task.cancel()
     if tasks:
         await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # now it counts as known

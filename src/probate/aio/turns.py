@@ -32,10 +32,14 @@ class Turns:
         self._asked_before, self._asked = self._asked, self._loop.time()
         self._is_new = True
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether others ask for something of late."""
+        return self._loop.time() - self._asked_before < RECENT_SECONDS
+
     def piece(self, size: int) -> int:
         """How much is done before it is another's turn, if that can be so much."""
-        is_asked = self._loop.time() - self._asked_before < RECENT_SECONDS
-        return max(1, size // SHORTER) if is_asked else size
+        return max(1, size // SHORTER) if self.is_asked else size
 
     async def turn(self) -> None:
         """Let others go first; goes on when it is this one's turn."""

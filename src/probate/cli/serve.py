@@ -62,8 +62,8 @@ class Duration(click.ParamType[float]):
 @click.option(
     "--history",
     type=Duration(),
-    default="24h",
-    show_default=True,
+    default=None,
+    show_default="24h, or 5m with memory:",
     metavar="TIME",
     help="How long the past of objects is kept.",
 )
@@ -158,6 +158,13 @@ class Duration(click.ParamType[float]):
     default=DEFAULT_LOG_FORMAT,
     show_default=True,
     help="How to write the lines of the log.",
+)
+@click.option(
+    "--root-ca-file",
+    default="",
+    show_default="none",
+    metavar="FILE",
+    help="The certificate (PEM) that pods check the server's against: each namespace gets it as ConfigMap kube-root-ca.crt.",
 )
 @click.option(
     "--controllers",

@@ -12,10 +12,17 @@ from probate.metrics import Registry
 from probate.settings import Settings
 
 
+class Server(NamedTuple):
+    """What the server is called, and the certificate (PEM) that its own is checked against, if there is one."""
+
+    identity: str = "here"
+    certificate: str = ""
+
+
 class Means(NamedTuple):
     """A client for what must be asked of the server itself, informers for everything else, events for people, and the time.
 
-    Beside that, what the process was told at its start, where to count what is worth counting, and what the server is called.
+    Beside that, what the process was told at its start, where to count what is worth counting, and who the server is.
     """
 
     client: Client
@@ -24,4 +31,4 @@ class Means(NamedTuple):
     clock: Clock
     settings: Settings
     metrics: Registry
-    identity: str
+    server: Server

@@ -6,7 +6,7 @@ acts on what is no longer true: such an action comes back as `CHANGED`, and the 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -57,8 +57,8 @@ class World(Protocol):
         """The objects that are there, as they are now."""
         ...
 
-    async def owners(self, asked: Sequence[tuple[Item, Owner]]) -> list[Seen]:
-        """How each owner stands, seen from the item that refers to it."""
+    async def owners(self, asked: Sequence[tuple[Item, Owner]], *, known: Mapping[str, Item] = ...) -> list[Seen]:
+        """How each owner stands, seen from the item that refers to it. Those that are `known`, by where, are taken as such."""
         ...
 
     async def elsewhere(self, asked: Sequence[tuple[Item, Owner]]) -> list[bool]:

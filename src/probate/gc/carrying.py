@@ -42,6 +42,7 @@ class Carrying:
         if outcome is Outcome.HELD:
             self._leaving.hold(action.item, since, held)
         elif outcome is Outcome.CHANGED:
+            self._pending.doubt([action.item.where, *(one.where for one in getattr(action, "given", ()))])
             self._again(action).setdefault(action.item.where, since)
         else:
             self.failures[action.item.where.split("/")[1]] += 1

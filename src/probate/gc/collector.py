@@ -12,6 +12,7 @@ do, owners that still wait are searched for circles (`knots`).
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -223,12 +224,15 @@ class Collector:
             return
         waiting = {
             asyncio.ensure_future(self._work.wait()),
-            asyncio.ensure_future(self._clock.sleep(soonest - self._clock.monotonic())),
+            asyncio.ensure_future(self._sleep_until(soonest)),
         }
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await tasks.stop(*waiting)
+
+    async def _sleep_until(self, when: float) -> None:
+        await self._clock.sleep(when - self._clock.monotonic())
 
     def _keep_appointments(self) -> None:
         pending = self._pending
@@ -264,15 +268,17 @@ class Collector:
             self._look_again(examined, born, settled)
             raise
         orphaning = self._leaving.take_orphaning()
-        self._acting.append(asyncio.create_task(self._carry_out(actions, examined, born, settled, orphaning)))
+        carrying = asyncio.create_task(self._carry_out(actions, {**settled, **born, **examined}, orphaning))
+        carrying.add_done_callback(functools.partial(self._note_carried_out, examined, born, settled))
+        self._acting.append(carrying)
 
-    async def _carry_out(self, actions: list[Action], examined: Work, born: Work, settled: Work, orphaning: Work) -> None:
-        try:
-            has_failed = await self._carrying.act(actions, {**settled, **born, **examined})
-            self._leaving.go_on_orphaning(orphaning, has_failed=has_failed)
-        except BaseException:
+    async def _carry_out(self, actions: list[Action], since: Work, orphaning: Work) -> None:
+        has_failed = await self._carrying.act(actions, since)
+        self._leaving.go_on_orphaning(orphaning, has_failed=has_failed)
+
+    def _note_carried_out(self, examined: Work, born: Work, settled: Work, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or task.exception() is not None:  # it may have been cancelled before it began
             self._look_again(examined, born, settled)
-            raise
 
     def _look_again(self, examined: Work, born: Work, settled: Work) -> None:
         """Nothing is forgotten when a turn fails: all of it is looked at again."""

@@ -31,12 +31,18 @@ class Leaving:
     async def settle(self, settled: Work) -> list[Action]:
         """What these owners need to leave."""
         actions: list[Action] = []
-        for where, item in zip(settled, await self._world.items(list(settled)), strict=True):
+        for where, item in (await self._items(settled)).items():
             if item is None:
                 self._held.pop(where, None)
             else:
                 actions += await self._settle(item, settled[where])
         return await self._without_blocked(actions, settled)
+
+    async def _items(self, settled: Work) -> dict[str, Item | None]:
+        """These owners: as last seen, if they wait. Whatever is done about one asks that it is still so."""
+        found: dict[str, Item | None] = {where: self._pending.waiting.get(where) for where in settled}
+        unseen = [where for where, item in found.items() if item is None]
+        return found | dict(zip(unseen, await self._world.items(unseen), strict=True)) if unseen else found
 
     def take_orphaning(self) -> Work:
         """The owners that let go of dependents since the last call."""

@@ -5,7 +5,7 @@ Nothing is changed here but what is pending. What fails in the middle is not for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 import msgspec
@@ -22,6 +22,8 @@ TURN = 1_000
 PIECE = 200
 """Objects that are decided about before others get the event loop; owners whose dependents are looked up together, and how many of
 each. (Each dependent that goes is looked up as an owner once, so both go on at the same pace.)"""
+
+NOBODY: Mapping[str, Item] = {}
 
 
 class Looking:
@@ -44,15 +46,15 @@ class Looking:
         if not self._pending.owners:
             return
         asked = list(islice(self._pending.owners.items(), turns.piece(TURN)))
-        blocked = await self.blocked([(item, owner) for (_, owner), (item, _) in asked])
+        blocked = await self.blocked([(item, owner) for (_, owner), (item, _) in asked], known=self._pending.waiting)
         for (key, (_, since)), waiting in zip(asked, blocked, strict=True):
             if waiting is not None:
                 self._pending.settle.setdefault(waiting.where, since)
             del self._pending.owners[key]
 
-    async def blocked(self, asked: list[tuple[Item, Owner]]) -> list[Item | None]:
+    async def blocked(self, asked: list[tuple[Item, Owner]], *, known: Mapping[str, Item] = NOBODY) -> list[Item | None]:
         """The owners that wait. A reference blocks by its uid alone, so one that is wrong about the rest is followed too."""
-        seen = await self._world.owners(asked)
+        seen = await self._world.owners(asked, known=known)
         gone = self._pending.gone
         lost = {owner.uid for (_, owner), one in zip(asked, seen, strict=True) if one.item is None and owner.uid not in gone}
         found = {item.meta.uid: item for item in await self._world.waiting(list(lost))} if lost else {}
@@ -141,9 +143,10 @@ class Looking:
         return family if any(seen.standing is Standing.DANGLING for _, seen in owners) else []
 
     async def _look_at_owners(self, families: list[list[Item]]) -> list[Owners]:
-        """How the owners of each family stand."""
+        """How the owners of each family stand. Those that wait are taken as last seen: what is decided asks that they still are."""
         asked = [(family[0], owner) for family in families for owner in family[0].meta.owner_references]
-        seen = iter(await self._world.owners(asked) if asked else [])
+        known = self._pending.waiting if all(len(one[0].meta.owner_references) <= decide.MAX_GIVEN for one in families) else NOBODY
+        seen = iter(await self._world.owners(asked, known=known) if asked else [])
         return [
             [(owner, self._known(family[0], owner, next(seen))) for owner in family[0].meta.owner_references] for family in families
         ]

@@ -55,6 +55,7 @@ class Pending:
         self.stuck: Work = {}  # objects that wait, and could be in a circle
         self.gone: Recent[str] = Recent(GONE)  # objects that were seen to go: where each was, by uid
         self.childless: Recent[bool] = Recent(CHILDLESS)  # uids that nothing refers to, as far as all changes noted so far say
+        self.waiting: dict[str, Item] = {}  # objects that wait for those that block them, as last seen, by where
         self.combed: set[str] = set()  # uids of owners that wait, whose dependents were all looked at
         self.late: dict[str, dict[str, None]] = {}  # by the uid of an owner that waits: dependents that came after that
         self.held: dict[str, int] = {}  # by the uid of an owner that waits: up to when it is known to have been held by some
@@ -124,8 +125,15 @@ class Pending:
         for where in self.late.pop(uid, ()):
             self.examine.setdefault(where, since)
 
+    def doubt(self, wheres: Iterable[str]) -> None:
+        """These are not as they were last seen: they have to be read again."""
+        for where in wheres:
+            self.waiting.pop(where, None)
+
     def _note_removed(self, item: Item, revision: int) -> None:
         uid = item.meta.uid
+        if self.waiting:
+            self.waiting.pop(item.where, None)
         if self.combed or self.late or self.held:
             self.combed.discard(uid)
             self.late.pop(uid, None)
@@ -140,15 +148,24 @@ class Pending:
         owners = item.meta.owner_references
         if before is not None and before.meta.owner_references != owners:
             self._free(before, self._freed(item, before), revision)
-        if item.is_waiting or item.is_orphaning:
-            self.settle.setdefault(item.where, revision)
-        if item.is_waiting and (before is None or not before.is_waiting):
-            self.comb(item, revision)
+        if item.is_deleting:
+            self._note_deleting(item, before, revision)
         has_new_owners = owners and (before is None or before.meta.owner_references != owners)
         if has_new_owners:
             for owner in owners:
                 self.childless.pop(owner.uid)
         return item.where if has_new_owners and not item.is_deleting else ""
+
+    def _note_deleting(self, item: Item, before: Item | None, revision: int) -> None:
+        is_waiting = item.is_waiting
+        if is_waiting:
+            self.waiting[item.where] = item
+        else:
+            self.waiting.pop(item.where, None)
+        if is_waiting or item.is_orphaning:
+            self.settle.setdefault(item.where, revision)
+        if is_waiting and (before is None or not before.is_waiting):
+            self.comb(item, revision)
 
     def _freed(self, item: Item, before: Item) -> list[Owner]:
         """The owners that may be free now that the item refers to others: it blocks them no more, or can go itself.

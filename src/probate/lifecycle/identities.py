@@ -50,7 +50,7 @@ class Identity:
 
     def __init__(self, means: Means) -> None:
         self._clock, self._client = means.clock, means.client
-        self._name = means.identity
+        self._name = means.server.identity
         self._is_held = False
         self.workers = Workers("server identity", self._sync, means.clock)
         self.workers.add(Name(NAMESPACE, self._name))

@@ -1,4 +1,8 @@
-"""CertificateSigningRequests that have served their purpose, or never will, go. Each has a timer for when that is so."""
+"""Requests for certificates that have served their purpose, or never will, go. Each has a timer for when that is so.
+
+A CertificateSigningRequest goes some time after it was decided on, or when nobody decides. A PodCertificateRequest is a kubelet's
+own, which asks again if it needs to: it goes a quarter of an hour after it was made, whatever became of it.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,9 @@ from probate.machinery.deletion import seconds
 
 TITLE = "certificatesigningrequest-cleaner-controller"
 REQUESTS = Kind("certificates.k8s.io", "v1", "certificatesigningrequests")
+POD_TITLE = "podcertificaterequest-cleaner-controller"
+POD_REQUESTS = Kind("certificates.k8s.io", "v1", "podcertificaterequests")
+POD_SECONDS = 15 * 60.0
 HOUR, DAY = 3600.0, 24 * 3600.0
 SETTLED = {"Denied": HOUR, "Failed": HOUR}
 
@@ -26,7 +33,10 @@ def start(means: Means) -> list[Workers]:
     def note(_: Object) -> None:
         deleted[()] += 1
 
-    return [Expiry(TITLE, means, means.informers.of(REQUESTS), left, on_deletion=note).workers]
+    return [
+        Expiry(TITLE, means, means.informers.of(REQUESTS), left, on_deletion=note).workers,
+        Expiry(POD_TITLE, means, means.informers.of(POD_REQUESTS), left_of_pod).workers,
+    ]
 
 
 def expires_at(request: Object) -> float | None:
@@ -49,6 +59,11 @@ def left(request: Object, now: float) -> float | None:
     """In how many seconds the request is to go: its time has to be over. (CSR-3)"""
     expires = expires_at(request)
     return None if expires is None else times.past(expires, now)
+
+
+def left_of_pod(request: Object, now: float) -> float | None:
+    """In how many seconds a PodCertificateRequest is to go. (CSR-5)"""
+    return times.until(seconds(request["metadata"]["creationTimestamp"]) + POD_SECONDS, now)
 
 
 def _decoded(text: str) -> bytes:

@@ -38,6 +38,7 @@ class Resource(msgspec.Struct, frozen=True):
     categories: tuple[str, ...] = ()
     subresources: tuple[Subresource, ...] = ()
     is_custom: bool = False
+    is_converted: bool = False  # by a webhook, from one version to another
     stored_as: GroupVersionKind | None = None  # if not as itself: `conversion` knows how
     load_schema: Callable[[], Schema] = Schema  # made when first asked for: there are hundreds
 

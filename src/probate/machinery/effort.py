@@ -7,12 +7,14 @@ says what it costs as it goes (`spend`), and whoever starts the work says how mu
     with effort.limited(20_000):
         validate(object_, schema)      raises TooMuch
 
-A step is a microsecond or so. Outside of `limited` nothing is counted. What is limited changes nothing but what it was given, so it
-can be done again from the start with a higher limit, elsewhere.
+A step is a microsecond or so. Expressions count their own cost, of which several make a step: on the loop fewer, so that it is
+not they who keep others waiting (`spend_cost`). Outside of `limited` nothing is counted. What is limited changes nothing but what
+it was given, so it can be done again from the start with a higher limit, elsewhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 
 from probate import errors
@@ -27,19 +29,38 @@ class TooMuch(errors.TooLarge):
         )
 
 
-_left: ContextVar[list[int] | None] = ContextVar("effort", default=None)
+STEPS_PER_COST = 0.25
+"""Steps that a unit of cost of expressions is about."""
+
+COST_BETWEEN_PAUSES = 8_000
+"""Cost of expressions after which whoever runs them is asked to let others go on: about two milliseconds."""
+
+
+class _Left:
+    """What is left of a limit."""
+
+    __slots__ = ("cost", "pause", "steps", "steps_per_cost")
+
+    def __init__(self, steps: int, steps_per_cost: float, pause: Callable[[], None] | None) -> None:
+        self.steps = steps
+        self.steps_per_cost = steps_per_cost
+        self.pause = pause
+        self.cost = 0  # since the last pause
+
+
+_left: ContextVar[_Left | None] = ContextVar("effort", default=None)
 
 
 class limited:  # noqa: N801 it is used like a function
-    """Work within takes at most so many steps."""
+    """Work within takes at most so many steps. `pause` is called now and then by what takes long, so that others go on."""
 
-    __slots__ = ("_steps", "_token")
+    __slots__ = ("_left", "_token")
 
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
+    def __init__(self, steps: int, *, steps_per_cost: float = STEPS_PER_COST, pause: Callable[[], None] | None = None) -> None:
+        self._left = _Left(steps, steps_per_cost, pause)
 
     def __enter__(self) -> None:
-        self._token = _left.set([self._steps])
+        self._token = _left.set(self._left)
 
     def __exit__(self, *_: object) -> None:
         _left.reset(self._token)
@@ -49,6 +70,18 @@ def spend(steps: int) -> None:
     """So much is about to be done. Raises `TooMuch` if that is over the limit."""
     left = _left.get()
     if left is not None:
-        left[0] -= steps
-        if left[0] < 0:
+        left.steps -= steps
+        if left.steps < 0:
             raise TooMuch
+
+
+def spend_cost(cost: int) -> None:
+    """Expressions of this cost are about to be evaluated. Raises `TooMuch` if that is over the limit."""
+    left = _left.get()
+    if left is None:
+        return
+    spend(1 + int(cost * left.steps_per_cost))
+    left.cost += cost
+    if left.pause is not None and left.cost >= COST_BETWEEN_PAUSES:
+        left.cost = 0
+        left.pause()

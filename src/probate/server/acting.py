@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from probate import errors
-from probate.aio import turns
+from probate.aio import tasks, turns
 from probate.machinery.catalog import Resource
 from probate.machinery.ownership import Action, Outcome
 from probate.server import content, deletions, effects, wire
@@ -40,12 +40,17 @@ class Acting:
 
     async def act(self, actions: Sequence[Action]) -> list[Outcome]:
         """Each action, or why it was not carried out."""
-        parts, part = [], turns.piece(PART)
-        for start in range(0, len(actions), part):
-            # While one part becomes durable, the next is planned.
-            parts.append(asyncio.ensure_future(self._act(actions[start : start + part])))
-            await turns.turn()
-        return [outcome for some in await asyncio.gather(*parts) for outcome in some]
+        parts: list[asyncio.Task[list[Outcome]]] = []
+        part = turns.piece(PART)
+        try:
+            for start in range(0, len(actions), part):
+                # While one part becomes durable, the next is planned.
+                parts.append(asyncio.create_task(self._act(actions[start : start + part])))
+                await turns.turn()
+            return [outcome for some in await asyncio.gather(*parts) for outcome in some]
+        except BaseException:
+            await tasks.stop(*parts)
+            raise
 
     async def _act(self, actions: Sequence[Action]) -> list[Outcome]:
         """Plan all, commit all, and remove what was only marked so far."""

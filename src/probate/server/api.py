@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from probate import errors
+from probate.aio import turns
 from probate.aio.deadlines import Deadline
-from probate.aio.offload import Inline, Offload
+from probate.aio.offload import Inline, Offload, Pool
 from probate.clock import Clock
 from probate.machinery import effort
 from probate.machinery.catalog import Catalog
+from probate.machinery.cel.library.authorization import Decider
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
 from probate.machinery.rbac.users import User
@@ -25,6 +27,7 @@ from probate.server.figures import Figures
 from probate.server.listings import Listings
 from probate.server.request import Targets
 from probate.server.webhooks.conditions import Conditions
+from probate.server.webhooks.conversions import Converter
 from probate.server.webhooks.endpoints import Services
 from probate.server.webhooks.outbound import Outbound
 from probate.store.contract import Guard, Revision, Store
@@ -38,6 +41,8 @@ LARGE_BYTES = 16 * 1024
 SMALL_EFFORT = 20_000
 """Steps of checking that are done on the loop; what takes more begins anew on a thread. (A step is about a microsecond.)"""
 MOST_EFFORT = 3_000_000
+DEAR = 2.5
+"""Steps that a unit of cost of expressions counts for on the loop: they leave it after 8,000 units, about two milliseconds."""
 
 
 class Answer(NamedTuple):
@@ -124,9 +129,12 @@ class Api:
         self.pools = pools
         self.admission = Chain()
         self.conditions: Conditions | None = None
+        self.deciders: Callable[[User], Decider] = self.access.decider  # what a user may do, for expressions that ask
         self.services = services or {}  # that webhooks are behind
         self.outbound = Outbound(self._offload)
         self.configured = Configured(store, lambda: self.kinds.catalog)
+        self.converter = Converter(self.outbound, lambda: self.services, new_uid, self.apart)
+        self._closing: list[Callable[[], Awaitable[None]]] = [self.outbound.close]
         self.readiness: dict[str, Callable[[], str | None]] = {}  # what else has to work, by name: says what is wrong, if anything
 
     @property
@@ -142,24 +150,39 @@ class Api:
             self._now = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return self._now
 
+    def at_the_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Something that is to be stopped with the API."""
+        self._closing.insert(0, close)
+
+    async def close(self) -> None:
+        """Stop all that goes on for the API besides requests."""
+        for close in self._closing:
+            await close()
+
     async def apart(self, size: int, work: Callable[[], T]) -> T:
         """What the work gives: done here if it is small, else on a thread. It may be begun twice, so it must not leave traces."""
         if size <= LARGE_BYTES:
             try:
-                with effort.limited(SMALL_EFFORT):
+                with effort.limited(SMALL_EFFORT, steps_per_cost=DEAR):
                     return work()
             except effort.TooMuch:
                 pass
-        return await self.elsewhere(lambda: _within(MOST_EFFORT, work))
+        pause = self._pause(turns.of_loop())
+        return await self.elsewhere(lambda: _within(MOST_EFFORT, work, pause))
+
+    def _pause(self, asked: turns.Turns) -> Callable[[], None] | None:
+        """What long work calls now and then: while others ask, its thread leaves the interpreter to them for half of the time."""
+        offload = self._offload
+        return (lambda: offload.pause() if asked.is_asked else None) if isinstance(offload, Pool) else None
 
     async def elsewhere(self, work: Callable[[], T]) -> T:
         """What the work gives, done on a thread."""
         return await self._offload.run(work)
 
 
-def _within(steps: int, work: Callable[[], T]) -> T:
+def _within(steps: int, work: Callable[[], T], pause: Callable[[], None] | None) -> T:
     try:
-        with effort.limited(steps):
+        with effort.limited(steps, pause=pause):
             return work()
     except errors.ApiError as error:
         raise error.with_traceback(None) from None  # which holds all that was at work: to free that takes long as well

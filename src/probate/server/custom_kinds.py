@@ -46,6 +46,10 @@ def _known(revision: Revision, definition: dict[str, Any]) -> _Known:
     return _Known(revision, definition, resources.resources(definition), conditions.non_structural(definition))
 
 
+def _versions(catalog: Catalog) -> dict[str, list[str]]:
+    return {group: catalog.versions(group) for group in catalog.groups()}
+
+
 class Kinds:
     """What is served, and by which rules. `catalog` is replaced whole, never changed."""
 
@@ -62,6 +66,7 @@ class Kinds:
         self._rules: dict[tuple[str, str, str], Rules] = {}
         self._refreshing = asyncio.Lock()
         self._own_rules = Definitions(found)
+        self.on_change: Callable[[], Awaitable[None]] | None = None  # called when other groups or versions are served than before
 
     def rules(self, resource: Resource) -> Rules:
         """The rules of a resource that is served. `NotFound` if it was when the request came, and is not any more."""
@@ -77,6 +82,14 @@ class Kinds:
         """All definitions of custom kinds."""
         return [known.definition for known in self._known.values()]
 
+    def definition(self, resource: Resource) -> dict[str, Any]:
+        """The definition of a custom kind. `NotFound` if it was there when the request came, and is not any more."""
+        name = f"{resource.plural}.{resource.group}"
+        found = next((one for one in self.definitions() if one["metadata"]["name"] == name), None)
+        if found is None:
+            raise refusals.no_such_resource()
+        return found
+
     def is_definition(self, resource: Resource) -> bool:
         """Whether a change of such an object changes what is served."""
         return resource.plural == self._resource.plural and resource.group == GROUP
@@ -84,7 +97,10 @@ class Kinds:
     async def refresh(self, *, now: str) -> None:
         """Read all definitions, settle their names, and serve what is established. One at a time: none ends with an older view."""
         async with self._refreshing:
+            before = self.catalog
             await self._refresh(now)
+            if self.on_change is not None and _versions(before) != _versions(self.catalog):
+                await self.on_change()
 
     async def _refresh(self, now: str) -> None:
         records = [record async for page in paging.pages(self._store, places.everywhere(self._resource)) for record in page.records]
@@ -138,8 +154,4 @@ class Kinds:
             return self._own_rules
         if not resource.is_custom:
             return BuiltIn(resource) if resource.stored_as is None else Converted(resource)
-        name = f"{resource.plural}.{resource.group}"
-        definition = next((one for one in self.definitions() if one["metadata"]["name"] == name), None)
-        if definition is None:
-            raise refusals.no_such_resource()
-        return Custom(resource, definition)
+        return Custom(resource, self.definition(resource))

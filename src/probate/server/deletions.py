@@ -65,6 +65,8 @@ def held(now: Record) -> Plan:
 def removal(now: Record, meta: Meta, guards: tuple[Guard, ...] = (), otherwise: Plan | None = None) -> Plan:
     """The object leaves, with all its entries."""
     leave = [*index.entries(now.key, meta), *claims.entries(now.key, now.value)]
+    if now.key.startswith(places.ALL_NAMESPACES):
+        leave.append(places.of_quotas(meta.name))
     txn = contract.delete(now.key, revision=now.revision, leave=leave, guards=guards)
     return Plan(txn, now, removes=True, otherwise=otherwise)
 

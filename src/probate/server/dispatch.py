@@ -158,11 +158,12 @@ async def _process(api: Api, request: Request) -> Answer:
     """What says how the process is."""
     if request.method not in {"GET", "HEAD"}:
         raise refusals.method_not_allowed()
-    if request.path == "/version":
+    path = request.path.strip("/")
+    if path == "version":
         return Answer(200, orjson.dumps(version.info(), option=orjson.OPT_INDENT_2))
-    if request.path == "/metrics":
+    if path == "metrics":
         return await _metrics(api, request)
-    check, _, only = request.path.lstrip("/").partition("/")
+    check, _, only = path.partition("/")
     found = await health.examine(api, check, only) if check in health.CHECKS else None
     if found is None:
         raise refusals.no_such_path(request.path)

@@ -37,6 +37,8 @@ class Removals:
 
     def plan(self, action: Action) -> Txn | None:
         """The removal; None if the action is something else, or the object has to be read for it."""
+        if type(action) is Release:
+            return self._release(action.item)
         if type(action) is not Delete or action.policy is not Policy.BACKGROUND:
             return None
         where, meta = action.item.where, action.item.meta
@@ -51,6 +53,13 @@ class Removals:
             self._given, self._guards = action.given, _given(action)
         leave = tuple([range_ + where for range_ in self._ranges])
         return Txn(where, None, Revision(action.item.revision), (), leave, self._guards)
+
+    def _release(self, item: Item) -> Txn | None:
+        """The removal of an owner that only the collector's finalizers hold."""
+        meta = item.meta
+        if not deletion.COLLECTORS.issuperset(meta.finalizers) or not deletions.is_plain(self._resource_at(item.where)):
+            return None
+        return Txn(item.where, None, Revision(item.revision), (), tuple(index.entries(item.where, meta)), (_released(item),))
 
     def _enter(self, where: str) -> None:
         self._folder = where[: where.rindex("/") + 1]
@@ -94,11 +103,15 @@ def _unblocked(object_: Object, action: Unblock) -> list[Object]:
     ]
 
 
+def _released(item: Item) -> Guard:
+    """What must hold for an owner to leave: that nobody blocks it, or refers to it if it leaves its dependents behind."""
+    dependents = index.dependents if item.is_orphaning else index.blockers
+    return EmptyRange(dependents(item.meta.uid, item.meta.namespace))
+
+
 def _release(item: Item, now: Record, resource: Resource, object_: Object, *, is_held: bool = False) -> Plan:
     """The collector's finalizer goes, and with the last finalizer the object. A scope that still holds others stays for them."""
-    meta = item.meta
-    dependents = index.dependents if item.is_orphaning else index.blockers
-    guard = EmptyRange(dependents(meta.uid, meta.namespace))
+    meta, guard = item.meta, _released(item)
     finalizers = [one for one in meta.finalizers if one not in deletion.COLLECTORS]
     about = {**object_["metadata"], "finalizers": finalizers}
     if not finalizers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -24,11 +24,14 @@ class Credentials(NamedTuple):
 
 def write(path: Path, url: str, credentials: Credentials | None = None) -> None:
     """Write it, for its owner's eyes only: it may hold a key. An older one of this name is replaced."""
-    cluster, user = {"server": url}, {}
+    cluster: dict[str, Any] = {"server": url}
+    user: dict[str, str] = {}
     if credentials is not None:
         authority, certificate, key = (base64.b64encode(one).decode() for one in credentials)
         cluster["certificate-authority-data"] = authority
         user = {"client-certificate-data": certificate, "client-key-data": key}
+    elif url.startswith("http:"):
+        cluster["insecure-skip-tls-verify"] = True  # says nothing new, but JavaScript's client does not speak plain HTTP without it
     config = {
         "apiVersion": "v1",
         "kind": "Config",

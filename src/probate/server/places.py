@@ -45,6 +45,11 @@ def of_namespace(name: str) -> str:
     return f"objects/{NAMESPACES}/{NO_NAMESPACE}/{name}"
 
 
+def of_quotas(namespace: str) -> str:
+    """The index entry that is renewed by each write that a quota of the namespace counts."""
+    return f"quota/{namespace}"
+
+
 def of_definition(resource: Resource) -> str:
     """The object that defines a custom kind."""
     return f"objects/{DEFINITIONS}/{NO_NAMESPACE}/{resource.group_resource}"

@@ -8,7 +8,10 @@ versions) and the resourceVersion (the store knows it). It always begins with it
     in a list  {"metadata":{"resourceVersion":"7","name":"x","uid":"u"},"data":{"k":"v"}}    (custom kinds: like answered)
 
 A kind of which several versions differ in shape is stored in one of them. Whoever changes an object changes that one (`loaded`);
-the others are made when an answer is written.
+the others are made when an answer is written. An object of a custom kind whose versions a webhook converts says at its end in
+which of them it is, since that changes with the definition:
+
+    stored     {"metadata":{"name":"x","uid":"u"},"spec":{"k":"v"},"apiVersion":"example.com/v1"}
 """
 
 from __future__ import annotations
@@ -27,6 +30,16 @@ from probate.store.contract import NOTHING, Record, Revision
 
 _START = b'{"metadata":{'
 _SKIP = len(_START)
+
+
+_MARK = b',"apiVersion":"'
+_MAX_MARK = 400
+
+
+class StoredVersion(str):
+    """The apiVersion of an object that is to be stored with it."""
+
+    __slots__ = ()
 
 
 class _Head(msgspec.Struct):
@@ -67,7 +80,37 @@ def stored(object_: dict[str, Any]) -> bytes:
     """The object as it is stored."""
     metadata = {name: value for name, value in object_["metadata"].items() if name != "resourceVersion"}
     rest = {name: value for name, value in object_.items() if name not in {"metadata", "apiVersion", "kind"}}
+    version = object_.get("apiVersion")
+    if type(version) is StoredVersion:
+        rest["apiVersion"] = version
     return orjson.dumps({"metadata": metadata, **rest})
+
+
+def mark(value: bytes) -> str:
+    """The apiVersion that a stored value says at its end; empty if it does not."""
+    at = value.rfind(_MARK, -_MAX_MARK) if value.endswith(b'"}') else -1
+    version = value[at + len(_MARK) : -2] if at >= 0 else b""
+    return "" if b'"' in version else version.decode()
+
+
+def marked(value: bytes, version: str) -> bytes:
+    """A stored value that says in which version it is."""
+    return b'%b%b%b"}' % (value[:-1], _MARK, version.encode())
+
+
+def whole(value: bytes, kind: str, version: str) -> bytes:
+    """A stored value as an object that says what it is."""
+    return b'{"kind":"%b","apiVersion":"%b",%b' % (kind.encode(), version.encode(), value[1:])
+
+
+def unmarked(record: Record) -> Record:
+    """The record as if it did not say in which version it is."""
+    return Record(record.key, _unmarked(record.value), record.revision)
+
+
+def _unmarked(value: bytes) -> bytes:
+    version = mark(value)
+    return value[: -len(_MARK) - len(version.encode()) - 2] + b"}" if version else value
 
 
 def loaded(record: Record, resource: Resource) -> dict[str, Any]:
@@ -75,7 +118,12 @@ def loaded(record: Record, resource: Resource) -> dict[str, Any]:
     value: dict[str, Any] = orjson.loads(record.value)
     value["metadata"]["resourceVersion"] = str(record.revision)
     about = resource.stored_as or resource
-    return {"kind": about.kind, "apiVersion": str(about.group_version), **value}
+    version = value.pop("apiVersion", None)
+    return {
+        "kind": about.kind,
+        "apiVersion": str(about.group_version) if version is None or not resource.is_converted else StoredVersion(version),
+        **value,
+    }
 
 
 def served(record: Record, resource: Resource) -> dict[str, Any]:
@@ -98,6 +146,8 @@ def answered(value: bytes, revision: Revision, resource: Resource) -> bytes:
     """The object as an answer or an event shows it. One that was never stored has no resourceVersion."""
     if resource.stored_as is not None:
         value = _shown(value, resource)
+    elif resource.is_custom:
+        value = _unmarked(value)
     if revision == NOTHING:
         return b"%b%b" % (_opening(resource.group, resource.version, resource.kind), value[1:])
     return b'%b"metadata":{"resourceVersion":"%d",%b' % (

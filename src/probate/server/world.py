@@ -6,7 +6,7 @@ Items are read from the metadata alone (`sightings`); what controllers decide is
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -32,6 +32,7 @@ _RESOURCE = len(keys.OBJECTS)
 POSITION = "objects/positions.probate.dev/-/collector"
 _HIDDEN = ("objects/positions.probate.dev/", "objects/events/")
 """What controllers do not see: where they got to, and Events, which are never collected."""
+_NOBODY: Mapping[str, Item] = {}
 
 
 class World:
@@ -112,11 +113,13 @@ class World:
         item = self._read.pop(record.key)
         return item if item is not None and item.revision == record.revision else sightings.item_of(record)
 
-    async def owners(self, asked: Sequence[tuple[Item, Owner]]) -> list[Seen]:
+    async def owners(self, asked: Sequence[tuple[Item, Owner]], *, known: Mapping[str, Item] = _NOBODY) -> list[Seen]:
         kinds = [self._resource_of(owner) for _, owner in asked]
         wheres = [sightings.place(item, owner, kind) for (item, owner), kind in zip(asked, kinds, strict=True)]
-        there = dict.fromkeys(where for where in wheres if where)
-        found = dict(zip(there, await self.items(list(there)), strict=True))
+        found: dict[str, Item | None] = {where: known.get(where) for where in wheres if where}
+        unseen = [where for where, item in found.items() if item is None]
+        if unseen:
+            found.update(zip(unseen, await self.items(unseen), strict=True))
         return [
             sightings.standing(item, owner, kind, found.get(where))
             for (item, owner), kind, where in zip(asked, kinds, wheres, strict=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from probate import errors
 from probate.errors import Details
 from probate.machinery import metadata
@@ -13,7 +15,7 @@ from probate.machinery.apply.entries import Entry
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Problem
 from probate.machinery.rbac import grants
-from probate.server import allocation, claims, content, deletions, places, refusals, wire
+from probate.server import allocation, claims, content, deletions, places, refusals, versions, wire
 from probate.server.access import privileges
 from probate.server.admission import phases
 from probate.server.admission.attributes import NO_TERMS, Act, Terms
@@ -206,7 +208,10 @@ async def replace(
     plan = await api.apart(len(now.value), lambda: deletions.change(now, old, new, terms.guards, terms.enter))
     if plan.txn is None or is_dry_run:
         return plan.left
-    outcome = await api.store.commit(plan.txn)
+    txn = plan.txn
+    if resource.is_converted and txn.value is not None:
+        txn = msgspec.structs.replace(txn, value=await versions.stored(api, resource, txn.value))
+    outcome = await api.store.commit(txn)
     return None if isinstance(outcome, Refused) else Record(now.key, plan.left.value, Revision(outcome))
 
 

@@ -6,6 +6,7 @@ A key is a path of segments joined by `/`; the first one names its family:
     owned/<owner uid>@<namespace or ->/<object's key>       index entries: no value, no history, not watched
     blocking/<owner uid>@<namespace or ->/<object's key>
     ip/<address>, nodeport/<port>                           what a service has to itself
+    quota/<namespace>                                       renewed by each write that a quota counts
 
     "objects/pods/default/web-1"  lies under  "objects/", "objects/pods/" and "objects/pods/default/"
 

@@ -17,10 +17,15 @@ log = logging.getLogger(__name__)
 
 KEEP = 24 * 3600.0
 INTERVAL = 300.0
+SHORTEST_INTERVAL = 1.0
 
 
-async def keep_history(store: Store, clock: Clock, *, keep: float = KEEP, interval: float = INTERVAL) -> None:
-    """Compact again and again; never returns. A store that does not answer is tried again an interval later."""
+async def keep_history(store: Store, clock: Clock, *, keep: float = KEEP, interval: float | None = None) -> None:
+    """Compact again and again; never returns. A store that does not answer is tried again an interval later.
+
+    What is not kept for long is forgotten more often: else most of what is there would be older than it has to be.
+    """
+    interval = interval if interval is not None else min(INTERVAL, max(SHORTEST_INTERVAL, keep / 5))
     while True:
         try:
             await forget_once(store, clock, keep=keep)

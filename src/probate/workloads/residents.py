@@ -1,11 +1,11 @@
 """What every namespace has from its first moment on: the service account that pods run as, and what they know the server by.
 
-Whoever deletes one of them gets a new one. Who the server is may not be known yet: then there is nothing to say.
+Whoever deletes one of them gets a new one, and what somebody changes in it is put right. A server without a certificate has nothing
+to say of itself: then there is no ConfigMap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from probate import errors
@@ -21,39 +21,31 @@ ACCOUNT = "default"
 ROOT = "kube-root-ca.crt"
 CERTIFICATE = "ca.crt"
 
-Certificate = Callable[[], str]
-"""The certificate that the server is known by, as PEM; empty if there is none."""
+DESCRIPTION = "kubernetes.io/description"
+DESCRIBED = "The certificate that the API server's own is checked against by those in the cluster who ask it something."
 
 
 class Resident(NamedTuple):
-    """An object that each namespace has. `content` is what it must hold; None: it need not be there at all."""
+    """An object that each namespace has. `content` is what it must hold, `notes` the annotations it must have some of."""
 
     component: str
     kind: Kind
     name: str
-    content: Callable[[], Object | None]
-
-
-def nobody() -> str:
-    """The certificate of a server that has none."""
-    return ""
+    content: Object
+    notes: dict[str, str]
 
 
 def start_accounts(means: Means) -> list[Workers]:
     """The workers that keep the service accounts."""
-    return [Residents(Resident("service-account-controller", ACCOUNTS, ACCOUNT, dict), means).workers]
+    return [Residents(Resident("service-account-controller", ACCOUNTS, ACCOUNT, {}, {}), means).workers]
 
 
-def start_certificates(means: Means, certificate: Certificate = nobody) -> list[Workers]:
-    """The workers that keep the ConfigMaps with the certificate. There are none if there will never be one."""
-    if certificate is nobody:
+def start_certificates(means: Means) -> list[Workers]:
+    """The workers that keep the ConfigMaps with the certificate. There are none if there is no certificate."""
+    if not means.server.certificate:
         return []
-
-    def content() -> Object | None:
-        found = certificate()
-        return {"data": {CERTIFICATE: found}} if found else None
-
-    return [Residents(Resident("root-ca-certificate-publisher", CONFIG_MAPS, ROOT, content), means).workers]
+    content, notes = {"data": {CERTIFICATE: means.server.certificate}}, {DESCRIPTION: DESCRIBED}
+    return [Residents(Resident("root-ca-certificate-publisher", CONFIG_MAPS, ROOT, content, notes), means).workers]
 
 
 class Residents:
@@ -77,19 +69,27 @@ class Residents:
             self.workers.add(Name("", one["metadata"]["namespace"]))
 
     async def _sync(self, name: Name) -> float | None:
-        namespace, content = self._namespaces.get(name), self._resident.content()
-        if namespace is None or is_deleting(namespace) or content is None:
+        namespace, wanted = self._namespaces.get(name), self._resident
+        if namespace is None or is_deleting(namespace):
             return None
-        there = self._objects.get(Name(name.name, self._resident.name))
+        there = self._objects.get(Name(name.name, wanted.name))
         if there is None:
-            await self._make(name.name, content)
-        elif not content.items() <= there.items() and not is_deleting(there):
-            await self._objects.update({**there, **content})
+            await self._make(name.name)
+        elif not is_deleting(there) and not self._is_right(there):
+            meta = {**there["metadata"], "annotations": {**wanted.notes, **(there["metadata"].get("annotations") or {})}}
+            await self._objects.update({**there, "metadata": meta, **wanted.content})
         return None
 
-    async def _make(self, namespace: str, content: Object) -> None:
+    def _is_right(self, there: Object) -> bool:
+        """Whether it holds what it must; what else it says of itself is everybody's business."""
+        notes = there["metadata"].get("annotations") or {}
+        return self._resident.content.items() <= there.items() and self._resident.notes.keys() <= notes.keys()
+
+    async def _make(self, namespace: str) -> None:
+        wanted = self._resident
+        meta = {"name": wanted.name, **({"annotations": wanted.notes} if wanted.notes else {})}
         try:
-            await self._objects.create(namespace, {"metadata": {"name": self._resident.name}, **content})
+            await self._objects.create(namespace, {"metadata": meta, **wanted.content})
         except errors.AlreadyExists:
             return  # its news is on the way
         except errors.ApiError as error:

@@ -23,6 +23,7 @@ async def taken(queue: Queue) -> list[str]:
 
 
 async def test_what_is_added_twice_comes_once_and_in_order() -> None:
+    """C-2."""
     queue = Queue(FakeClock())
     for key in ("b", "a", "b"):
         queue.add(key)
@@ -47,6 +48,7 @@ async def test_what_waits_is_woken_by_what_is_added_and_by_the_clock() -> None:
 
 
 async def test_appointment_is_kept_once_at_the_soonest_of_its_times() -> None:
+    """C-3."""
     clock = FakeClock()
     queue = Queue(clock)
     for seconds in (9, 3, 6):

@@ -59,6 +59,7 @@ async def test_name_that_is_added_often_is_looked_at_once() -> None:
 
 
 async def test_name_that_is_added_while_it_is_looked_at_is_looked_at_again_and_never_twice_at_once() -> None:
+    """C-2."""
     async with desk() as one:
         under_way, most = 0, 0
         finish = asyncio.Event()
@@ -93,6 +94,7 @@ async def test_several_names_are_looked_at_at_once_but_not_too_many() -> None:
 
 
 async def test_failure_is_tried_again_later_each_time_and_success_makes_that_forgotten(caplog: pytest.LogCaptureFixture) -> None:
+    """C-4, with times of our own."""
     async with desk() as one:
 
         async def fails(_: Name) -> float | None:

@@ -6,6 +6,7 @@ import pytest
 
 from probate import controllers
 from probate.control.kinds import LEASES
+from probate.control.means import Server
 from probate.machinery.deletion import timestamp
 from probate.server.access import seeding
 from stage import Object, Stage, staged
@@ -45,7 +46,7 @@ async def test_al_1_the_lease_of_a_predecessor_is_replaced_and_it_goes_with_the_
         await seeding.ensure_roles(stage.cluster.api)
         old = {"metadata": {"name": "me"}, "spec": {"holderIdentity": "before"}}
         before = await stage.client.create(LEASES, NAMESPACE, old)
-        async with controllers.at_work(stage.cluster.api, stage.cluster.clock, ["identities"], identity="me"):
+        async with controllers.at_work(stage.cluster.api, stage.cluster.clock, ["identities"], server=Server("me")):
             await stage.cluster.turns(2000)
             now = await lease(stage, "me")
             assert now is not None

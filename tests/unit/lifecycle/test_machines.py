@@ -28,11 +28,17 @@ async def taints(stage: Stage, name: str) -> list[str]:
     return [one["key"] for one in found["spec"].get("taints") or []]
 
 
-@pytest.mark.parametrize("ready", ["False", "Unknown"])
-async def test_cnl_3_a_node_whose_machine_is_gone_is_deleted(stage: Stage, ready: str) -> None:
-    await stage.node("one", status=status(ready), annotations={"probate.dev/machine": "gone"})
+@pytest.mark.parametrize("ready", ["False", "Unknown", ""])
+async def test_cnl_2_cnl_3_a_node_that_is_not_ready_and_whose_machine_is_gone_is_deleted(stage: Stage, ready: str) -> None:
+    await stage.node("one", status=status(ready) if ready else {"conditions": []}, annotations={"probate.dev/machine": "gone"})
     assert await stage.client.get(NODES, "", "one") is None
     assert ("DeletingNode", "Deleting node one because its machine does not exist") in await stage.told("one")
+
+
+async def test_cnl_2_a_node_of_whose_machine_nothing_is_known_stays(stage: Stage) -> None:
+    await stage.node("one", status=status("Unknown"))
+    await stage.node("two", status=status("Unknown"), annotations={"probate.dev/machine": "who knows"})
+    assert (await taints(stage, "one"), await taints(stage, "two")) == ([], [])
 
 
 async def test_cnl_1_a_node_that_is_ready_is_never_deleted(stage: Stage) -> None:

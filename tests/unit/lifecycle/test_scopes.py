@@ -32,6 +32,7 @@ from probate.store.sqlite.store import open_memory
 from watching import condition
 
 NAMESPACES = "/api/v1/namespaces"
+POD = {"containers": [{"name": "c", "image": "i"}]}
 CONFIGMAP = "objects/configmaps/a/c"
 
 
@@ -133,6 +134,7 @@ async def settle() -> None:
 
 
 async def test_content_that_cannot_be_deleted_is_told_and_tried_again(site: Site) -> None:
+    """The others go all the same. (NS-7, NS-14)"""
     await site.make(f"{NAMESPACES}/a/configmaps", "c")
     await site.make(f"{NAMESPACES}/a/configmaps", "d")
     site.store.undeletable = CONFIGMAP
@@ -147,7 +149,48 @@ async def test_content_that_cannot_be_deleted_is_told_and_tried_again(site: Site
         await until_gone(site)
 
 
+async def test_ns_13_a_pod_that_cannot_be_deleted_keeps_everything_else(site: Site) -> None:
+    """Kubernetes goes on with the rest then, although the pod may need it."""
+    made = await site.http.post(f"{NAMESPACES}/a/pods", json={"metadata": {"name": "p"}, "spec": POD})
+    assert made.status_code == 201
+    await site.make(f"{NAMESPACES}/a/configmaps", "c")
+    site.store.undeletable = "objects/pods/a/p"
+    async with site.at_work():
+        await site.http.delete(f"{NAMESPACES}/a")
+        failure = await until_is(site, "NamespaceDeletionContentFailure", "True")
+        assert failure["message"] == "Some content could not be deleted: pods. has 1 resource instances"
+        await settle()
+        assert "deletionTimestamp" not in (await site.http.get(f"{NAMESPACES}/a/configmaps/c")).json()["metadata"]
+        site.store.undeletable = ""
+        await site.clock.advance(1)
+        await until_gone(site)
+
+
+async def test_ns_9_a_namespace_that_is_being_deleted_says_so_whoever_writes_something_else(site: Site) -> None:
+    await site.make(f"{NAMESPACES}/a/configmaps", "c", finalizers=["example.com/hold"])
+    async with site.at_work():
+        await site.http.delete(f"{NAMESPACES}/a")
+        await until_is(site, "NamespaceContentRemaining", "True")
+        await site.clock.advance(1)
+        wrong, media = {"status": {"phase": "Active"}}, {"Content-Type": "application/merge-patch+json"}
+        answer = await site.http.patch(f"{NAMESPACES}/a/status", json=wrong, headers=media)
+        assert answer.json()["status"]["phase"] == "Active"
+        await until(site, lambda now: now["status"]["phase"] == "Terminating")
+
+
+async def test_ns_6_a_namespace_that_lives_is_left_alone(site: Site) -> None:
+    await site.make(f"{NAMESPACES}/a/configmaps", "c")
+    async with site.at_work():
+        changed = {**await site.namespace(), "metadata": {"name": "a", "labels": {"is": "looked-at"}}}
+        before = (await site.http.put(f"{NAMESPACES}/a", json=changed)).json()
+        await site.clock.advance(3600)
+        await settle()
+        assert await site.namespace() == before
+        assert (await site.http.get(f"{NAMESPACES}/a/configmaps/c")).status_code == 200
+
+
 async def test_held_namespace_causes_no_work(site: Site) -> None:
+    """Nobody looks at it every few seconds. (NS-7)"""
     await site.make(f"{NAMESPACES}/a/configmaps", "c", finalizers=["example.com/hold"])
     async with site.at_work():
         await site.http.delete(f"{NAMESPACES}/a")
@@ -190,6 +233,7 @@ async def test_missed_changes_are_made_up_for(site: Site) -> None:
 
 
 async def test_sweep_of_a_dead_namespace_spares_the_one_that_has_its_name_now(site: Site) -> None:
+    """NS-9: it is the namespace of that uid that is being deleted."""
     await site.make(f"{NAMESPACES}/a/configmaps", "c")
     await site.http.delete(f"{NAMESPACES}/a")
     dying = await site.world.find("namespaces", "", "a")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from probate.lifecycle.signingrequests import REQUESTS
+from probate.lifecycle.signingrequests import POD_REQUESTS, REQUESTS
 from probate.machinery import certificates
 from probate.machinery.deletion import timestamp
 from stage import Object, Stage, staged
@@ -86,6 +86,35 @@ async def test_csr_2_a_request_goes_when_its_limit_is_over_and_not_before(
     assert await is_there(stage)  # CSR-3: not older than that
     await stage.pass_time(1)
     assert not await is_there(stage)
+
+
+async def test_csr_1_requests_that_were_there_before_the_start_go_at_their_time() -> None:
+    async with staged() as stage:
+        await request(stage)
+        await stage.pass_time(DAY - 60)
+        async with stage.working("signingrequests"):
+            assert await is_there(stage)
+            await stage.pass_time(61)
+            assert not await is_there(stage)
+
+
+async def test_csr_5_the_request_of_a_pod_goes_after_a_quarter_of_an_hour(stage: Stage) -> None:
+    spec = {
+        "signerName": "example.com/s",
+        "podName": "a",
+        "podUID": "u",
+        "nodeName": "n",
+        "nodeUID": "nu",
+        "serviceAccountName": "default",
+        "serviceAccountUID": "su",
+        "pkixPublicKey": "AAAA",
+        "proofOfPossession": "AAAA",
+    }
+    await stage.make(POD_REQUESTS, "one", spec)
+    await stage.pass_time(15 * 60 - 1)
+    assert await stage.find(POD_REQUESTS, "one") is not None
+    await stage.pass_time(1)
+    assert await stage.find(POD_REQUESTS, "one") is None
 
 
 async def test_csr_4_nobody_is_told(stage: Stage) -> None:

@@ -101,6 +101,7 @@ def test_order_of_finalizers(start: list[str], policy: Policy | None, expected: 
     ],
 )
 def test_habits(kind: tuple[str, str, str], expected: Habit) -> None:
+    """What a delete does that does not say what becomes of the dependents. (GCP-1)"""
     assert deletion.habit(*kind) is expected
 
 

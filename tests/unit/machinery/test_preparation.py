@@ -274,7 +274,7 @@ def test_an_api_service_that_is_served_here_is_available() -> None:
     local = created("apiregistration.k8s.io", "APIService", {"spec": {"group": "", "version": "v1"}})
     assert local["status"]["conditions"][0]["reason"] == "Local"
     remote = created("apiregistration.k8s.io", "APIService", {"spec": {"service": {"name": "s"}}, "status": {"conditions": [{}]}})
-    assert remote["status"] == {}
+    assert remote["status"]["conditions"][0]["reason"] == "NoAggregation"
 
 
 @pytest.mark.parametrize("has_status", [True, False])

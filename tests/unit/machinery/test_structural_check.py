@@ -50,7 +50,7 @@ def root_problems(written: dict[str, Any]) -> list[tuple[str, str]]:
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["k", "d"],
         },
-        {"type": "object", "x-kubernetes-validations": [{"rule": "self.x == 1", "message": "no"}]},
+        {"type": "integer", "x-kubernetes-validations": [{"rule": "self == 1", "message": "no"}]},
         {"type": "string", "description": "d", "title": "t", "example": 1, "externalDocs": {"url": "u"}, "nullable": True},
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from cluster import in_memory
 from guarded import RBAC, Guarded, guarded
 from in_process import Told
+from probate.machinery.cel.library.authorization import Attributes
 from probate.machinery.rbac.users import User
 from probate.server.access import seeding
 from probate.server.app import App
@@ -355,3 +356,17 @@ async def test_a_restart_completes_what_somebody_took_apart(house: Guarded) -> N
     assert [one["name"] for one in (await house.ask("GET", path)).json["subjects"]] == ["system:authenticated"]
     admin = (await house.ask("GET", f"{RBAC}/clusterrolebindings/cluster-admin")).json
     assert admin["roleRef"]["name"] == "cluster-admin"
+
+
+async def test_expressions_ask_the_same_roles(house: Guarded) -> None:
+    await house.bind("ann", "ClusterRole", "view", namespace="a")
+    await house.bind("system:serviceaccount:b:robot", "ClusterRole", "view", namespace="b")
+    wanted = Attributes("list", "", "pods", namespace="a")
+    await house.api.access.rights(User("ann"))
+    assert house.api.deciders(User("ann")).decide(wanted).is_allowed
+    assert not house.api.deciders(User("bob")).decide(wanted).is_allowed
+    assert not house.api.deciders(User("ann")).decide(wanted._replace(resource="secrets")).is_allowed
+    other = Attributes("list", "", "pods", namespace="b", service_account=("b", "robot"))
+    assert house.api.deciders(User("bob")).decide(other).is_allowed
+    assert not house.api.deciders(User("bob")).decide(Attributes("get", path="/metrics")).is_allowed
+    assert house.api.deciders(User("root", ("system:masters",))).decide(wanted).is_allowed

@@ -142,6 +142,16 @@ async def test_what_was_added_gets_defaults_and_is_checked_and_is_nobodys() -> N
         assert "restartPolicy" in told.json["message"]
 
 
+async def test_an_update_is_checked_as_what_has_become_of_it() -> None:
+    async with clerked() as (house, clerk):
+        await house.create("configmaps", "default", {"metadata": {"name": "m"}})
+        clerk.change = lambda map_: {**map_, "data": {"good": "x"}}
+        told = await house.ask("PATCH", f"{MAPS}/m", {"data": {"b a d": "x"}}, media=MERGE)
+        assert (told.code, told.json["data"]) == (200, {"good": "x"})
+        clerk.change = lambda map_: {**map_, "data": {"b a d": "x"}}
+        assert (await house.ask("PATCH", f"{MAPS}/m", {"data": {"also": "good"}}, media=MERGE)).code == 422
+
+
 async def test_a_mutation_of_an_update_keeps_what_updates_keep() -> None:
     def meddle(map_: Any) -> Any:
         map_["metadata"] |= {"creationTimestamp": "2001-01-01T00:00:00Z", "resourceVersion": "1", "labels": {"l": "m"}}
@@ -216,6 +226,24 @@ async def test_a_scale_is_shown_as_a_scale_and_can_be_changed() -> None:
         assert clerk.writes[1].old["spec"] == {"replicas": 1}
 
 
+@pytest.mark.parametrize(
+    ("part", "body", "kind"),
+    [
+        ("binding", {"target": {"name": "n"}}, ("", "v1", "Binding")),
+        ("eviction", {"metadata": {"name": "p"}}, ("policy", "v1", "Eviction")),
+    ],
+)
+async def test_a_command_is_shown_as_what_it_is(part: str, body: Any, kind: tuple[str, str, str]) -> None:
+    async with clerked() as (house, clerk):
+        await house.create("pods", "default", POD)
+        clerk.writes.clear()
+        assert (await house.ask("POST", f"{PODS}/p/{part}", body)).code == 201
+        [_, write] = clerk.writes
+        assert (write.kind, write.name) == (kind, "p")
+        assert write.object is not None
+        assert (write.object["kind"], write.object["metadata"]["name"]) == (kind[2], "p")
+
+
 async def test_warnings_are_told_once() -> None:
     async with clerked() as (house, clerk):
 
@@ -236,6 +264,9 @@ async def test_the_terms_of_a_write_are_in_its_transaction_and_are_released() ->
         assert await house.store.read("terms/x") is not None
         assert (await house.ask("POST", MAPS, {"metadata": {"name": "n"}})).code == 409
         assert len(released) == 9
+        clerk.terms = clerk.terms._replace(guards=())
+        await house.ask("PATCH", f"{MAPS}/m", {"data": {"a": "b"}}, media=MERGE)
+        assert len(released) == 10
 
 
 async def test_a_plugin_is_asked_again_if_later_ones_change_what_it_has_seen() -> None:

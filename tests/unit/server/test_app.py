@@ -53,6 +53,10 @@ async def test_one_request_too_many_is_asked_to_come_back_but_health_is_told(
     assert (await ask(app, "GET", "/version"))[0] == 200
 
 
+async def test_kr8s_asked_for_the_version_with_a_slash_at_the_end_and_was_told_that_there_is_none(app: door.App) -> None:
+    assert (await ask(app, "GET", "/version/"))[0] == 200
+
+
 async def test_requests_that_wait_for_their_own_bodies_keep_nobody_out(app: door.App) -> None:
     body: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     path = "/api/v1/namespaces/default/configmaps"

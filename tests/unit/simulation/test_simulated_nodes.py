@@ -86,6 +86,20 @@ async def test_lease_3_goes_with_its_node_and_comes_back_with_it() -> None:
         assert lease["metadata"]["ownerReferences"][0]["uid"] == made["metadata"]["uid"]
 
 
+async def test_lease_4_a_lease_that_somebody_else_has_written_is_renewed_all_the_same() -> None:
+    async with staged("simulator", nodes=1) as stage:
+        await stage.pass_time(9)
+        with stage.cluster.line.holding("leases"):
+            note = {"metadata": {"annotations": {"note": "mine"}}}
+            before = await stage.client.patch(LEASES, NAMESPACE, "node-1", note)
+            await stage.pass_time(1)
+        await stage.pass_time(1)
+        lease = await lease_of(stage, "node-1")
+        assert lease is not None
+        assert lease["metadata"]["annotations"] == {"note": "mine"}
+        assert lease["spec"]["renewTime"] > before["spec"]["renewTime"]
+
+
 async def test_a_node_says_that_it_is_well_every_five_minutes() -> None:
     async with staged("simulator", nodes=1) as stage:
 

@@ -13,8 +13,10 @@ import store_steps as steps
 from probate import errors
 from probate.aio import tasks
 from probate.clock import FakeClock
+from probate.settings import Settings
 from probate.store import retention
 from probate.store.contract import Revision, Store
+from probate.store.sqlite import store as sqlite
 
 KEEP, INTERVAL = 3600.0, 300.0
 
@@ -133,3 +135,48 @@ async def test_two_servers_on_one_store_may_both_keep_its_history(store: Store, 
     assert not await is_kept(store, old)
     assert [task.done() for task in both] == [False, False]
     await tasks.stop(*both)
+
+
+@pytest.mark.parametrize(("keep", "interval"), [(24 * 3600.0, 300.0), (300.0, 60.0), (0.0, 1.0)])
+async def test_what_is_kept_shorter_is_forgotten_more_often(store: Store, keep: float, interval: float) -> None:
+    clock = FakeClock()
+    task = asyncio.create_task(retention.keep_history(store, clock, keep=keep))
+    await asyncio.sleep(0.01)
+    assert clock.next == clock.now() + interval
+    await tasks.stop(task)
+
+
+async def test_store_in_memory_takes_no_more_room_the_longer_it_is_used() -> None:
+    keep, clock = Settings(store="memory:").kept_history, FakeClock()
+    store = await sqlite.open_memory()
+    task = asyncio.create_task(retention.keep_history(store, clock, keep=keep))
+
+    async def pages_after(minutes: int) -> int:
+        revision = await steps.create(store, "objects/k/x", b"")
+        for _ in range(minutes):
+            for _ in range(20):
+                revision = await steps.update(store, "objects/k/x", b"v" * 10_000, revision)
+            await clock.advance(60)
+        await steps.delete(store, "objects/k/x", revision)
+        pages: int = store.database.writer.execute("PRAGMA page_count").get
+        return pages
+
+    try:
+        early = await pages_after(20)
+        assert await pages_after(60) <= early * 1.1
+    finally:
+        await tasks.stop(task)
+        await store.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (Settings(store="memory:"), 300.0),
+        (Settings(store="memory:", history=3600.0), 3600.0),
+        (Settings(), 24 * 3600.0),
+        (Settings(store="etcd://h:1", history=0.0), 0.0),
+    ],
+)
+def test_history_is_kept_as_asked_for_or_as_is_usual_for_the_store(given: Settings, kept: float) -> None:
+    assert given.kept_history == kept

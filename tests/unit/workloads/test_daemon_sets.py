@@ -211,6 +211,26 @@ async def test_update_replaces_pods_that_do_not_serve_first() -> None:
         assert await images(stage) == ["a one", "b two", "c one"]
 
 
+@pytest.mark.parametrize("details", [{"maxUnavailable": 2}, {"maxSurge": 2, "maxUnavailable": 0}])
+async def test_update_leaves_a_pod_alone_where_none_could_come_in_its_place(details: Object) -> None:
+    async with staged("daemonsets") as stage:
+        await add_nodes(stage, "a", "b")
+        await stage.make(SETS, "web", set_of(rolling(**details)))
+        await serve(stage)
+        await taint(stage, "b", "test.example/keep-off", "NoSchedule")
+        await new_image(stage, "two")
+        for _ in range(3):
+            await serve(stage)
+        assert await images(stage) == ["a two", "b one"]
+        said = await status(stage)
+        assert (said["desiredNumberScheduled"], said["updatedNumberScheduled"]) == (1, 1), "the update is over"
+        await stage.client.patch(NODES, "", "b", {"spec": {"taints": None}})
+        await stage.settle()
+        for _ in range(3):
+            await serve(stage)
+        assert await images(stage) == ["a two", "b two"]
+
+
 async def test_surge_lets_the_new_pod_come_before_the_old_one_goes() -> None:
     async with staged("daemonsets") as stage:
         await add_nodes(stage, "a", "b")

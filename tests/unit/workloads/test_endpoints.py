@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from probate.control.informers import Name
+from probate.machinery.deletion import timestamp
 from probate.workloads.endpoints import objects, slices
 from probate.workloads.endpoints.objects import ENDPOINTS
 from probate.workloads.endpoints.slices import SERVICE, SLICES
+from probate.workloads.endpoints.triggers import CHANGED, Triggers
 from probate.workloads.owners import PODS
 from stage import LABELS, NAMESPACE, NODES, Object, Stage, name_of, owners_of, staged
 
@@ -113,6 +116,41 @@ async def test_conditions_follow_the_pods() -> None:
         assert await subsets(stage) == [], "on its way out"
         await stage.delete(PODS, "a", grace=0)
         assert await reached(stage) == {}
+
+
+async def triggers(stage: Stage) -> list[str | None]:
+    """What the slice and the Endpoints say of when that was which they tell."""
+    both = (await the_slice(stage), await stage.get(ENDPOINTS, "web"))
+    return [(one["metadata"].get("annotations") or {}).get(CHANGED) for one in both]
+
+
+async def test_time_of_what_is_told_is_that_of_the_first_pod_that_is_news() -> None:
+    async with staged(*BOTH) as stage:
+        made = (await stage.make(SERVICES, "web", service_of()))["metadata"]["creationTimestamp"]
+        assert await triggers(stage) == [made, made]
+        await stage.pass_time(60)
+        first = await pod(stage, "a", "10.0.0.1", is_ready=False)
+        assert await triggers(stage) == ["2023-01-01T00:00:00Z"] * 2
+        await stage.pass_time(60)
+        await stage.run(first)
+        ready = timestamp(stage.cluster.clock.now())
+        assert await triggers(stage) == [ready] * 2
+        await stage.change(SERVICES, "web", {"metadata": {"labels": {"more": "x"}}})
+        assert await triggers(stage) == [None, None], "a change that comes from no pod"
+
+
+def test_time_of_several_pods_is_the_earliest_and_what_was_told_is_no_news() -> None:
+    told, service = Triggers(), {"metadata": {"name": "s", "namespace": "n", "creationTimestamp": "2023-01-01T00:00:00Z"}}
+
+    def ready(name: str, since: str) -> Object:
+        return {"metadata": {"name": name}, "status": {"conditions": [{"type": "Ready", "lastTransitionTime": since}]}}
+
+    assert told.note(service, [ready("a", "2023-01-01T00:00:05Z")]) == "2023-01-01T00:00:00Z", "a service that was not known"
+    assert told.note(service, [ready("a", "2023-01-01T00:00:05Z")]) == ""
+    several = [ready("a", "2023-01-01T00:00:05Z"), ready("c", "2023-01-01T00:00:09Z"), ready("b", "2023-01-01T00:00:07Z")]
+    assert told.note(service, several) == "2023-01-01T00:00:07Z"
+    told.forget(Name("n", "s"))
+    assert told.note(service, several) == "2023-01-01T00:00:00Z"
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])

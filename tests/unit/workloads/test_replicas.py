@@ -31,6 +31,7 @@ async def test_pods_are_made_and_deleted_until_there_are_as_many_as_wanted(contr
 
 @pytest.mark.parametrize(("controller", "kind", "selector"), BOTH, ids=IDS)
 async def test_own_1_pods_have_one_controller_that_waits_for_them(controller: str, kind: Kind, selector: Any) -> None:
+    """The reference says so (C-5)."""
     async with staged(controller) as stage:
         owner = await stage.make(kind, "web", replicas_of(1, selector=selector))
         [pod] = await stage.pods()
@@ -77,6 +78,7 @@ async def test_rs_1_pod_that_has_ended_is_replaced_and_kept(phase: str) -> None:
 
 
 async def test_rs_1_pods_that_have_ended_or_leave_are_neither_adopted_nor_released() -> None:
+    """They are not active. (C-6)"""
     async with staged("replicasets") as stage:
         ended, leaving = await stage.pod("ended"), await stage.pod("leaving", finalizers=["e.com/x"])
         await stage.end(ended)

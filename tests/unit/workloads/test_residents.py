@@ -6,15 +6,16 @@ import gc
 import tracemalloc
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from functools import partial
+from pathlib import Path
 
 import pytest
 
-from probate import controllers
+from probate import errors
+from probate.assembly import root_certificate
 from probate.control.kinds import NAMESPACES
-from probate.workloads import residents
+from probate.control.means import Server
 from probate.workloads.residents import ACCOUNTS, CONFIG_MAPS
-from stage import Stage, name_of, staged
+from stage import Object, Stage, name_of, staged
 
 
 async def accounts(stage: Stage, namespace: str) -> list[str]:
@@ -47,30 +48,78 @@ async def test_service_account_does_not_come_back_in_a_namespace_that_is_deleted
 
 
 @asynccontextmanager
-async def certified(monkeypatch: pytest.MonkeyPatch, certificate: str) -> AsyncGenerator[Stage, None]:
-    start = partial(residents.start_certificates, certificate=lambda: certificate)
-    monkeypatch.setitem(controllers.THROUGH_THE_API, "certificates", start)
-    async with staged("certificates") as stage:
-        yield stage
+async def certified(certificate: str) -> AsyncGenerator[Stage, None]:
+    """A server that has this certificate."""
+    async with staged() as stage:
+        stage.cluster.server = Server(certificate=certificate)
+        async with stage.working("certificates"):
+            yield stage
 
 
-async def test_every_namespace_has_the_certificate_and_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with certified(monkeypatch, "PEM") as stage:
-        assert (await stage.get(CONFIG_MAPS, "kube-root-ca.crt"))["data"] == {"ca.crt": "PEM"}
+async def published(stage: Stage) -> Object:
+    found: Object = (await stage.get(CONFIG_MAPS, "kube-root-ca.crt"))["data"]
+    return found
+
+
+async def test_every_namespace_has_the_certificate() -> None:
+    async with certified("PEM") as stage:
+        assert await published(stage) == {"ca.crt": "PEM"}
+        await stage.client.create(NAMESPACES, "", {"metadata": {"name": "new"}})
+        await stage.settle()
+        [made] = (await stage.client.list(CONFIG_MAPS, "new")).items
+        assert (name_of(made), made["data"]) == ("kube-root-ca.crt", {"ca.crt": "PEM"})
+        assert made["metadata"]["annotations"]["kubernetes.io/description"]
+
+
+async def test_certificate_that_somebody_changes_or_deletes_comes_back() -> None:
+    async with certified("PEM") as stage:
         await stage.change(CONFIG_MAPS, "kube-root-ca.crt", {"data": {"ca.crt": "FORGED", "more": "x"}})
-        assert (await stage.get(CONFIG_MAPS, "kube-root-ca.crt"))["data"] == {"ca.crt": "PEM"}
+        assert await published(stage) == {"ca.crt": "PEM"}
+        await stage.change(CONFIG_MAPS, "kube-root-ca.crt", {"data": None})
+        assert await published(stage) == {"ca.crt": "PEM"}
         await stage.delete(CONFIG_MAPS, "kube-root-ca.crt")
-        assert (await stage.get(CONFIG_MAPS, "kube-root-ca.crt"))["data"] == {"ca.crt": "PEM"}
+        assert await published(stage) == {"ca.crt": "PEM"}
 
 
-async def test_server_without_a_certificate_says_nothing(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    async with certified(monkeypatch, "") as stage:
+async def test_what_somebody_else_notes_on_the_certificate_stays_as_long_as_it_is_described() -> None:
+    async with certified("PEM") as stage:
+        key = "kubernetes.io/description"
+        await stage.change(CONFIG_MAPS, "kube-root-ca.crt", {"metadata": {"annotations": {key: "mine", "more": "x"}}})
+        assert (await stage.get(CONFIG_MAPS, "kube-root-ca.crt"))["metadata"]["annotations"] == {key: "mine", "more": "x"}
+        await stage.change(CONFIG_MAPS, "kube-root-ca.crt", {"metadata": {"annotations": {key: None}}})
+        notes = (await stage.get(CONFIG_MAPS, "kube-root-ca.crt"))["metadata"]["annotations"]
+        assert (bool(notes[key]), notes["more"]) == (True, "x")
+
+
+async def test_certificate_of_a_server_that_has_another_now_is_put_right() -> None:
+    async with staged() as stage:
+        for certificate in ("OLD", "NEW"):
+            stage.cluster.server = Server(certificate=certificate)
+            async with stage.working("certificates"):
+                assert await published(stage) == {"ca.crt": certificate}
+
+
+async def test_certificate_does_not_come_back_in_a_namespace_that_is_deleted() -> None:
+    async with certified("PEM") as stage:
+        await stage.client.create(NAMESPACES, "", {"metadata": {"name": "new"}})
+        await stage.settle()
+        await stage.client.delete(NAMESPACES, "", "new")
+        await stage.settle()
+        stage.cluster.line.asked.clear()
+        await stage.client.delete(CONFIG_MAPS, "new", "kube-root-ca.crt")
+        await stage.settle()
+        assert stage.cluster.line.asked == [], "nobody tries to make it"
+        assert (await stage.client.list(CONFIG_MAPS, "new")).items == []
+
+
+async def test_server_without_a_certificate_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async with certified("") as stage:
         assert caplog.records == []
         assert await stage.find(CONFIG_MAPS, "kube-root-ca.crt") is None
 
 
-async def test_config_maps_of_other_names_are_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with certified(monkeypatch, "PEM") as stage:
+async def test_config_maps_of_other_names_are_not_kept_in_memory() -> None:
+    async with certified("PEM") as stage:
         tracemalloc.start()
         for number in range(50):
             await stage.client.create(CONFIG_MAPS, "default", {"metadata": {"name": f"n{number}"}, "data": {"k": "v" * 100_000}})
@@ -80,3 +129,15 @@ async def test_config_maps_of_other_names_are_not_kept_in_memory(monkeypatch: py
         held, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert held < 2_000_000
+
+
+def test_file_without_a_certificate_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    assert root_certificate("") == ""
+    good, bad = tmp_path / "good.pem", tmp_path / "bad.pem"
+    good.write_text("-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n")
+    bad.write_text("nothing of the kind")
+    assert root_certificate(str(good)) == good.read_text()
+    with pytest.raises(errors.CannotOpen, match="PEM"):
+        root_certificate(str(bad))
+    with pytest.raises(errors.CannotOpen, match="cannot be read"):
+        root_certificate(str(tmp_path / "missing.pem"))

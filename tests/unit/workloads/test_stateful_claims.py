@@ -169,7 +169,7 @@ async def test_sts_5_claim_that_somebody_else_controls_is_theirs(scaled: str, de
         assert is_told == ((scaled, deleted) != ("Retain", "Retain"))
 
 
-async def test_sts_4_owner_that_does_not_control_becomes_one_that_does_and_others_stay() -> None:
+async def test_sts_4_sts_6_owner_that_does_not_control_becomes_one_that_does_and_others_stay() -> None:
     async with staged("statefulsets") as stage:
         set_ = await stage.make(SETS, "web", set_of(1, deleted="Delete"))
         ours = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": set_["metadata"]["uid"]}

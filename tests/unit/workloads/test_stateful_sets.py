@@ -36,8 +36,8 @@ async def serve(stage: Stage) -> None:
         await stage.run(waiting[0])
 
 
-async def new_image(stage: Stage, image: str) -> None:
-    await stage.change(SETS, "web", {"spec": {"template": template(image=image)}}, lists=True)
+async def new_image(stage: Stage, image: str, name: str = "web") -> None:
+    await stage.change(SETS, name, {"spec": {"template": template(image=image)}}, lists=True)
 
 
 async def images(stage: Stage) -> dict[str, str]:
@@ -283,6 +283,28 @@ async def test_going_back_makes_an_old_revision_the_newest() -> None:
         assert len(revisions) == 2
         assert revisions[name_of(first)] == 3
         assert (await stage.get(SETS, "web"))["status"]["currentRevision"] == name_of(first)
+
+
+async def test_hist_1_hist_2_revisions_of_another_set_are_none_of_its_own() -> None:
+    """Their labels match, but another controls them: they are neither adopted nor counted nor deleted."""
+    async with staged("statefulsets") as stage:
+        theirs = await stage.make(SETS, "other", set_of(0))
+        await new_image(stage, "two", "other")
+        before = [one for one in await stage.all(REVISIONS) if theirs["metadata"]["uid"] in owners_of(one)]
+        assert len(before) == 2
+        await stage.make(SETS, "web", set_of(0, revisionHistoryLimit=0))
+        for image in ("three", "four"):
+            await new_image(stage, image)
+        assert [one for one in await stage.all(REVISIONS) if theirs["metadata"]["uid"] in owners_of(one)] == before
+        assert len(await stage.all(REVISIONS)) == 3
+
+
+async def test_hist_1_revision_that_does_not_match_is_left_alone() -> None:
+    async with staged("statefulsets") as stage:
+        stranger = {"metadata": {"name": "stranger", "labels": {"app": "else"}}, "data": {"a": "b"}, "revision": 1}
+        await stage.client.create(REVISIONS, "default", stranger)
+        await stage.make(SETS, "web", set_of(0))
+        assert owners_of(await stage.get(REVISIONS, "stranger")) == []
 
 
 @pytest.mark.parametrize("is_same", [True, False])

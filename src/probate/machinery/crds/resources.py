@@ -96,6 +96,7 @@ def _resource(crd: Definition, version: dict[str, Any]) -> Resource:
         categories=tuple(names.get("categories") or ()),
         subresources=_subresources(spec["group"], version, names["kind"]),
         is_custom=True,
+        is_converted=(spec.get("conversion") or {}).get("strategy") == "Webhook",
         load_schema=cache(partial(_load_schema, version)),
     )
 

@@ -104,9 +104,14 @@ def create_definition(definition: Object) -> None:
 
 
 def create_api_service(service: Object, *, now: str) -> None:
-    """A new APIService that names no service is served here, so it is there."""
+    """A new APIService that names no service is served here, so it is there. Nothing is passed on to other servers."""
     spec = child(service, "spec")
-    if spec is None or spec.get("service") is not None:
+    if spec is None:
+        return
+    if spec.get("service") is not None:
+        told = "requests are not passed on to other servers: only what this server has itself is served"
+        missing = {"type": "Available", "status": "False", "reason": "NoAggregation", "lastTransitionTime": now, "message": told}
+        service["status"] = {"conditions": [missing]}
         return
     available = {"type": "Available", "status": "True", "reason": "Local", "lastTransitionTime": now}
     service["status"] = {"conditions": [{**available, "message": "Local APIServices are always available"}]}

@@ -1,9 +1,10 @@
-"""All that is wrong with an openAPIV3Schema: its words, its structure, its defaults.
+"""All that is wrong with an openAPIV3Schema: its words, its structure, its defaults, its rules.
 
     check({"type": "object", "properties": {"a": {}}}, Path("spec.validation.openAPIV3Schema"))
     [Problem("FieldValueRequired", "spec.validation.openAPIV3Schema.properties[a].type", ...)]
 
-Defaults are looked at only in a schema that is structural, since only there is it known what a default means.
+Defaults are looked at only in a schema that is structural, since only there is it known what a default means, and rules only in
+one with nothing else wrong.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from probate.machinery.problems import Path, Problem, first, invalid
 from probate.machinery.schema import UNSET, Schema
 from probate.machinery.structural import embedded
+from probate.machinery.structural.expressions.checking import rule_problems
 from probate.machinery.structural.keywords import is_readable, keyword_problems
 from probate.machinery.structural.parse import parse_root
 from probate.machinery.structural.prune import prune
@@ -28,7 +30,8 @@ def check(written: dict[str, Any], path: Path) -> list[Problem]:
     if not is_readable(written):
         return words or [invalid(path, "", "OpenAPIV3Schema 'schema' is not supported")]
     structure = structure_problems(written, path)
-    return [*(structure or first(_check_defaults(parse_root(written), path))), *words]
+    found = [*(structure or first(_check_defaults(parse_root(written), path))), *words]
+    return found or first(rule_problems(parse_root(written), path))
 
 
 def is_structural(written: Any) -> bool:

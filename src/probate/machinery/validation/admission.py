@@ -6,14 +6,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from probate.machinery import names
-from probate.machinery.problems import Path, invalid, not_supported, required
+from probate.machinery.policies.environment import Speaks
+from probate.machinery.problems import Path, invalid, required
 from probate.machinery.validation.fields import (
     Problems,
     Value,
     check_between,
     check_choice,
     check_given,
-    check_name,
     check_port,
     check_rule,
     check_unique,
@@ -21,13 +21,9 @@ from probate.machinery.validation.fields import (
     each,
     items,
     text,
-    texts,
 )
+from probate.machinery.validation.policies import check_conditions, check_resource_rule
 from probate.machinery.validation.selectors import check_label_selector
-
-_OPERATIONS = ("*", "CREATE", "UPDATE", "DELETE", "CONNECT")
-_ACTIONS = ("Deny", "Warn", "Audit")
-_RULE_LISTS = ("operations", "apiGroups", "apiVersions", "resources")
 
 
 def check_validating(configuration: Value) -> Problems:
@@ -42,20 +38,6 @@ def check_mutating(configuration: Value) -> Problems:
         yield from check_choice(webhook, at, "reinvocationPolicy", ("Never", "IfNeeded"))
 
 
-def check_policy_binding(binding: Value) -> Problems:
-    """A ValidatingAdmissionPolicyBinding."""
-    spec, path = child(binding, "spec"), Path("spec")
-    yield from check_name(spec, path, "policyName", names.dns_subdomain)
-    actions = texts(spec, "validationActions")
-    if not actions:
-        yield required(path / "validationActions", "at least one validation action is required")
-    for action in actions:
-        if action not in _ACTIONS:
-            yield not_supported(path / "validationActions", action, _ACTIONS)
-    if {"Deny", "Warn"} <= set(actions):
-        yield invalid(path / "validationActions", actions, "must not contain both Deny and Warn")
-
-
 def _check_webhooks(configuration: Value) -> Problems:
     seen: set[Any] = set()
     for webhook, at in each(configuration, Path(), "webhooks"):
@@ -64,7 +46,8 @@ def _check_webhooks(configuration: Value) -> Problems:
         yield from _check_webhook(webhook, at)
         yield from _check_client(child(webhook, "clientConfig"), at / "clientConfig")
         for rule, place in each(webhook, at, "rules"):
-            yield from _check_rule(rule, place)
+            yield from check_resource_rule(rule, place)
+        yield from check_conditions(webhook, at, speaks=Speaks(has_namespace=False))
 
 
 def _check_webhook(webhook: Value, path: Path) -> Problems:
@@ -120,16 +103,3 @@ def _check_url(url: str, path: Path) -> Problems:
         yield invalid(path, parts.username, "user information is not permitted in the URL")
     if parts.query or parts.fragment:
         yield invalid(path, parts.query or parts.fragment, "query parameters and fragments are not permitted in the URL")
-
-
-def _check_rule(rule: Value, path: Path) -> Problems:
-    for field in _RULE_LISTS:
-        values = texts(rule, field)
-        if not values:
-            yield required(path / field)
-        if len(values) > 1 and "*" in values and field != "resources":
-            yield invalid(path / field, values, "if '*' is present, must not specify other values")
-    yield from check_choice(rule, path, "scope", ("Cluster", "Namespaced", "*"))
-    for index, operation in enumerate(texts(rule, "operations")):
-        if operation not in _OPERATIONS:
-            yield not_supported(path / "operations" / index, operation, _OPERATIONS)

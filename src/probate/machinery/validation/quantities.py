@@ -63,6 +63,21 @@ def canonical(value: str | float) -> str:
     return f"{number}{_SUFFIXES[exponent]}"
 
 
+def is_binary(value: str | float) -> bool:
+    """Whether the quantity is written with a suffix such as Ki."""
+    found = _match(str(value))
+    return found is not None and found[4] is not None
+
+
+def spelled(size: Fraction, *, is_binary: bool) -> str:
+    """The one spelling of this size in its family. A binary one is whole numbers from 1024 on, and decimal below."""
+    if is_binary and abs(size) >= 1024:
+        whole = -(-size // 1)
+        return _spell_binary(int(whole))
+    number, exponent = _decimal_parts(size)
+    return f"{number}{_SUFFIXES[exponent]}"
+
+
 def _match(text: str) -> re.Match[str] | None:
     found = _QUANTITY.fullmatch(text.strip())
     return found if found and (found[2] or found[3]) else None

@@ -7,6 +7,7 @@ from probate.machinery.rbac.grants import Grants
 from probate.machinery.rbac.rights import Rights
 from probate.machinery.rbac.rules import Ask, AskPath
 from probate.machinery.rbac.users import User
+from probate.server.access.deciding import Deciding
 from probate.server.access.following import Following
 from probate.store.contract import Store
 
@@ -26,6 +27,13 @@ class Access:
         """What the user may do now."""
         if not self.following.is_current():
             await self.following.catch_up()
+        return self._worked_out(user)
+
+    def decider(self, user: User) -> Deciding:
+        """Who says at once what the user may do, for those who cannot wait."""
+        return Deciding(user, lambda one: self._worked_out(one) if self.following.is_current() else None)
+
+    def _worked_out(self, user: User) -> Rights:
         key = user.name, user.groups
         found = self._rights.get(key)
         if found is None or found.generation != self.grants.generation:

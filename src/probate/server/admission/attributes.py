@@ -79,9 +79,9 @@ class Attributes:
     `object` is None for a delete, `old` for a create. Both are of the kind `kind`, in the version that was asked for.
     """
 
-    __slots__ = ("_retype", "act", "at", "is_again", "memory", "name", "object", "old", "operation", "wants_again")
+    __slots__ = ("_retype", "act", "at", "is_again", "memory", "name", "object", "old", "operation", "size", "wants_again")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 all that there is to say about a write
         self,
         operation: str,
         at: Target,
@@ -91,6 +91,7 @@ class Attributes:
         old: Object | None = None,
         name: str | None = None,
         retype: Callable[[Object], Object] | None = None,
+        size: int = 0,
     ) -> None:
         self.operation = operation
         self.at = at
@@ -99,6 +100,7 @@ class Attributes:
         self.old = old
         self.name = at.name if name is None else name
         self._retype = retype
+        self.size = size  # in bytes, about: what is large is not looked at on the event loop
         self.is_again = False  # the second round of mutating plugins
         self.wants_again = False  # set by a plugin that has changed what earlier ones have seen
         self.memory: dict[str, Any] = {}  # what a plugin notes in the first round for the second
@@ -107,9 +109,10 @@ class Attributes:
     def kind(self) -> GroupVersionKind:
         """Of what was sent: that of the resource, or of its part."""
         resource, part = self.at.resource, self.at.resource.subresource(self.at.subresource) if self.at.subresource else None
-        if part is None or not part.version:
+        if part is None:
             return resource.group_version_kind
-        return GroupVersionKind(part.group, part.version, part.kind)
+        group, version = (part.group, part.version) if part.version else (resource.group, resource.version)
+        return GroupVersionKind(group, version, part.kind)
 
     @property
     def namespace(self) -> str:

@@ -9,7 +9,7 @@ import orjson
 from probate import errors
 from probate.machinery.catalog import Resource
 from probate.machinery.conversion import table as conversion
-from probate.server import patched, wire
+from probate.server import patched, versions, wire
 from probate.server.admission.attributes import CREATE, DELETE, NO_TERMS, UPDATE, Act, Attributes, Terms, View
 from probate.server.api import Api
 from probate.server.request import Target
@@ -49,7 +49,7 @@ async def mutate_new(api: Api, at: Target, object_: Object, act: Act, *, size: i
     """The new object after all who may change it have had their say."""
     view = act.view or plain(api, at)
     shown = await api.apart(size, lambda: view.show(object_))
-    write = Attributes(CREATE, at, act, object_=shown, name=_name(object_), retype=_retyper(view, object_))
+    write = Attributes(CREATE, at, act, object_=shown, name=_name(object_), retype=_retyper(view, object_), size=size)
     return await _mutated(api, write, view, object_, size)
 
 
@@ -57,7 +57,7 @@ async def mutate_changed(api: Api, at: Target, new: Object, now: Record, act: Ac
     """The same for an object that is changed."""
     view = act.view or plain(api, at)
     shown, old = await api.apart(len(now.value), lambda: _both(view, at, new, now))
-    write = Attributes(UPDATE, at, act, object_=shown, old=old, retype=_retyper(view, new))
+    write = Attributes(UPDATE, at, act, object_=shown, old=old, retype=_retyper(view, new), size=2 * len(now.value))
     return await _mutated(api, write, view, new, len(now.value))
 
 
@@ -84,7 +84,7 @@ async def validate_new(api: Api, at: Target, object_: Object, act: Act, *, name:
         return NO_TERMS
     view = act.view or plain(api, at)
     shown = await api.apart(size, lambda: view.show(object_))
-    return await api.admission.validate(Attributes(CREATE, at, act, object_=shown, name=name))
+    return await api.admission.validate(Attributes(CREATE, at, act, object_=shown, name=name, size=size))
 
 
 async def validate_changed(api: Api, at: Target, new: Object, now: Record, act: Act) -> Terms:
@@ -93,7 +93,7 @@ async def validate_changed(api: Api, at: Target, new: Object, now: Record, act: 
         return NO_TERMS
     view = act.view or plain(api, at)
     shown, old = await api.apart(len(now.value), lambda: _both(view, at, new, now))
-    return await api.admission.validate(Attributes(UPDATE, at, act, object_=shown, old=old))
+    return await api.admission.validate(Attributes(UPDATE, at, act, object_=shown, old=old, size=2 * len(now.value)))
 
 
 async def check_delete(api: Api, at: Target, now: Record, act: Act, *, name: str) -> Terms:
@@ -101,10 +101,11 @@ async def check_delete(api: Api, at: Target, now: Record, act: Act, *, name: str
     mutates = api.admission.mutates(DELETE, at)
     if not mutates and not api.admission.validates(DELETE, at):
         return NO_TERMS
+    [now] = await versions.served(api, at.resource, [now])
     old = await api.apart(len(now.value), lambda: plain(api, at).show(wire.loaded(now, at.resource)))
     if mutates:
-        await api.admission.mutate(Attributes(DELETE, at, act, old=old, name=name))
-    return await api.admission.validate(Attributes(DELETE, at, act, old=old, name=name))
+        await api.admission.mutate(Attributes(DELETE, at, act, old=old, name=name, size=len(now.value)))
+    return await api.admission.validate(Attributes(DELETE, at, act, old=old, name=name, size=len(now.value)))
 
 
 async def check_command(api: Api, at: Target, object_: Object, act: Act) -> Object:

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from probate.server.api import Api
+from probate.server.policies.conditions import CelConditions
+from probate.server.policies.mutating import MutatingPolicies
+from probate.server.policies.validating import ValidatingPolicies
+from probate.server.quotas import limits
+from probate.server.quotas import plugin as quotas
 from probate.server.webhooks import plugins as webhooks
 
 
 async def install(api: Api) -> None:
     """Let them have their say, from what is configured now on."""
+    api.conditions = CelConditions(api)
+    limits.install(api)
     webhooks.install(api)
+    quotas.install(api)
+    MutatingPolicies(api)
+    ValidatingPolicies(api)
     await api.configured.refresh_all()

@@ -19,6 +19,7 @@ from probate.machinery.problems import Problem, first
 from probate.machinery.schema import Schema
 from probate.machinery.selectable_fields import SelectableField
 from probate.machinery.structural import defaults, nulls, prune, validate
+from probate.machinery.structural.expressions import running
 from probate.machinery.tables import custom as tables
 from probate.machinery.tables.columns import Printer
 from probate.server.rules.contract import Object, Typed
@@ -50,7 +51,8 @@ class Custom:
         found = metadata.validate_create(
             object_["metadata"], is_namespaced=self._resource.is_namespaced, name_rule=names.dns_subdomain, is_custom=True
         )
-        return found + validate.validate(object_, self._resource.load_schema())
+        found += validate.validate(object_, self._resource.load_schema())
+        return running.judged(found, object_, self._resource.load_schema()) if self._has_rules else found
 
     def prepare_changed(self, new: Object, old: Object, subresource: str, *, now: str) -> None:
         self._default(new)
@@ -61,10 +63,15 @@ class Custom:
 
     def problems_of_changed(self, new: Object, old: Object, subresource: str) -> list[Problem]:
         found = metadata.validate_update(new["metadata"], old["metadata"], is_custom=True)
-        return found + validate.validate(new, self._resource.load_schema(), old)
+        found += validate.validate(new, self._resource.load_schema(), old)
+        return running.judged(found, new, self._resource.load_schema(), old) if self._has_rules else found
 
     def problems_of_applied(self, object_: Object) -> list[Problem]:
         return first(nulls.problems(object_, self._resource.load_schema()))
+
+    @functools.cached_property
+    def _has_rules(self) -> bool:
+        return running.has_rules(self._resource.load_schema())
 
     @functools.cached_property
     def _shape(self) -> Shape:

@@ -44,6 +44,10 @@ async def _read(api: Api, request: Request) -> Object:
     value = (await api.apart(len(body), lambda: reading.parse(body, media))).value
     if not isinstance(value, dict) or value.get("kind") not in (None, "", "Binding"):
         raise errors.BadRequest("the body must be a Binding")
+    return _typed(value)
+
+
+def _typed(value: Object) -> Object:
     binding: Object = typed.Reader(lambda _: None).read(value, builtin.schema("", "v1", "Binding") or Schema())
     return {"metadata": {}, "target": {}, **binding}
 
@@ -53,7 +57,8 @@ async def _bind(api: Api, request: Request, at: Target, binding: Object) -> Answ
     if binding["metadata"].get("name") not in {None, "", at.name}:
         raise errors.BadRequest(f"the body must be a Binding of {at.name}")
     act = Act(request.user, options)
-    binding = await phases.check_command(api, at, {"kind": "Binding", "apiVersion": "v1", **binding}, act)
+    about = {"kind": "Binding", "apiVersion": "v1", "metadata": {**binding["metadata"], "name": at.name, "namespace": at.namespace}}
+    binding = _typed(await phases.check_command(api, at, {**binding, **about}, act))
     if wrong := _problem(binding["target"]):
         raise refusals.invalid(at.resource, at.name, [wrong])
     for _ in range(MAX_TRIES):

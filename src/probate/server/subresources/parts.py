@@ -27,12 +27,17 @@ def limited(part: str, new: Object, old: Object) -> Object:
     """The old object with only this part of the new one."""
     changed = {**old, "metadata": {**old["metadata"], "resourceVersion": new["metadata"].get("resourceVersion", "")}}
     if part == "finalize":
-        finalizers = (new.get("spec") or {}).get("finalizers") or []
-        return {**changed, "spec": {**(old.get("spec") or {}), "finalizers": finalizers}}
+        return {**changed, "spec": _with(old, new, "spec", "finalizers")}
     if part == "approval":
-        conditions = (new.get("status") or {}).get("conditions") or []
-        return {**changed, "status": {**(old.get("status") or {}), "conditions": conditions}}
+        return {**changed, "status": _with(old, new, "status", "conditions")}
     changed["spec"] = new.get("spec") or {}
     prepare = pods.update_ephemeral_containers if part == "ephemeralcontainers" else pods.update_resize
     prepare(changed, old)
     return changed
+
+
+def _with(old: Object, new: Object, part: str, field: str) -> Object:
+    """A part of the old object with a list of the new one. One that is empty is as good as none."""
+    others = {name: value for name, value in (old.get(part) or {}).items() if name != field}
+    wanted = (new.get(part) or {}).get(field)
+    return {**others, field: wanted} if wanted else others

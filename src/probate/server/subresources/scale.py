@@ -13,7 +13,7 @@ from probate.machinery.catalog import Resource
 from probate.machinery.crds import resources
 from probate.machinery.problems import Path
 from probate.machinery.schema import Schema
-from probate.server import managed, negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server import managed, negotiation, query, reading, refusals, shaping, versions, wire, writing
 from probate.server.admission.attributes import UPDATE, Act, View
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
@@ -107,7 +107,7 @@ def _selector(selector: Any) -> str:
 
 
 async def _read(api: Api, at: Target) -> Record:
-    found = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+    found = await versions.read(api, at)
     if found is None:
         raise refusals.not_found(at.resource, at.name)
     return found

@@ -13,7 +13,7 @@ from probate.machinery import problems
 from probate.machinery.apply.managers import Applied
 from probate.machinery.documents import Document
 from probate.machinery.problems import Path
-from probate.server import managed, patched, places, query, reading, refusals, shaping, wire, writing
+from probate.server import managed, patched, query, reading, refusals, shaping, versions, wire, writing
 from probate.server.access import asking
 from probate.server.admission.attributes import UPDATE, Act, View
 from probate.server.api import Answer, Api
@@ -53,7 +53,7 @@ async def carry_out(
     warnings = tuple(_odd(document)) if options.field_validation == "Warn" else ()
     act = Act(request.user, options, view)
     for _ in range(MAX_TRIES):
-        now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+        now = await versions.read(api, at)
         if now is not None:
             written = await _change(api, at, now, document.value, act, size=len(body))
         elif at.subresource:

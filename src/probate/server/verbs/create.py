@@ -8,7 +8,21 @@ from probate import errors
 from probate.machinery import names
 from probate.machinery.apply.entries import Entry
 from probate.machinery.rbac import grants
-from probate.server import allocation, claims, index, managed, negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server import (
+    allocation,
+    claims,
+    index,
+    managed,
+    negotiation,
+    places,
+    query,
+    reading,
+    refusals,
+    shaping,
+    versions,
+    wire,
+    writing,
+)
 from probate.server.access import privileges
 from probate.server.admission import phases
 from probate.server.admission.attributes import CREATE, NO_TERMS, Act, Terms
@@ -79,7 +93,8 @@ async def _enter(
         return await _rehearse(api, at, Record(key, value, NOTHING))
     claimed = claims.changes(key, value, None)
     enter = (*index.entries(key, wire.meta(value)), *claimed.enter, *terms.enter)
-    outcome = await api.store.commit(new(key, value, enter=enter, guards=(*guards, *claimed.guards, *terms.guards)))
+    kept = await versions.stored(api, at.resource, value) if at.resource.is_converted else value
+    outcome = await api.store.commit(new(key, kept, enter=enter, guards=(*guards, *claimed.guards, *terms.guards)))
     if not isinstance(outcome, Refused):
         return Record(key, value, Revision(outcome))
     if Absent(key) in outcome.failed and given["metadata"].get("name"):

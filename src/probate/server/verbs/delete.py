@@ -9,7 +9,7 @@ from probate.machinery import status
 from probate.machinery.catalog import Resource
 from probate.machinery.deletion import Habit, Policy, habit
 from probate.machinery.ownership import Meta
-from probate.server import content, delete_options, deletions, negotiation, places, refusals, shaping, wire
+from probate.server import content, delete_options, deletions, negotiation, places, refusals, shaping, versions, wire
 from probate.server.admission import phases
 from probate.server.admission.attributes import Act
 from probate.server.api import Answer, Api
@@ -106,8 +106,11 @@ async def _attempt(api: Api, at: Target, options: DeleteOptions, form: Form, act
         return None
     if done.removes and not plan.is_half:
         return _gone(api, at, done.left, meta, form)
+    left = await versions.shown(api, at.resource, [done.left])
+    if not left:
+        return _done(at, meta)
     return shaping.one(
-        api, done.left, at.resource, form, code=202 if options.orphan_dependents is False and not done.removes else 200
+        api, left[0], at.resource, form, code=202 if options.orphan_dependents is False and not done.removes else 200
     )
 
 
@@ -147,4 +150,8 @@ async def _is_gone(api: Api, key: str, uid: str) -> bool:
 def _gone(api: Api, at: Target, left: Record, meta: Meta, form: Form) -> Answer:
     if str(at.resource.group_resource) in RETURNED or at.resource.group == "resource.k8s.io":
         return shaping.one(api, left, at.resource, form)
+    return _done(at, meta)
+
+
+def _done(at: Target, meta: Meta) -> Answer:
     return Answer(200, orjson.dumps(status.success(at.resource, name=meta.name, uid=meta.uid)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from probate import errors
-from probate.server import delete_options, filtering, negotiation, places, query, shaping, snapshots
+from probate.server import delete_options, filtering, negotiation, places, query, shaping, snapshots, versions
 from probate.server.admission.attributes import Act
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
@@ -31,6 +31,8 @@ async def deletecollection(api: Api, request: Request, at: Target, form: Form) -
             await delete.delete_one(api, one, options, form, act, named="")
         except errors.NotFound:
             continue
-    weight = shaping.weight(found.records, form)
-    answer = await api.apart(weight, lambda: shaping.many(api, found.records, at.resource, form, revision=found.revision))
+    records = await versions.shown(api, at.resource, found.records)
+    answer = await api.apart(
+        shaping.weight(records, form), lambda: shaping.many(api, records, at.resource, form, revision=found.revision)
+    )
     return answer._replace(warnings=delete.warnings_of(at.resource, options) + act.warnings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probate.server import places, refusals, shaping
+from probate.server import refusals, shaping, versions
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
@@ -10,7 +10,7 @@ from probate.server.request import Request, Target
 
 async def get(api: Api, _request: Request, at: Target, form: Form) -> Answer:
     """The object as it is now."""
-    found = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+    found = await versions.read(api, at)
     if found is None:
         raise refusals.not_found(at.resource, at.name)
     return shaping.one(api, found, at.resource, form)

@@ -7,7 +7,7 @@ import functools
 from typing import NamedTuple
 
 from probate.machinery.catalog import Resource
-from probate.server import filtering, negotiation, places, query, shaping, snapshots, wire
+from probate.server import filtering, negotiation, places, query, shaping, snapshots, versions, wire
 from probate.server.api import Answer, Api
 from probate.server.filtering import Filter
 from probate.server.listings import Listing, Place
@@ -38,9 +38,10 @@ async def list_(api: Api, request: Request, at: Target, form: Form) -> Answer:
     wanted = filtering.of(at, options, api.kinds.rules(at.resource).fields())
     prefix = places.within(at.resource, at.namespace)
     start = await snapshots.start(api.store, options, prefix)
-    if form == negotiation.PLAIN and wanted.is_everything and start == snapshots.NOW:
+    if form == negotiation.PLAIN and wanted.is_everything and start == snapshots.NOW and not at.resource.is_converted:
         return await _whole(api, at.resource, prefix, options.limit)
     found = await collect(api.store, prefix, wanted, start, options.limit)
+    found = found._replace(records=await versions.served(api, at.resource, found.records))
     has_remaining = found.last and wanted.is_everything and start.at is None
     remaining = await api.store.count(prefix, after=found.last) if has_remaining else None
     continue_ = snapshots.token(found.revision, found.last, prefix) if found.last else ""

@@ -12,7 +12,7 @@ from probate import errors
 from probate.machinery import jsonpatch, mergepatch, problems, strategic
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Path
-from probate.server import managed, negotiation, patched, places, query, reading, refusals, shaping, wire, writing
+from probate.server import managed, negotiation, patched, query, reading, refusals, shaping, versions, wire, writing
 from probate.server.admission.attributes import UPDATE, Act
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
@@ -69,7 +69,7 @@ def change_of(body: bytes, media: str, resource: Resource) -> Change:
 async def _attempt(
     api: Api, at: Target, change: Change, act: Act, manager: str, *, size: int
 ) -> tuple[tuple[str, ...], Record | None]:
-    now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+    now = await versions.read(api, at)
     if now is None:
         raise refusals.not_found(at.resource, at.name)
     act.is_mutable = api.admission.mutates(UPDATE, at)

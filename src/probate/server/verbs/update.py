@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from probate import errors
-from probate.server import managed, negotiation, places, query, reading, refusals, shaping, wire, writing
+from probate.server import managed, negotiation, query, reading, refusals, shaping, versions, wire, writing
 from probate.server.admission.attributes import UPDATE, Act
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
@@ -34,7 +34,7 @@ async def update(api: Api, request: Request, at: Target, form: Form) -> Answer:
 
 async def _attempt(api: Api, at: Target, given: dict[str, Any], manager: str, act: Act, *, size: int) -> Record | None:
     """The object as it is after the update; None if somebody changed it in between."""
-    now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+    now = await versions.read(api, at)
     if now is None:
         raise refusals.not_found(at.resource, at.name)
     act.is_mutable = api.admission.mutates(UPDATE, at)

@@ -20,7 +20,7 @@ from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock
 from probate.machinery import status
-from probate.server import filtering, places, query, snapshots, wire
+from probate.server import filtering, places, query, snapshots, versions, wire
 from probate.server.api import Api, Outlet, Stream
 from probate.server.filtering import Filter
 from probate.server.negotiation import Form
@@ -72,22 +72,24 @@ async def _guarded(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
 
 
 async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
-    options, wanted = asked.options, asked.wanted
+    options, wanted, resource = asked.options, asked.wanted, asked.at.resource
     lines = Lines(api, asked.at.resource, asked.form)
     prefix = places.within(asked.at.resource, asked.at.namespace)
     after, is_from_now = await _beginning(api, options)
     if is_from_now:
         found = await listing.collect(api.store, prefix, wanted, snapshots.NOW, 0)
         after = found.revision
-        for first in range(0, len(found.records), AT_ONCE):
-            records = found.records[first : first + AT_ONCE]
+        there = await versions.served(api, resource, found.records)
+        for first in range(0, len(there), AT_ONCE):
+            records = there[first : first + AT_ONCE]
             yield b"".join([lines.line(b"ADDED", record.value, record.revision) for record in records])
         if options.sends_initial_events and options.wants_bookmarks:
             yield lines.bookmark(after, is_end_of_initial_events=True)
     seconds = min(options.timeout_seconds or LONGEST_SECONDS, LONGEST_SECONDS)
     async with api.store.watch(prefix, after=after) as changes, _Pace(api.clock, changes, seconds) as pace:
         changes.hand_to(functools.partial(_tell_at_once, asked, lines, pace))
-        async for events in changes:
+        async for told in changes:
+            events = await versions.events(api, resource, told)
             if events and (chunk := lines.batch(events, wanted)):
                 yield chunk
             if pace.is_due:
@@ -101,7 +103,7 @@ async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
 def _tell_at_once(asked: _Asked, lines: Lines, pace: _Pace, events: Batch) -> bool:
     """Tell the client where the change is made known, without waking anybody. Whether that was possible."""
     outlet = asked.outlet
-    if outlet is None or pace.is_due or not outlet.is_ready():
+    if outlet is None or asked.at.resource.is_converted or pace.is_due or not outlet.is_ready():
         return False
     if chunk := lines.batch(events, asked.wanted):
         outlet.tell(chunk)

@@ -27,7 +27,7 @@ class Hook(NamedTuple):
     conditions: tuple[Object, ...]
     fails_closed: bool
     seconds: float
-    has_side_effects: bool
+    has_side_effects: bool  # also on a dry run; v1 refuses such webhooks when they are configured
     version: str  # of the reviews that it is sent
     is_asked_again: bool
     client: Object

@@ -12,6 +12,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from typing import NamedTuple
+from urllib.parse import quote
 
 import httptools
 
@@ -197,10 +198,11 @@ class _Answer:
 
 
 def _request(endpoint: Endpoint, body: bytes, seconds: float) -> bytes:
-    path = f"{endpoint.path}{'&' if '?' in endpoint.path else '?'}timeout={seconds:g}s"
+    given = quote(endpoint.path, safe="/?&=%:@+$,;!*'()~")
+    path = f"{given}{'&' if '?' in given else '?'}timeout={seconds:g}s"
     host = f"[{endpoint.name}]" if ":" in endpoint.name else endpoint.name
     head = b"POST %b HTTP/1.1\r\nhost: %b:%d\r\ncontent-type: application/json\r\naccept: application/json\r\n" % (
-        path.encode("ascii", "ignore"),
+        path.encode(),
         host.encode("idna") if not host.isascii() else host.encode(),
         endpoint.port,
     )

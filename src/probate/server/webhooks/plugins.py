@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from probate import errors
 from probate.machinery import jsonpatch
 from probate.machinery.catalog import Catalog, Resource
-from probate.server import places, wire
+from probate.server import places, versions, wire
 from probate.server.admission import phases
 from probate.server.admission.attributes import NO_TERMS, Attributes, Terms
 from probate.server.admission.chain import Place
@@ -119,12 +119,18 @@ class _Webhooks:
             log.warning("webhook %s is passed over, its match conditions cannot be evaluated: %s", hook.name, error)
             return False
 
-    def _shown(self, write: Attributes, resource: Resource) -> Shown:
+    async def _shown(self, write: Attributes, resource: Resource) -> Shown:
         if resource is write.at.resource or write.kind != write.at.resource.group_version_kind:
             return Shown(resource, write.kind, write.object, write.old)
-        mine, objects = write.at.resource, (write.object, write.old)
-        object_, old = (None if one is None else phases.in_version(one, mine, resource) for one in objects)
+        object_, old = [await self._in_version(one, write.at.resource, resource) for one in (write.object, write.old)]
         return Shown(resource, resource.group_version_kind, object_, old)
+
+    async def _in_version(self, object_: Object | None, mine: Resource, wanted: Resource) -> Object | None:
+        if object_ is None:
+            return None
+        if mine.is_converted:
+            return await versions.between(self._api, object_, mine, wanted)
+        return phases.in_version(object_, mine, wanted)
 
     async def _ask(self, hook: Hook, write: Attributes, shown: Shown) -> Verdict | None:
         """What the webhook says; None if it did not answer as it should, and that does not matter."""
@@ -144,7 +150,7 @@ class _Webhooks:
             endpoint = endpoints.find(hook.client, self._api.services)
         except Unreachable as error:
             raise Unreachable(f"failed to call webhook: Post {error}") from None
-        body = review.request(write, shown, uid, hook.version)
+        body = await self._api.apart(write.size, lambda: review.request(write, shown, uid, hook.version))
         try:
             answer = await self._api.outbound.post(endpoint, body, seconds=hook.seconds)
         except Unreachable as error:
@@ -165,7 +171,7 @@ class Validating(_Webhooks):
     """May say no."""
 
     async def validate(self, write: Attributes) -> Terms:
-        asked = [_Asked(hook, self._shown(write, resource)) for hook, resource in self._ruled(write.operation, write.at)]
+        asked = [_Asked(hook, await self._shown(write, resource)) for hook, resource in self._ruled(write.operation, write.at)]
         meant = [one for one in asked if await self._is_meant(one.hook, write, one.shown)]
         if len(meant) == 1:
             await self._ask(meant[0].hook, write, meant[0].shown)
@@ -188,7 +194,7 @@ class Mutating(_Webhooks):
         for hook, resource in self._ruled(write.operation, write.at):
             if write.is_again and hook.key not in seen["again"]:
                 continue
-            shown = self._shown(write, resource)
+            shown = await self._shown(write, resource)
             if not await self._is_meant(hook, write, shown):
                 continue
             said = await self._ask(hook, write, shown)
@@ -207,23 +213,16 @@ class Mutating(_Webhooks):
                 f'Internal error occurred: admission webhook "{hook.name}" attempted to modify the object, '
                 "which is not supported for this operation"
             )
-        return await self._api.apart(len(str(patch)) + MEDIUM, lambda: self._patched(hook, write, shown, patch))
-
-    def _patched(self, hook: Hook, write: Attributes, shown: Shown, patch: Any) -> bool:
-        before, resource = write.object, write.at.resource
+        size, document = write.size, shown.object
         try:
-            changed = jsonpatch.apply(shown.object or {}, patch)
+            changed = await self._api.apart(size, lambda: jsonpatch.apply(document, patch))
             _check_kind(changed, shown)
-            if shown.resource is not resource and shown.kind == shown.resource.group_version_kind:
-                changed = phases.in_version(changed, shown.resource, resource)
-            write.put(changed)
+            if shown.resource is not write.at.resource and shown.kind == shown.resource.group_version_kind:
+                changed = await self._in_version(changed, shown.resource, write.at.resource) or changed
+            await self._api.apart(size, lambda: write.put(changed))
         except (errors.BadRequest, errors.Invalid, errors.TooLarge) as error:
             raise errors.ApiError(f'Internal error occurred: the patch of webhook "{hook.name}" cannot be used: {error}') from None
         return write.object != before
-
-
-MEDIUM = 1024
-"""How much an object counts of which nobody has looked how large it is."""
 
 
 def _check_kind(changed: Object, shown: Shown) -> None:

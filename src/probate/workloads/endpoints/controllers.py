@@ -12,8 +12,9 @@ from probate.control.informers import Informer, Name, name_of
 from probate.control.kinds import NODES, PODS, is_deleting
 from probate.control.means import Means
 from probate.control.workers import Workers
-from probate.workloads.endpoints import objects, slices, targets
+from probate.workloads.endpoints import objects, slices, targets, triggers
 from probate.workloads.endpoints.slices import SERVICE, ZONE
+from probate.workloads.endpoints.triggers import Triggers
 from probate.workloads.owners import namespace_of
 
 
@@ -58,6 +59,7 @@ class Slices:
         self._nodes = means.informers.of(NODES)
         self._slices = means.informers.of(slices.SLICES)
         self._services = means.informers.of(SERVICE.resource)
+        self._triggers = Triggers()
         self.workers = Workers("endpointslice-controller", self._sync, means.clock)
         Following(self._services, self._pods, self.workers)
         self._slices.listen(self._take_slice)
@@ -70,14 +72,17 @@ class Slices:
     async def _sync(self, name: Name) -> float | None:
         service = self._services.get(name)
         if service is None or is_deleting(service) or not targets.is_kept(service):
+            self._triggers.forget(name)
             return None
         there = [one for one in self._slices.within(name.namespace) if slices.is_ours(one) and slices.service_of(one) == name.name]
         zones = {_name(node): (node["metadata"].get("labels") or {}).get(ZONE, "") for node in self._nodes}
-        changes = slices.compare(service, slices.wanted(service, self._pods.within(name.namespace), zones), there)
+        pods = [pod for pod in self._pods.within(name.namespace) if targets.selects(service, pod)]
+        changes = slices.compare(service, slices.wanted(service, pods, zones), there)
+        time = self._triggers.note(service, pods)
         for one in changes.creates:
-            await _made(self._slices, name.namespace, one)
+            await _made(self._slices, name.namespace, triggers.dated(one, time))
         for one in changes.updates:
-            await self._slices.update(one)
+            await self._slices.update(triggers.dated(one, time))
         for one in changes.deletes:
             await self._slices.delete(one)
         return None
@@ -91,6 +96,7 @@ class Endpoints:
         self._endpoints = means.informers.of(objects.ENDPOINTS)
         self._services = means.informers.of(SERVICE.resource)
         self._left: set[Name] = set()  # of services that were seen to go
+        self._triggers = Triggers()
         self.workers = Workers("endpoint-controller", self._sync, means.clock)
         self._services.listen(self._take_end)
         Following(self._services, self._pods, self.workers)
@@ -108,6 +114,7 @@ class Endpoints:
     async def _sync(self, name: Name) -> float | None:
         service, there = self._services.get(name), self._endpoints.get(name)
         if service is None:
+            self._triggers.forget(name)
             if there is not None and (name in self._left or objects.is_ours(there)):
                 await self._endpoints.delete(there)
             self._left.discard(name)
@@ -115,11 +122,12 @@ class Endpoints:
         self._left.discard(name)
         if is_deleting(service) or not targets.is_kept(service):
             return None
-        new = objects.described(service, there, self._pods.within(name.namespace))
+        pods = [pod for pod in self._pods.within(name.namespace) if targets.selects(service, pod)]
+        new, time = objects.described(service, there, pods), self._triggers.note(service, pods)
         if there is None:
-            await _made(self._endpoints, name.namespace, new)
+            await _made(self._endpoints, name.namespace, triggers.dated(new, time))
         elif new != there:
-            await self._endpoints.update(new)
+            await self._endpoints.update(triggers.dated(new, time))
         return None
 
 

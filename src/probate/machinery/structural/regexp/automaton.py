@@ -17,19 +17,25 @@ _MOST_STEPS = 5_000  # kept; then all are forgotten and made again
 _MOST_PLACES = 20_000  # of all states that are kept: so that they take a few megabytes, not gigabytes
 
 
-class _Read(NamedTuple):
+class Read(NamedTuple):
+    """Read a character of a set."""
+
     chars: Charset
 
 
-class _Fork(NamedTuple):
+class Fork(NamedTuple):
+    """Go on at any of these, the first preferred."""
+
     targets: tuple[int, ...]
 
 
-class _At(NamedTuple):
+class At(NamedTuple):
+    """Go on if this is such a place."""
+
     kind: str
 
 
-_Instruction = _Read | _Fork | _At | None  # None is the end: it matches
+Instruction = Read | Fork | At | None  # None is the end: it matches
 
 
 class _State:
@@ -51,9 +57,9 @@ class Automaton:
 
     def __init__(self, tree: syntax.Node) -> None:
         effort.spend(syntax.size(tree))
-        self._program: list[_Instruction] = []
+        self.program: list[Instruction] = []
         self._emit(tree)
-        self._program.append(None)
+        self.program.append(None)
         self._forget()
 
     def search(self, text: str) -> bool:
@@ -98,13 +104,13 @@ class Automaton:
         reads: list[tuple[int, Charset]] = []
         while waiting:
             place = waiting.pop()
-            instruction = self._program[place]
+            instruction = self.program[place]
             if instruction is None:
                 return None
-            if isinstance(instruction, _Read):
+            if isinstance(instruction, Read):
                 reads.append((place, instruction.chars))
                 continue
-            for target in _targets(place, instruction, before, after):
+            for target in targets(place, instruction, before, after):
                 if target not in seen:
                     seen.add(target)
                     waiting.append(target)
@@ -114,46 +120,46 @@ class Automaton:
     def _emit(self, node: syntax.Node) -> None:
         match node:
             case syntax.One(chars):
-                self._program.append(_Read(chars))
+                self.program.append(Read(chars))
             case syntax.Edge(kind):
-                self._program.append(_At(kind))
+                self.program.append(At(kind))
             case syntax.Sequence(parts):
                 for part in parts:
                     self._emit(part)
             case syntax.Either(parts):
                 self._emit_either(parts)
-            case syntax.Repeat(part, least, most):
-                self._emit_repeat(part, least, most)
+            case syntax.Repeat(part, least, most, is_lazy):
+                self._emit_repeat(part, least, most, is_lazy)
 
     def _emit_either(self, parts: tuple[syntax.Node, ...]) -> None:
         fork, jumps, starts = self._reserve(), [], []
         for part in parts:
-            starts.append(len(self._program))
+            starts.append(len(self.program))
             self._emit(part)
             jumps.append(self._reserve())
-        self._program[fork] = _Fork(tuple(starts))
+        self.program[fork] = Fork(tuple(starts))
         for jump in jumps:
-            self._program[jump] = _Fork((len(self._program),))
+            self.program[jump] = Fork((len(self.program),))
 
-    def _emit_repeat(self, part: syntax.Node, least: int, most: int | None) -> None:
+    def _emit_repeat(self, part: syntax.Node, least: int, most: int | None, is_lazy: bool) -> None:
         for _ in range(least):
             self._emit(part)
         if most is None:
             fork = self._reserve()
             self._emit(part)
-            self._program.append(_Fork((fork,)))
-            self._program[fork] = _Fork((fork + 1, len(self._program)))
+            self.program.append(Fork((fork,)))
+            self.program[fork] = _fork(fork + 1, len(self.program), is_lazy=is_lazy)
             return
         forks = []
         for _ in range(most - least):
             forks.append(self._reserve())
             self._emit(part)
         for fork in forks:
-            self._program[fork] = _Fork((fork + 1, len(self._program)))
+            self.program[fork] = _fork(fork + 1, len(self.program), is_lazy=is_lazy)
 
     def _reserve(self) -> int:
-        self._program.append(_Fork(()))
-        return len(self._program) - 1
+        self.program.append(Fork(()))
+        return len(self.program) - 1
 
 
 def _seen(char: str) -> str:
@@ -163,8 +169,14 @@ def _seen(char: str) -> str:
     return "w" if _is_word(char) else "-"
 
 
-def _targets(place: int, instruction: _Fork | _At, before: str, after: str) -> tuple[int, ...]:
-    if isinstance(instruction, _Fork):
+def _fork(again: int, onward: int, *, is_lazy: bool) -> Fork:
+    """Once more, or on: what is tried first is preferred."""
+    return Fork((onward, again) if is_lazy else (again, onward))
+
+
+def targets(place: int, instruction: Fork | At, before: str, after: str) -> tuple[int, ...]:
+    """Where the program may go on from there."""
+    if isinstance(instruction, Fork):
         return instruction.targets
     return (place + 1,) if _is_at(instruction.kind, before, after) else ()
 

@@ -1,6 +1,6 @@
 """Go's pattern syntax, read into a tree. What Go refuses is refused here: look-around, back-references, counts over 1000.
 
-Only whether a text matches is ever asked, so groups leave no trace and greedy or not is all the same.
+What a group held is never asked, so groups leave no trace.
 
     parse("^a{2,3}|b$")   Either((Sequence((Edge("start"), Repeat(One(a), 2, 3))), Sequence((One(b), Edge("end")))))
 """
@@ -57,11 +57,12 @@ class Either(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """The part again and again; `most` is None where there is no end."""
+    """The part again and again; `most` is None where there is no end. `is_lazy`: as few times as will do."""
 
     part: Node
     least: int
     most: int | None
+    is_lazy: bool = False
 
 
 Node = One | Edge | Sequence | Either | Repeat
@@ -153,11 +154,11 @@ class _Reader:
         bounds = self._read_bounds()
         if bounds is None:
             return atom
-        self._take("?")  # not greedy: the same texts match
+        is_lazy = self._take("?") != ("U" in self._flags)
         start = self._at
         if self._read_bounds() is not None:
             raise BadPattern(f"invalid nested repetition operator: `{self._text[start - 1 : self._at]}`")
-        return Repeat(atom, *bounds)
+        return Repeat(atom, *bounds, is_lazy)
 
     def _read_bounds(self) -> tuple[int, int | None] | None:
         for operator, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):

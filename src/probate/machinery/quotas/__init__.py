@@ -1,0 +1,1 @@
+"""How much objects use, what a ResourceQuota counts of that, and what a LimitRange wants of each. Pure."""

@@ -1,0 +1,230 @@
+"""Admission policies and their bindings, and the expressions of both and of webhooks."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from probate.machinery import names
+from probate.machinery.cel.errors import CompileError
+from probate.machinery.cel.lexer import RESERVED
+from probate.machinery.cel.types import BOOL, fits
+from probate.machinery.policies.checking import expression_problems
+from probate.machinery.policies.compiling import compiled_conditions
+from probate.machinery.policies.environment import Speaks
+from probate.machinery.problems import Path, duplicate, invalid, not_supported, required, too_many
+from probate.machinery.validation.fields import (
+    Problems,
+    Value,
+    check_choice,
+    check_given,
+    check_name,
+    check_rule,
+    check_unique,
+    child,
+    each,
+    items,
+    text,
+    texts,
+)
+from probate.machinery.validation.selectors import check_label_selector
+
+SPEC = Path("spec")
+REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
+OPERATIONS = ("*", "CREATE", "UPDATE", "DELETE", "CONNECT")
+MAX_CONDITIONS = 64
+MAX_ANNOTATIONS = 20
+MAX_EXPRESSIONS = 500
+"""Validations, mutations or variables of one policy. Kubernetes has no such limit; but each is compiled at once."""
+
+_ACTIONS = ("Deny", "Warn", "Audit")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BREAK = re.compile(r"[\n\r]")
+
+
+def check_validating(policy: Value) -> Problems:
+    """A ValidatingAdmissionPolicy."""
+    spec = child(policy, "spec")
+    yield from _check_policy(spec, ("validations", "variables"))
+    if not items(spec, "validations") and not items(spec, "auditAnnotations"):
+        told = "validations or auditAnnotations must contain at least one item"
+        yield required(SPEC / "validations", told)
+        yield required(SPEC / "auditAnnotations", told)
+    for one, at in each(spec, SPEC, "validations"):
+        yield from _check_validation(one, at)
+    yield from _check_annotations(spec)
+    yield from expression_problems(policy)
+
+
+def check_mutating(policy: Value) -> Problems:
+    """A MutatingAdmissionPolicy."""
+    spec = child(policy, "spec")
+    yield from _check_policy(spec, ("mutations", "variables"))
+    yield from check_choice(spec, SPEC, "reinvocationPolicy", ("Never", "IfNeeded"), is_required=True)
+    if not items(spec, "mutations"):
+        yield required(SPEC / "mutations", "mutations must contain at least one item")
+    for one, at in each(spec, SPEC, "mutations"):
+        yield from _check_mutation(one, at)
+    yield from expression_problems(policy)
+
+
+def check_validating_binding(binding: Value) -> Problems:
+    """A ValidatingAdmissionPolicyBinding."""
+    spec = child(binding, "spec")
+    yield from _check_binding(spec)
+    actions = texts(spec, "validationActions")
+    if not actions:
+        yield required(SPEC / "validationActions", "at least one validation action is required")
+    for action in actions:
+        if action not in _ACTIONS:
+            yield not_supported(SPEC / "validationActions", action, _ACTIONS)
+    if len(set(actions)) < len(actions):
+        yield duplicate(SPEC / "validationActions", actions)
+    if {"Deny", "Warn"} <= set(actions):
+        yield invalid(SPEC / "validationActions", actions, "must not contain both Deny and Warn")
+
+
+def check_mutating_binding(binding: Value) -> Problems:
+    """A MutatingAdmissionPolicyBinding."""
+    yield from _check_binding(child(binding, "spec"))
+
+
+def check_conditions(parent: Value, path: Path, *, speaks: Speaks | None = None) -> Problems:
+    """`matchConditions`. Of policies, whose expressions are looked at together, `speaks` is None."""
+    conditions, here = items(parent, "matchConditions"), path / "matchConditions"
+    if len(conditions) > MAX_CONDITIONS:
+        yield too_many(here, len(conditions), MAX_CONDITIONS)
+        return
+    seen: set[Any] = set()
+    for one, at in each(parent, path, "matchConditions"):
+        yield from check_name(one, at, "name", names.qualified_name)
+        yield from check_unique(one, at, "name", seen)
+        if not text(one, "expression").strip():
+            yield required(at / "expression")
+    if speaks is not None:
+        yield from _check_compiled(conditions, here, speaks)
+
+
+def _check_compiled(conditions: list[Value], path: Path, speaks: Speaks) -> Problems:
+    for index, one in enumerate(compiled_conditions(conditions, speaks)):
+        at = path / index / "expression"
+        if isinstance(one.program, CompileError):
+            if one.source.strip():
+                yield invalid(at, one.source, f"compilation failed: {one.program}")
+        elif not fits(BOOL, one.type, {}):
+            yield invalid(at, one.source, "must evaluate to bool")
+
+
+def _check_policy(spec: Value, listed: tuple[str, ...]) -> Problems:
+    yield from check_choice(spec, SPEC, "failurePolicy", ("Fail", "Ignore"))
+    for field in listed:
+        if len(items(spec, field)) > MAX_EXPRESSIONS:
+            yield too_many(SPEC / field, len(items(spec, field)), MAX_EXPRESSIONS)
+    if spec.get("paramKind") is not None:
+        yield from check_given(child(spec, "paramKind"), SPEC / "paramKind", "apiVersion", "kind")
+    if spec.get("matchConstraints") is None:
+        yield required(SPEC / "matchConstraints")
+    else:
+        yield from _check_match(child(spec, "matchConstraints"), SPEC / "matchConstraints", needs_rules=True)
+    yield from check_conditions(spec, SPEC)
+    seen: set[Any] = set()
+    for one, at in each(spec, SPEC, "variables"):
+        yield from _check_variable(one, at, seen)
+
+
+def _check_variable(variable: Value, path: Path, seen: set[Any]) -> Problems:
+    name = text(variable, "name")
+    if not name:
+        yield required(path / "name", "name is not specified")
+    elif not _NAME.fullmatch(name) or name in RESERVED or name in {"true", "false", "null", "in"}:
+        yield invalid(path / "name", name, "name is not a valid CEL identifier")
+    else:
+        yield from check_unique(variable, path, "name", seen)
+    if not text(variable, "expression").strip():
+        yield required(path / "expression", "expression is not specified")
+
+
+def _check_validation(validation: Value, path: Path) -> Problems:
+    expression, message = text(validation, "expression"), text(validation, "message")
+    if not expression.strip():
+        yield required(path / "expression", "expression is not specified")
+    if text(validation, "messageExpression") and not text(validation, "messageExpression").strip():
+        yield invalid(path / "messageExpression", text(validation, "messageExpression"), "must be non-empty if specified")
+    if message and not message.strip():
+        yield invalid(path / "message", message, "message must be non-empty if specified")
+    elif _BREAK.search(message):
+        yield invalid(path / "message", message, "message must not contain line breaks")
+    elif _BREAK.search(expression) and not message:
+        yield required(path / "message", "message must be specified if expression contains line breaks")
+    yield from check_choice(validation, path, "reason", REASONS)
+
+
+def _check_annotations(spec: Value) -> Problems:
+    found, seen = items(spec, "auditAnnotations"), set[Any]()
+    if len(found) > MAX_ANNOTATIONS:
+        yield too_many(SPEC / "auditAnnotations", len(found), MAX_ANNOTATIONS)
+        return
+    for one, at in each(spec, SPEC, "auditAnnotations"):
+        yield from check_name(one, at, "key", names.qualified_name)
+        yield from check_unique(one, at, "key", seen)
+        if not text(one, "valueExpression").strip():
+            yield required(at / "valueExpression", "valueExpression is not specified")
+
+
+def _check_mutation(mutation: Value, path: Path) -> Problems:
+    yield from check_choice(mutation, path, "patchType", ("ApplyConfiguration", "JSONPatch"), is_required=True)
+    fields = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+    wanted = fields.get(text(mutation, "patchType"))
+    for field in fields.values():
+        is_given = mutation.get(field) is not None
+        if field == wanted and not text(child(mutation, field), "expression").strip():
+            yield required(path / field / "expression", "expression is not specified")
+        elif field != wanted and is_given and wanted is not None:
+            yield invalid(path / field, mutation[field], f"must not be set when patchType is {text(mutation, 'patchType')}")
+
+
+def _check_binding(spec: Value) -> Problems:
+    yield from check_name(spec, SPEC, "policyName", names.dns_subdomain)
+    ref, path = spec.get("paramRef"), SPEC / "paramRef"
+    if isinstance(ref, dict):
+        yield from _check_ref(ref, path)
+    if spec.get("matchResources") is not None:
+        yield from _check_match(child(spec, "matchResources"), SPEC / "matchResources", needs_rules=False)
+
+
+def _check_ref(ref: Value, path: Path) -> Problems:
+    name, selector = text(ref, "name"), ref.get("selector")
+    if name and selector is not None:
+        yield from (invalid(path / field, ref[field], "name and selector are mutually exclusive") for field in ("name", "selector"))
+    elif name:
+        yield from check_rule(name, path / "name", names.path_segment)
+    elif selector is None:
+        yield required(path, "one of name or selector must be specified")
+    else:
+        yield from check_label_selector(selector, path / "selector")
+    yield from check_choice(ref, path, "parameterNotFoundAction", ("Allow", "Deny"), is_required=True)
+
+
+def _check_match(match: Value, path: Path, *, needs_rules: bool) -> Problems:
+    if needs_rules and not items(match, "resourceRules"):
+        yield required(path / "resourceRules")
+    yield from check_choice(match, path, "matchPolicy", ("Exact", "Equivalent"))
+    for field in ("namespaceSelector", "objectSelector"):
+        yield from check_label_selector(match.get(field), path / field)
+    for field in ("resourceRules", "excludeResourceRules"):
+        for rule, at in each(match, path, field):
+            yield from check_resource_rule(rule, at)
+
+
+def check_resource_rule(rule: Value, path: Path) -> Problems:
+    """A rule of webhooks and policies: which operations on which resources."""
+    for field in ("operations", "apiGroups", "apiVersions", "resources"):
+        values = texts(rule, field)
+        if not values:
+            yield required(path / field)
+        if len(values) > 1 and "*" in values and field != "resources":
+            yield invalid(path / field, values, "if '*' is present, must not specify other values")
+    yield from check_choice(rule, path, "scope", ("Cluster", "Namespaced", "*"))
+    for index, operation in enumerate(texts(rule, "operations")):
+        if operation not in OPERATIONS:
+            yield not_supported(path / "operations" / index, operation, OPERATIONS)

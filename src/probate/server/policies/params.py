@@ -1,0 +1,56 @@
+"""The parameters of a policy: the objects that a binding names or selects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.machinery import label_selectors
+from probate.machinery.catalog import Resource
+from probate.machinery.policies.evaluating import Trouble
+from probate.machinery.problems import Path
+from probate.server import places, wire
+from probate.server.api import Api
+from probate.store import paging
+
+Object = dict[str, Any]
+
+MAX_PARAMS = 1000
+"""That one binding may select. Kubernetes has no such limit; but a policy is evaluated for each."""
+
+
+async def collected(api: Api, kind: Object | None, ref: Object | None, namespace: str) -> list[Object | None]:
+    """The parameters with which a policy is evaluated, one after the other; one that is None, if it has none. Raises `Trouble`."""
+    if not kind or not ref:
+        return [None]
+    group, _, version = str(kind.get("apiVersion") or "").rpartition("/")
+    resource = api.catalog.find_kind(group, version, str(kind.get("kind") or ""))
+    found: list[Object | None] = []
+    if resource is not None:
+        found = list(await _found(api, resource, ref, _namespace(resource, ref, namespace)))
+    if not found and ref.get("parameterNotFoundAction") == "Deny":
+        raise Trouble("no params found for policy binding with `Deny` parameterNotFoundAction")
+    return found
+
+
+def _namespace(resource: Resource, ref: Object, namespace: str) -> str:
+    given = str(ref.get("namespace") or "")
+    if given and not resource.is_namespaced:
+        raise Trouble("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+    if resource.is_namespaced and not given and not namespace:
+        raise Trouble("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
+    return (given or namespace) if resource.is_namespaced else ""
+
+
+async def _found(api: Api, resource: Resource, ref: Object, namespace: str) -> list[Object]:
+    if name := str(ref.get("name") or ""):
+        record = await api.store.read(places.of(resource, namespace, name))
+        return [] if record is None else [wire.served(record, resource)]
+    selector, wrong = label_selectors.compile_object(ref.get("selector") or {}, Path("selector"))
+    if wrong:
+        raise Trouble(wrong[0].message)
+    found: list[Object] = []
+    async for page in paging.pages(api.store, places.within(resource, namespace)):
+        found += [wire.served(one, resource) for one in page.records if selector.matches(wire.meta(one.value).labels or {})]
+        if len(found) > MAX_PARAMS:
+            raise Trouble(f"paramRef.selector selects more than {MAX_PARAMS} objects")
+    return found

@@ -1,0 +1,1 @@
+"""ResourceQuotas and LimitRanges: counted, held to, and told."""

@@ -1,0 +1,65 @@
+"""LimitRanges: what containers get that say nothing, and what pods and claims are refused for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from probate.machinery.quotas import limits
+from probate.server import refusals
+from probate.server.admission.attributes import CREATE, NO_TERMS, UPDATE, Attributes, Terms
+from probate.server.admission.chain import Place
+from probate.server.api import Api
+from probate.server.request import Target
+
+Object = dict[str, Any]
+
+_PODS, _CLAIMS = ("", "pods"), ("", "persistentvolumeclaims")
+
+
+def install(api: Api) -> None:
+    """Hold pods and claims to the ranges there are."""
+    api.configured.tell("", "v1", "limitranges", Ranges(api).configure)
+
+
+class Ranges:
+    """All LimitRanges."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._ranges: dict[str, list[Object]] = {}
+
+    def configure(self, objects: dict[str, Object]) -> None:
+        """From now on these are the ranges."""
+        found: dict[str, list[Object]] = {}
+        for object_ in objects.values():
+            found.setdefault(object_["metadata"]["namespace"], []).append(object_)
+        self._ranges = found
+        if found:
+            self._api.admission.wake(Place.LIMITS, self)
+        else:
+            self._api.admission.rest(Place.LIMITS)
+
+    def wants(self, operation: str, at: Target) -> bool:
+        if at.namespace not in self._ranges:
+            return False
+        kind, way = (at.resource.group, at.resource.plural), (operation, at.subresource)
+        if kind == _PODS:
+            return way in {(CREATE, ""), (UPDATE, "resize")}
+        return kind == _CLAIMS and way in {(CREATE, ""), (UPDATE, "")}
+
+    async def mutate(self, write: Attributes) -> None:
+        if write.operation != CREATE or write.at.resource.plural != "pods" or write.object is None:
+            return
+        filled = orjson.loads(orjson.dumps(write.object))
+        limits.fill(filled, self._ranges.get(write.namespace, ()))
+        if filled != write.object:
+            write.put(filled)
+
+    async def validate(self, write: Attributes) -> Terms:
+        found = limits.problems(write.at.resource.plural, write.object or {}, self._ranges.get(write.namespace, ()))
+        if found:
+            name = write.name or str((write.object or {}).get("metadata", {}).get("name", ""))
+            raise refusals.forbidden(write.at.resource, name, limits.told(found))
+        return NO_TERMS

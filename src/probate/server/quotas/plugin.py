@@ -1,0 +1,132 @@
+"""ResourceQuotas have the last word on a write: what it uses must fit into each quota that counts it.
+
+Two that come at once are counted one after the other: each write that uses more goes under the guard that no other has come in
+between since the sum was reckoned (an index entry of the namespace, `quota/<namespace>`, which each of them renews). So no quota
+is ever exceeded, whatever servers there are. What uses less just goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from probate import errors
+from probate.machinery.catalog import Resource
+from probate.machinery.quotas import amounts, rules, usage
+from probate.machinery.quotas.amounts import Amounts
+from probate.machinery.quotas.rules import Quota
+from probate.machinery.quotas.usage import Counted
+from probate.server import places, refusals
+from probate.server.admission.attributes import CREATE, NO_TERMS, UPDATE, Attributes, Terms
+from probate.server.admission.chain import Place
+from probate.server.api import Api
+from probate.server.quotas.ledger import Ledger
+from probate.server.quotas.statuses import Statuses
+from probate.server.request import Target
+from probate.store.contract import Absent, Guard, Unchanged
+
+Object = dict[str, Any]
+
+_WAYS_OF_PODS = frozenset({(CREATE, ""), (UPDATE, "resize")})
+_WAYS = frozenset({(CREATE, ""), (UPDATE, "")})
+"""How an object can come to use more."""
+
+
+def install(api: Api) -> None:
+    """Hold writes to the quotas there are."""
+    plugin = Quotas(api)
+    api.configured.tell("", "v1", "resourcequotas", plugin.configure)
+    api.at_the_end(plugin.close)
+
+
+class Quotas:
+    """All quotas."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._quotas: dict[str, list[Quota]] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._statuses = Statuses(api.store, api.clock, self._used)
+        self._ledger = Ledger(api.store, api.clock, self._statuses.note)
+
+    def configure(self, objects: dict[str, Object]) -> None:
+        """From now on these are the quotas."""
+        found: dict[str, list[Quota]] = {}
+        for key, object_ in objects.items():
+            found.setdefault(object_["metadata"]["namespace"], []).append(rules.compiled(key, object_))
+        if found != self._quotas:
+            self._quotas = found
+            self._turns = {space: self._turns.get(space) or asyncio.Lock() for space in found}
+            self._ledger.keep(found)
+        if found:
+            self._api.admission.wake(Place.QUOTA, self)
+        else:
+            self._api.admission.rest(Place.QUOTA)
+
+    async def close(self) -> None:
+        """Stop counting."""
+        await self._statuses.close()
+        await self._ledger.close()
+
+    def wants(self, operation: str, at: Target) -> bool:
+        if at.namespace not in self._quotas:
+            return False
+        resource = _name(at.resource)
+        handled = _WAYS_OF_PODS if resource == usage.PODS else _WAYS
+        return (operation, at.subresource) in handled and any(resource in one.resources for one in self._quotas[at.namespace])
+
+    async def validate(self, write: Attributes) -> Terms:
+        resource, namespace = _name(write.at.resource), write.namespace
+        new = usage.count(resource, write.object or {})
+        old = None if write.old is None else usage.count(resource, write.old)
+        quotas = [one for one in rules.about(self._quotas.get(namespace, ()), new) if _increase(one, new, old)]
+        if not quotas:
+            return NO_TERMS
+        if resource == usage.PODS:
+            self._check_says_all(write, quotas)
+        if write.act.is_dry_run:
+            await self._check(write, quotas, new, old, at=0)
+            return NO_TERMS
+        turn = self._turns[namespace]
+        await turn.acquire()
+        try:
+            entry = places.of_quotas(namespace)
+            found = await self._api.store.read(entry)
+            calm = self._api.store.calm("objects/")
+            await self._check(write, quotas, new, old, at=max(found.revision if found else 0, calm.now if calm else 0))
+        except BaseException:
+            turn.release()
+            raise
+        guard: Guard = Absent(entry) if found is None else Unchanged(entry, found.revision)
+        return Terms((entry,), (guard,), (turn.release,))
+
+    def _check_says_all(self, write: Attributes, quotas: list[Quota]) -> None:
+        for quota in quotas:
+            missing = rules.missing(quota, write.object or {})
+            if missing:
+                raise _forbidden(write, f"failed quota: {quota.name}: must specify {missing}")
+
+    async def _check(self, write: Attributes, quotas: list[Quota], new: Counted, old: Counted | None, *, at: int) -> None:
+        for quota in quotas:
+            used = await self._ledger.used(write.namespace, quota, at=at)
+            if told := rules.exceeded(quota, used, _increase(quota, new, old)):
+                raise _forbidden(write, told)
+
+    async def _used(self, quota: Quota) -> Amounts:
+        return await self._ledger.used(quota.key.split("/")[2], quota, at=0)
+
+
+def _increase(quota: Quota, new: Counted, old: Counted | None) -> Amounts:
+    """How much more of the quota is used; empty if it is not more of anything."""
+    before = old.usage if old is not None and rules.counts(quota, old) else {}
+    more = amounts.less(rules.share(quota, new.usage), rules.share(quota, before))
+    return more if any(one.size > 0 for one in more.values()) else {}
+
+
+def _forbidden(write: Attributes, why: str) -> errors.ApiError:
+    name = write.name or str((write.object or {}).get("metadata", {}).get("name", ""))
+    return refusals.forbidden(write.at.resource, name, why)
+
+
+def _name(resource: Resource) -> str:
+    return places.everywhere(resource).split("/")[1]

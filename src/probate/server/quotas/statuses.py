@@ -1,0 +1,80 @@
+"""What is told of a quota in its status: how much there is, and how much of it is used."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import orjson
+
+from probate import errors
+from probate.aio import tasks
+from probate.clock import Clock
+from probate.machinery.quotas import rules
+from probate.machinery.quotas.amounts import Amounts
+from probate.machinery.quotas.rules import Quota
+from probate.server import wire
+from probate.store import contract
+from probate.store.contract import Refused, Store
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 1.0
+
+
+class Statuses:
+    """Writes the status of quotas whose sums have changed, one after the other: what changes often is written less often."""
+
+    def __init__(self, store: Store, clock: Clock, used: Callable[[Quota], Awaitable[Amounts]]) -> None:
+        self._store = store
+        self._clock = clock
+        self._used = used
+        self._due: dict[str, None] = {}
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def note(self, key: str) -> None:
+        """The quota at this key has another sum."""
+        self._due[key] = None
+        self._news.set()
+        if self._task is None:
+            told = "the status of quotas is not written any more"
+            self._task = tasks.guard(self._run(), name="quota statuses", on_failure=lambda error: log.error(told, exc_info=error))
+
+    async def close(self) -> None:
+        """Stop."""
+        if self._task is not None:
+            await tasks.stop(self._task)
+            self._task = None
+
+    async def _run(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            while self._due:
+                key = next(iter(self._due))
+                del self._due[key]
+                await self._try(key)
+
+    async def _try(self, key: str) -> None:
+        try:
+            if not await self._write(key):
+                self.note(key)
+        except errors.ApiError as error:
+            log.warning("the status of %s is not written, trying again: %s", key, error)
+            await self._clock.sleep(PAUSE_SECONDS)
+            self.note(key)
+
+    async def _write(self, key: str) -> bool:
+        """Whether the quota says what is so, or is no more. Not so if somebody was faster."""
+        found = await self._store.read(key)
+        if found is None:
+            return True
+        object_ = orjson.loads(found.value)
+        quota = rules.compiled(key, object_)
+        status = rules.status(quota, await self._used(quota))
+        if object_.get("status") == status:
+            return True
+        value = wire.stored({**object_, "status": status})
+        return not isinstance(await self._store.commit(contract.update(key, value, revision=found.revision)), Refused)

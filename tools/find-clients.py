@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Gets the clients of other people that the tests drive: made once, and again when the lists of them change.
+
+    tools/find-clients.py FOLDER        ->  FOLDER/python (a virtual environment), FOLDER/node/node_modules
+
+What is wanted is written in tests/clients/requirements.txt and tests/clients/node/package.json. They have a place of their own, as
+what they depend on is nothing that Probate's own environment should have. Node.js comes with the former, as a package of the Python
+index, so that nothing has to be installed on the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+WANTED = Path(__file__).parents[1] / "tests" / "clients"
+
+
+def python_clients(into: Path) -> None:
+    """A virtual environment with what requirements.txt names."""
+    venv.create(into, clear=True, with_pip=True)
+    pip = [str(into / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--requirement", str(WANTED / "requirements.txt")], check=True)
+
+
+def node_clients(into: Path) -> None:
+    """A folder with what package.json names."""
+    shutil.rmtree(into, ignore_errors=True)
+    into.mkdir(parents=True)
+    shutil.copy(WANTED / "node" / "package.json", into)
+    programs = into.parent / "python" / "bin"
+    npm = [str(programs / "npm"), "install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
+    found_first = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}  # npm runs `node` by its name
+    subprocess.run(npm, cwd=into, env=found_first, check=True, stdout=sys.stderr)
+
+
+def make(into: Path, wanted: Path, maker: Callable[[Path], None]) -> None:
+    """Have it made unless it was made of the same list before."""
+    made_of = into / "made-of.txt"
+    if made_of.exists() and made_of.read_text() == wanted.read_text():
+        return
+    print(f"getting the clients of {wanted.name} (once; a minute or so)", file=sys.stderr)
+    maker(into)
+    made_of.write_text(wanted.read_text())
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1]).absolute()
+    make(folder / "python", WANTED / "requirements.txt", python_clients)
+    make(folder / "node", WANTED / "node" / "package.json", node_clients)
