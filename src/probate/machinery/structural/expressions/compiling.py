@@ -93,9 +93,9 @@ def attempt(source: str, environment: Environment) -> Program | CompileError:
         return error
 
 
-def compiled(schema: Schema) -> Rules | None:
-    """The rules of a whole object's schema; None if it has none."""
-    return _compiled(_Identity(schema))
+def compiled(schema: Schema, *, is_root: bool = True) -> Rules | None:
+    """The rules of a schema, of a whole object's if it `is_root`; None if it has none."""
+    return _compiled(_Identity(schema), is_root)
 
 
 class _Identity:
@@ -114,6 +114,6 @@ class _Identity:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(key: _Identity) -> Rules | None:
-    level = Level(key.schema, Declarations(), is_root=True)
+def _compiled(key: _Identity, is_root: bool) -> Rules | None:
+    level = Level(key.schema, Declarations(), is_root=is_root)
     return Rules(level, Adapters().of(key.schema)) if level.has_rules else None
