@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from probate.machinery import effort
 from probate.machinery.cel.declared import Adapter, Adapters, Declarations
 from probate.machinery.cel.environment import Environment
 from probate.machinery.cel.errors import CompileError
@@ -49,6 +50,7 @@ class Level:
     __slots__ = ("has_rules", "items", "properties", "rules", "schema", "values")
 
     def __init__(self, schema: Schema, types: Declarations, *, is_root: bool = False) -> None:
+        effort.spend(5)
         self.schema = schema
         self.rules = _rules(schema, types, is_root=is_root) if schema.rules else ()
         below = {name: Level(one, types) for name, one in schema.properties.items()}
