@@ -41,13 +41,13 @@ def expression(chance: Random) -> str:
     return text[: chance.randrange(len(text) + 1)] if chance.random() < 0.1 else text
 
 
-def validating(chance: Random) -> dict[str, Any]:
+def validating(chance: Random) -> Any:
     """A policy that looks at ConfigMaps."""
     checks = [{"expression": expression(chance), "message": "no"} for _ in range(chance.choice((1, 1, 3, 20)))]
     return _policy(chance, "ValidatingAdmissionPolicy", {"validations": checks, **_annotations(chance)})
 
 
-def mutating(chance: Random) -> dict[str, Any]:
+def mutating(chance: Random) -> Any:
     """A policy that changes ConfigMaps."""
     text = chance.choice(MUTATIONS)
     change = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": text}}
@@ -58,7 +58,7 @@ def mutating(chance: Random) -> dict[str, Any]:
     )
 
 
-def binding(chance: Random, kind: str) -> dict[str, Any]:
+def binding(chance: Random, kind: str) -> Any:
     """What makes a policy count."""
     spec: dict[str, Any] = {"policyName": "fuzz"}
     if kind == "ValidatingAdmissionPolicy":
@@ -72,7 +72,7 @@ def binding(chance: Random, kind: str) -> dict[str, Any]:
     return _meant(chance, {"apiVersion": GROUP, "kind": f"{kind}Binding", "metadata": {"name": "fuzz"}, "spec": spec})
 
 
-def _policy(chance: Random, kind: str, parts: dict[str, Any]) -> dict[str, Any]:
+def _policy(chance: Random, kind: str, parts: dict[str, Any]) -> Any:
     spec = {"failurePolicy": chance.choice(("Fail", "Ignore")), "matchConstraints": {"resourceRules": [RULE]}, **parts}
     if chance.random() < 0.3:
         spec["variables"] = [{"name": chance.choice(("v", "v", "w", "")), "expression": expression(chance)}]
