@@ -142,7 +142,7 @@ class Walk:
         body = definitions.definition(self._chance, plural)
         path = f"{DEFINITIONS}/{plural}.fuzz.example.com"
         if self._chance.random() < 0.3 and self.send(name, "GET", path) == 200:
-            self.send(name, "PATCH", path, body={"spec": body.get("spec")}, media=patches.MERGE)
+            self.send(name, "PATCH", path, body=body, media=patches.MERGE)
         else:
             self.send(name, "DELETE", path)
             if self.send(name, "POST", DEFINITIONS, body=body) != 201:
