@@ -19,7 +19,7 @@ class Server:
 
     def __init__(self, folder: Path, store: str, *options: str) -> None:
         self._folder = folder
-        self._command = [sys.executable, "-m", "probate", "serve", "--store", store, *options]
+        self._command = [sys.executable, "-m", "probate", "serve", "--insecure", "--store", store, *options]
         self.kubeconfig = folder / "probate.kubeconfig"
         self._process, self.url = self._started("127.0.0.1:0")
 
