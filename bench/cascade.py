@@ -91,7 +91,7 @@ async def fill(path: Path, number: int, fanout: int) -> None:
 @contextlib.asynccontextmanager
 async def server(path: Path) -> AsyncIterator[tuple[int, int]]:
     """A server on the store: its process id and its port."""
-    command = [sys.executable, "-m", "probate", "serve", "--store", f"sqlite:{path}", "--listen", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "probate", "serve", "--insecure", "--store", f"sqlite:{path}", "--listen", "127.0.0.1:0"]
     kubeconfig = ["--kubeconfig", str(path.with_suffix(".kubeconfig"))]
     process = subprocess.Popen([*command, *kubeconfig], stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220, S603
     try:

@@ -45,7 +45,7 @@ class Server(NamedTuple):
 def probate(folder: Path, *options: str) -> Iterator[Server]:
     """Probate on the store in this folder, ready."""
     port = _free_port()
-    command = ["probate", "serve", "--listen", f"127.0.0.1:{port}", "--kubeconfig", "", *options]
+    command = ["probate", "serve", "--insecure", "--listen", f"127.0.0.1:{port}", "--kubeconfig", "", *options]
     with _started([sys.executable, "-m", *command], folder) as process:
         yield _ready(process, Address("127.0.0.1", port), "/readyz")
 

@@ -24,6 +24,7 @@ from probate.client.objects import Client
 from probate.clock import FakeClock
 from probate.gc.collector import Collector
 from probate.server import bootstrap
+from probate.server.access import seeding
 from probate.server.world import World
 from probate.settings import Settings
 from probate.store.contract import Event, Revision, Store
@@ -56,6 +57,7 @@ class Cluster(House):
         self._names = names  # of the controllers that act through the API
         self.server = controllers.SOMEBODY
         self.line = Line(self.api)  # between the controllers and the server
+        self._following: list[asyncio.Task[None]] = []  # roles: once there are controllers, they act as themselves
         self.events: list[Event] = []  # all changes, until somebody takes them
         self._newest = 0  # change there is
         self._recorded: Callable[[], int] = lambda: 0
@@ -72,8 +74,9 @@ class Cluster(House):
             async with self.controlling():
                 yield self
         finally:
-            await tasks.stop(recording, self._collecting)
+            await tasks.stop(recording, self._collecting, *self._following)
         assert not self._failures
+        assert not self.line.ungranted, "a controller does what no role grants it"
 
     @asynccontextmanager
     async def controlling(self) -> AsyncGenerator[None, None]:
@@ -81,10 +84,15 @@ class Cluster(House):
         if not self._names:
             yield
             return
-        client, metrics = Client(self.line), self.api.figures.registry
+        if not self._following:
+            await seeding.ensure_roles(self.api)
+            self._following.append(self._start(self.api.access.following.run(lambda: self.clock.sleep(1.0))))
+            await self.api.access.following.catch_up()
+        client, metrics = Client(self.line.by(controllers.MANAGER)), self.api.figures.registry
+        own = {name: Client(self.line.by(controllers.user_of(name))) for name in self._names}
         report = lambda _, error: self._failures.append(error)  # noqa: E731
         async with controllers.controlling(
-            client, self.clock, self._names, report, settings=self.settings, metrics=metrics, server=self.server
+            client, self.clock, self._names, report, settings=self.settings, metrics=metrics, server=self.server, own=own
         ):
             yield
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -71,6 +71,7 @@ class House:
         query: Mapping[str, Any] | None = None,
         accept: str = "application/json",
         media: str = "application/json",
+        headers: Sequence[tuple[bytes, bytes]] = (),
     ) -> Told:
         sent: list[Any] = []
         content = b"" if body is None else orjson.dumps(body)
@@ -79,7 +80,7 @@ class House:
             "method": method,
             "path": path,
             "query_string": urlencode(query or {}, doseq=True).encode(),
-            "headers": [(b"accept", accept.encode()), (b"content-type", media.encode())],
+            "headers": [(b"accept", accept.encode()), (b"content-type", media.encode()), *headers],
         }
 
         async def receive() -> dict[str, Any]:
@@ -89,8 +90,8 @@ class House:
             sent.append(message)
 
         await self.app(scope, receive, send)
-        headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        return Told(sent[0]["status"], headers, sent[1]["body"])
+        told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        return Told(sent[0]["status"], told, sent[1]["body"])
 
     async def create(self, resource: str, namespace: str, object_: Any) -> Any:
         """Create an object at `configmaps` or `apis/apps/v1/replicasets`; returns it as the server did."""

@@ -20,7 +20,19 @@ def serving(*options: str) -> Iterator[str]:
 @contextmanager
 def started(*options: str) -> Iterator[tuple[str, int]]:
     """The same, with the id of its process."""
-    command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0", "--kubeconfig", ""]
+    command = [
+        sys.executable,
+        "-m",
+        "probate",
+        "serve",
+        "--insecure",
+        "--store",
+        "memory:",
+        "--listen",
+        "127.0.0.1:0",
+        "--kubeconfig",
+        "",
+    ]
     command += ["--controllers", "collector,namespaces,definitions"]  # objects stay as the tests make them
     with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent) as process:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -11,6 +12,8 @@ import orjson
 
 from probate import errors
 from probate.machinery import status
+from probate.machinery.rbac import missing
+from probate.machinery.rbac.users import User
 from probate.server.api import Api
 from probate.server.local import Local
 
@@ -21,9 +24,16 @@ class Line(Local):
     def __init__(self, api: Api) -> None:
         super().__init__(api)
         self.asked: list[str] = []  # of the server, as "GET /api/v1/pods"; until the test forgets it
+        self.ungranted: list[str] = []  # what was refused because no role grants it
         self._lost: set[str] = set()
         self._gates: dict[str, asyncio.Event] = {}
         self._refusals: dict[re.Pattern[str], errors.ApiError] = {}
+
+    def by(self, user: User) -> Line:
+        """The same line, as somebody else uses it."""
+        other = copy.copy(self)
+        other._user = user
+        return other
 
     @contextmanager
     def holding(self, plural: str) -> Generator[None, None, None]:
@@ -61,7 +71,10 @@ class Line(Local):
         for pattern, error in self._refusals.items():
             if pattern.fullmatch(self.asked[-1]):
                 return error.code, orjson.dumps(status.failure(error))
-        return await super().send(method, path, query, body, media)
+        code, told = await super().send(method, path, query, body, media)
+        if code == 403 and missing.RULE.encode() in told:
+            self.ungranted.append(orjson.loads(told)["message"])
+        return code, told
 
     @asynccontextmanager
     async def stream(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[AsyncIterator[bytes], None]:

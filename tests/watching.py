@@ -58,7 +58,19 @@ class Served:
 @contextmanager
 def serving(store: str, folder: Path) -> Iterator[Served]:
     """A server on this store, in a process that can be killed."""
-    command = [sys.executable, "-m", "probate", "serve", "--store", store, "--listen", "127.0.0.1:0", "--kubeconfig", ""]
+    command = [
+        sys.executable,
+        "-m",
+        "probate",
+        "serve",
+        "--insecure",
+        "--store",
+        store,
+        "--listen",
+        "127.0.0.1:0",
+        "--kubeconfig",
+        "",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
         assert process.stdout is not None
         greeting = re.search(r"http://\S+", process.stdout.readline())

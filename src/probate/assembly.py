@@ -29,10 +29,15 @@ from probate.machinery import builtin
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
 from probate.server import api_services, bootstrap, kubeconfig, listener, own_service
+from probate.server.access import seeding
 from probate.server.admission import plugins
 from probate.server.api import Api
 from probate.server.app import App
+from probate.server.authentication.accounts import Accounts
+from probate.server.authentication.recognition import Recognition
 from probate.server.custom_kinds import Kinds
+from probate.server.secured import Secured
+from probate.server.tls import authority
 from probate.server.webhooks import endpoints
 from probate.settings import Settings
 from probate.store import retention
@@ -110,27 +115,65 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     names = choice.chosen(settings.controllers, controllers.NAMES)
     certificate = root_certificate(settings.root_ca_file)
     async with opened_store(settings, clock) as store:
-        with listener.bind(settings.listen) as listening:
-            api = _api(store, clock, Pool("large"), Registry(), endpoints.services(settings.webhook_service))
+        with listener.bind(settings.listen, is_insecure=settings.insecure) as listening:
+            secured = None if settings.insecure else Secured(settings, listening.getsockname()[0], clock)
+            accounts = _accounts(settings, store, clock, secured)
+            api = _api(store, clock, Pool("large"), accounts, endpoints.services(settings.webhook_service))
             await bootstrap.ensure_namespaces(api)
+            await seeding.ensure_roles(api)
             await api.kinds.refresh(now=api.now())
             await plugins.install(api)
             host, port = listening.getsockname()[:2]
             await own_service.ensure(api, host, port)
             await api_services.settle(api)
             api.kinds.on_change = functools.partial(api_services.settle, api)
-            url = listener.url(listening)
-            if settings.kubeconfig:
-                kubeconfig.write(Path(settings.kubeconfig), url)
+            url = listener.url(listening, "http" if secured is None else "https")
             greeting = functools.partial(_greet, settings, url, clock, began)
-            app = App(api, patience=settings.patience)
-            identity = identities.name_for(f"{platform.node()} {url}")
-            async with controllers.at_work(api, clock, names, settings, server=Server(identity, certificate)):
-                await listener.Listener(app, on_start=greeting, patience=settings.patience).serve([listening])
+            server = Server(identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured))
+            async with _recognising(settings, api, secured, url) as recognise:
+                app = App(api, patience=settings.patience, recognise=recognise)
+                async with controllers.at_work(api, clock, names, settings, server=server):
+                    context = None if secured is None else secured.serving.context
+                    await listener.Listener(app, on_start=greeting, patience=settings.patience, context=context).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
 
 
-def _api(store: Store, clock: Clock, offload: Offload, metrics: Registry, services: endpoints.Services) -> Api:
+def _own_authority(secured: Secured | None) -> str:
+    return "" if secured is None else secured.credentials().authority.decode()
+
+
+def _accounts(settings: Settings, store: Store, clock: Clock, secured: Secured | None) -> Accounts:
+    key = authority.new_signing_key if secured is None else secured.folder.signing_key
+    return Accounts(store, clock, key=key, issuer=settings.service_account_issuer)
+
+
+@asynccontextmanager
+async def _recognising(settings: Settings, api: Api, secured: Secured | None, url: str) -> AsyncGenerator[Recognition | None, None]:
+    """Who asks is recognised, until the end; nobody is (None) if that is not wanted. Tokens are in any case, for reviews."""
+
+    def write_kubeconfig() -> None:
+        if settings.kubeconfig:
+            kubeconfig.write(Path(settings.kubeconfig), url, None if secured is None else secured.credentials())
+
+    write_kubeconfig()
+    if secured is None:
+        api.tokens = Recognition(api.clock, api.accounts).of_token
+        yield None
+        return
+    recognition = secured.recognition(api.accounts, Pool("issuer"))
+    api.tokens = recognition.of_token
+    keeper = tasks.guard(
+        secured.keep(write_kubeconfig),
+        name="certificates",
+        on_failure=lambda error: log.error("certificates are not renewed any more", exc_info=error),
+    )
+    try:
+        yield recognition
+    finally:
+        await tasks.stop(keeper)
+
+
+def _api(store: Store, clock: Clock, offload: Offload, accounts: Accounts, services: endpoints.Services) -> Api:
     return Api(
         store,
         Kinds(store, builtin.load(), offload),
@@ -138,8 +181,9 @@ def _api(store: Store, clock: Clock, offload: Offload, metrics: Registry, servic
         new_uid=Uids(os.urandom),
         random=random.SystemRandom(),
         offload=offload,
-        metrics=metrics,
+        metrics=Registry(),
         services=services,
+        accounts=accounts,
     )
 
 

@@ -11,7 +11,7 @@ import asyncio
 import functools
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
@@ -28,6 +28,7 @@ from probate.control.workers import Workers
 from probate.gc import figures as gc_figures
 from probate.gc.collector import Collector
 from probate.lifecycle import (
+    aggregation,
     evictions,
     finishedjobs,
     identities,
@@ -43,6 +44,7 @@ from probate.lifecycle.eventlife import EventLife
 from probate.lifecycle.namespaces import Namespaces
 from probate.lifecycle.scopes import Kind, Scopes
 from probate.lifecycle.storage import volumes
+from probate.machinery.rbac.users import AUTHENTICATED, User, account
 from probate.metrics import Registry
 from probate.scheduling import controller as scheduler
 from probate.server.api import Api
@@ -84,6 +86,7 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "podgc": podgc.start,
     "finishedjobs": finishedjobs.start,
     "signingrequests": signingrequests.start,
+    "roles": aggregation.start,
     "policychecks": policychecks.start,
     "volumes": volumes.start,
     "volumeprotection": protection.start_volumes,
@@ -91,16 +94,54 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "simulator": lambda means: [*simulated_nodes.start(means), *simulated_pods.start(means)],
 }
 IN_EVERY_SERVER: dict[str, Callable[[Means], list[Workers]]] = {"identities": identities.start}
+MANAGER = User("system:kube-controller-manager", (AUTHENTICATED,))
+"""Who looks for all of them, tells Events, and holds the Lease."""
+ACCOUNTS = {
+    "replicationcontrollers": "replication-controller",
+    "replicasets": "replicaset-controller",
+    "deployments": "deployment-controller",
+    "statefulsets": "statefulset-controller",
+    "daemonsets": "daemon-set-controller",
+    "jobs": "job-controller",
+    "cronjobs": "cronjob-controller",
+    "endpointslices": "endpointslice-controller",
+    "endpoints": "endpoint-controller",
+    "disruptions": "disruption-controller",
+    "serviceaccounts": "service-account-controller",
+    "certificates": "root-ca-cert-publisher",
+    "nodes": "node-controller",
+    "evictions": "node-controller",
+    "machines": "node-controller",
+    "podgc": "pod-garbage-collector",
+    "finishedjobs": "ttl-after-finished-controller",
+    "signingrequests": "certificate-controller",
+    "roles": "clusterrole-aggregation-controller",
+    "policychecks": "validatingadmissionpolicy-status-controller",
+    "volumes": "persistent-volume-binder",
+    "volumeprotection": "pv-protection-controller",
+    "claimprotection": "pvc-protection-controller",
+    "simulator": "probate-simulator",
+    "identities": "probate-servers",
+}
+"""The service account that each acts as, in kube-system: those of Kubernetes where it has such a controller."""
 IN_BULK = (COLLECTOR, *SCOPES, EVENTS)
 NAMES = (*IN_BULK, *IN_EVERY_SERVER, *THROUGH_THE_API)
 """What they are called where they are chosen."""
 
+NOTHING: Mapping[str, Client] = {}
 SOMEBODY = Server()
 
 Loops = dict[str, Coroutine[Any, Any, None]]
 Report = Callable[[str, BaseException], None]
 
 log = logging.getLogger(__name__)
+
+
+def user_of(name: str) -> User:
+    """As whom a controller acts."""
+    if name == "scheduler":
+        return User("system:kube-scheduler", (AUTHENTICATED,))
+    return account("kube-system", ACCOUNTS[name])
 
 
 @asynccontextmanager
@@ -120,34 +161,37 @@ async def at_work(
     collector = _collector(api, world, clock) if COLLECTOR in names else None
     if collector is not None:
         loops[COLLECTOR] = collector.run()
-    client, acting = Client(Local(api)), [name for name in THROUGH_THE_API if name in names]
+    client, acting = Client(Local(api, MANAGER)), [name for name in THROUGH_THE_API if name in names]
     everywhere = [name for name in IN_EVERY_SERVER if name in names]
 
     def crew(chosen: list[str]) -> AbstractAsyncContextManager[None]:
         figures = api.figures.registry
-        return controlling(client, clock, chosen, report, settings=settings, metrics=figures, server=server)
+        own = {name: Client(Local(api, user_of(name))) for name in chosen}
+        return controlling(client, clock, chosen, report, settings=settings, metrics=figures, server=server, own=own)
 
     if everywhere:
         loops["servers"] = _always(crew(everywhere))
     leadership = Leadership(client, clock, uuid.uuid4().hex) if settings.is_shared and acting else None
     if acting:
         loops["controllers"] = _always(crew(acting)) if leadership is None else leadership.run(lambda: crew(acting))
-    async with running(loops, report):
-        if collector is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(START_SECONDS):
-                    await collector.following.wait()
-        yield
-    await api.close()
-    if leadership is not None:
-        await leadership.resign()
-    if everywhere:
-        with suppress(errors.ApiError):
-            await identities.withdraw(client, server.identity)
+    grants: Loops = {"grants": api.access.following.run(lambda: clock.sleep(1.0))}
+    async with running(grants, report):  # until after the last request of our own
+        async with running(loops, report):
+            if collector is not None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(START_SECONDS):
+                        await collector.following.wait()
+            yield
+        await api.close()
+        if leadership is not None:
+            await leadership.resign()
+        if everywhere:
+            with suppress(errors.ApiError):
+                await identities.withdraw(Client(Local(api, user_of("identities"))), server.identity)
 
 
 @asynccontextmanager
-async def controlling(
+async def controlling(  # noqa: PLR0913 whatever controllers may use is given here
     client: Client,
     clock: Clock,
     names: Iterable[str],
@@ -156,12 +200,16 @@ async def controlling(
     settings: Settings,
     metrics: Registry,
     server: Server = SOMEBODY,
+    own: Mapping[str, Client] = NOTHING,
 ) -> AsyncGenerator[None, None]:
-    """Those that act through the API, all on the same informers. They begin when those have listed what there is."""
+    """Those that act through the API, all on the same informers. They begin when those have listed what there is.
+
+    The client is who looks and tells; `own` has those through which each of them acts, where it is not the same.
+    """
     informers, events = Informers(client, clock), Events(client, clock)
     means = Means(client, informers, events, clock, settings, figures := Registry(), server)
     starts = {**IN_EVERY_SERVER, **THROUGH_THE_API}
-    crew = [workers for name in names for workers in starts[name](means)]
+    crew = [workers for name in names for workers in starts[name](_handed(means, own.get(name)))]
     loops = {workers.title: _when_synced(informers, workers) for workers in crew}
     told = "What a controller has before it, with what it will look at later."
     figures.gauges("probate_controller_queue_length", told, ("controller",), lambda: {(one.title,): len(one) for one in crew})
@@ -188,6 +236,10 @@ def _collector(api: Api, world: World, clock: Clock) -> Collector:
     api.readiness[COLLECTOR] = lambda: collector.trouble
     gc_figures.show(collector, api.figures.registry, newest=lambda: api.figures.revision)
     return collector
+
+
+def _handed(means: Means, client: Client | None) -> Means:
+    return means if client is None else means._replace(client=client, informers=means.informers.through(client))
 
 
 async def _always(crew: AbstractAsyncContextManager[None]) -> None:

@@ -4,6 +4,7 @@
     ├── ApiError                   can be the answer to a request: has an HTTP code and a Status reason
     │   ├── BadRequest             400  the request makes no sense, whatever the store holds
     │   │   └── BadKey             400  a store key or prefix that no store may hold
+    │   ├── Unauthorized           401  who asks cannot be told
     │   ├── Forbidden              403  not allowed to anybody in this state, or not to this user
     │   ├── NotFound               404  there is no such object or resource
     │   │   └── NoSuchPath         404  nothing at all is served there
@@ -83,6 +84,16 @@ class BadRequest(ApiError):
 
 class BadKey(BadRequest):
     """A key or prefix that no store may hold."""
+
+
+class Unauthorized(ApiError):
+    """Who asks cannot be told. Why is nobody's business who is not known."""
+
+    code = 401
+    reason = "Unauthorized"
+
+    def __init__(self, message: str = "Unauthorized", details: Details | None = None) -> None:
+        super().__init__(message, details)
 
 
 class Forbidden(ApiError):

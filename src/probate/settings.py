@@ -11,6 +11,8 @@ MEMORY_HISTORY = 5 * 60.0
 """In memory, where it takes room that nobody gets back."""
 DEFAULT_PATIENCE = 30.0
 DEFAULT_KUBECONFIG = "probate.kubeconfig"
+DEFAULT_PKI = "probate.pki"
+DEFAULT_ISSUER = "https://kubernetes.default.svc.cluster.local"
 DEFAULT_LOG_LEVEL = "warning"
 DEFAULT_LOG_FORMAT = "text"
 DEFAULT_CONTROLLERS = "all"
@@ -36,7 +38,35 @@ class Settings:
     kubeconfig: str = DEFAULT_KUBECONFIG
     """Where to write how clients find the server; nowhere if empty."""
     insecure: bool = False
-    """Plain HTTP, to be reached from this machine only. (There is no other way yet.)"""
+    """Plain HTTP, to be reached from this machine only, where everybody may do anything."""
+    pki: str = DEFAULT_PKI
+    """The folder of the certificates and keys that the server makes for itself."""
+    tls_name: tuple[str, ...] = ()
+    """More names and addresses by which the server is reached."""
+    tls_cert_file: str = ""
+    """The server's certificate, if it does not make its own."""
+    tls_private_key_file: str = ""
+    """Its key."""
+    client_ca_file: str = ""
+    """Who else may sign the certificates of clients."""
+    token_file: str = ""
+    """Where tokens are listed."""
+    service_account_issuer: str = DEFAULT_ISSUER
+    """As whom the server signs the tokens of service accounts."""
+    oidc_issuer_url: str = ""
+    """Whose ID tokens are believed."""
+    oidc_client_id: str = ""
+    """What they have to be for."""
+    oidc_username_claim: str = "sub"
+    """Which claim has the name."""
+    oidc_username_prefix: str = ""
+    """What comes before it. "-" is nothing; if it is empty it is the issuer and "#", unless the name is an email address."""
+    oidc_groups_claim: str = ""
+    """Which claim has the groups; none if it is empty."""
+    oidc_groups_prefix: str = ""
+    """What comes before each of them."""
+    oidc_ca_file: str = ""
+    """Who signs the issuer's certificate; who signs others' on this machine, if it is empty."""
     log_level: str = DEFAULT_LOG_LEVEL
     """From which level on the log is written: debug, info, warning or error."""
     log_format: str = DEFAULT_LOG_FORMAT

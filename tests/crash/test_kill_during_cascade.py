@@ -90,7 +90,19 @@ def expected() -> dict[str, set[str]]:
 @contextmanager
 def server(path: Path) -> Iterator[tuple[subprocess.Popen[str], http.client.HTTPConnection]]:
     """A real server on this store, and a connection to it."""
-    command = [sys.executable, "-m", "probate", "serve", "--store", f"sqlite:{path}", "--listen", "127.0.0.1:0", "--kubeconfig", ""]
+    command = [
+        sys.executable,
+        "-m",
+        "probate",
+        "serve",
+        "--insecure",
+        "--store",
+        f"sqlite:{path}",
+        "--listen",
+        "127.0.0.1:0",
+        "--kubeconfig",
+        "",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=path.parent) as process:
         try:
             assert process.stdout is not None

@@ -47,7 +47,7 @@ class Server:
 
 @contextmanager
 def serving(*options: str, cwd: Path) -> Iterator[Server]:
-    command = [*PROBATE, "serve", "--listen", "127.0.0.1:0", *options]
+    command = [*PROBATE, "serve", "--insecure", "--listen", "127.0.0.1:0", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=cwd, text=True) as process:
         try:
             yield Server(process)
@@ -102,7 +102,7 @@ def test_insecure_is_plain_http_on_loopback(tmp_path: Path) -> None:
 
 def test_a_second_server_on_the_same_store_names_the_first(tmp_path: Path) -> None:
     with serving(cwd=tmp_path) as server:
-        second = run("serve", "--listen", "127.0.0.1:0", cwd=tmp_path)
+        second = run("serve", "--insecure", "--listen", "127.0.0.1:0", cwd=tmp_path)
         assert second.returncode == 1
         assert f"in use by process {server.process.pid}" in second.stderr
         assert "Traceback" not in second.stderr
@@ -122,7 +122,7 @@ def test_a_second_server_on_the_same_store_names_the_first(tmp_path: Path) -> No
     ],
 )
 def test_a_bad_setting_is_one_clear_line(tmp_path: Path, arguments: list[str], message: str) -> None:
-    refused = run("serve", *arguments, cwd=tmp_path)
+    refused = run("serve", "--insecure", *arguments, cwd=tmp_path)
     assert refused.returncode == 1
     assert message in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
@@ -130,7 +130,7 @@ def test_a_bad_setting_is_one_clear_line(tmp_path: Path, arguments: list[str], m
 
 def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
     with serving("--store", "memory:", cwd=tmp_path) as server:
-        refused = run("serve", "--store", "memory:", "--listen", server.url.removeprefix("http://"), cwd=tmp_path)
+        refused = run("serve", "--insecure", "--store", "memory:", "--listen", server.url.removeprefix("http://"), cwd=tmp_path)
         assert refused.returncode == 1
         assert "Address already in use" in refused.stderr
 
@@ -154,7 +154,19 @@ def test_watch_ends_cleanly_when_the_server_stops(tmp_path: Path) -> None:
 
 
 def test_log_says_why_an_object_was_collected(tmp_path: Path) -> None:
-    command = [*PROBATE, "serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--log-level", "info", "--log-format", "json"]
+    command = [
+        *PROBATE,
+        "serve",
+        "--insecure",
+        "--listen",
+        "127.0.0.1:0",
+        "--store",
+        "memory:",
+        "--log-level",
+        "info",
+        "--log-format",
+        "json",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, text=True) as process:
         try:
             server = Server(process)

@@ -21,7 +21,7 @@ PATH = "/api/v1/namespaces/default/configmaps"
 
 @contextmanager
 def serving(folder: Path, port: int) -> Iterator[None]:
-    command = [sys.executable, "-m", "probate", "serve", "--listen", f"127.0.0.1:{port}"]
+    command = [sys.executable, "-m", "probate", "serve", "--insecure", "--listen", f"127.0.0.1:{port}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
         try:
             assert process.stdout is not None

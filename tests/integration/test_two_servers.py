@@ -20,7 +20,19 @@ import watching
 
 @contextmanager
 def serving(store: str, folder: Path) -> Iterator[httpx.Client]:
-    command = [sys.executable, "-m", "probate", "serve", "--store", store, "--listen", "127.0.0.1:0", "--kubeconfig", ""]
+    command = [
+        sys.executable,
+        "-m",
+        "probate",
+        "serve",
+        "--insecure",
+        "--store",
+        store,
+        "--listen",
+        "127.0.0.1:0",
+        "--kubeconfig",
+        "",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
         assert process.stdout is not None
         greeting = re.search(r"http://\S+", process.stdout.readline())

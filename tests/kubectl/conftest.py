@@ -36,6 +36,7 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "-m",
         "probate",
         "serve",
+        "--insecure",
         "--store",
         "memory:",
         "--listen",

@@ -27,7 +27,20 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A server with three nodes on which pods start and end fast."""
     folder = tmp_path_factory.mktemp("server")
     delays = ("--pod-start-delay", "0.1s", "--pod-stop-delay", "0.1s")
-    command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0", "--nodes", "3", *delays]
+    command = [
+        sys.executable,
+        "-m",
+        "probate",
+        "serve",
+        "--insecure",
+        "--store",
+        "memory:",
+        "--listen",
+        "127.0.0.1:0",
+        "--nodes",
+        "3",
+        *delays,
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
         assert process.stdout is not None
         assert "serving" in process.stdout.readline()

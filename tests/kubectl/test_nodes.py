@@ -58,7 +58,19 @@ def version(request: pytest.FixtureRequest) -> str:
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A server with all controllers and simulated nodes, where pods start and stop fast."""
     folder = tmp_path_factory.mktemp("server")
-    command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0", "--nodes", "3"]
+    command = [
+        sys.executable,
+        "-m",
+        "probate",
+        "serve",
+        "--insecure",
+        "--store",
+        "memory:",
+        "--listen",
+        "127.0.0.1:0",
+        "--nodes",
+        "3",
+    ]
     command += ["--pod-start-delay", "0.1s", "--pod-stop-delay", "0.1s"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
         assert process.stdout is not None

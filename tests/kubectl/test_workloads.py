@@ -49,7 +49,7 @@ class Node(threading.Thread):
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A server with all controllers, and its one node."""
     folder = tmp_path_factory.mktemp("server")
-    command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "probate", "serve", "--insecure", "--store", "memory:", "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
         assert process.stdout is not None
         greeting = re.search(r"http://\S+", process.stdout.readline())

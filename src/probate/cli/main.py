@@ -9,6 +9,7 @@ import click
 
 from probate import __version__, errors
 from probate.cli.serve import serve_command
+from probate.cli.token import token_command
 from probate.settings import Settings
 
 Serve = Callable[[Settings], None]
@@ -24,6 +25,7 @@ def probate() -> None:
 
 
 probate.add_command(serve_command)
+probate.add_command(token_command)
 
 
 def run(*, serve: Serve) -> None:

@@ -12,12 +12,14 @@ from probate import logs
 from probate.settings import (
     DEFAULT_CONTROLLERS,
     DEFAULT_EVICTION_RATE,
+    DEFAULT_ISSUER,
     DEFAULT_KUBECONFIG,
     DEFAULT_LARGE_ZONE,
     DEFAULT_LISTEN,
     DEFAULT_LOG_FORMAT,
     DEFAULT_LOG_LEVEL,
     DEFAULT_NODES,
+    DEFAULT_PKI,
     DEFAULT_SECONDARY_EVICTION_RATE,
     DEFAULT_STORE,
     DEFAULT_TERMINATED_PODS,
@@ -55,7 +57,7 @@ class Duration(click.ParamType[float]):
     default=DEFAULT_LISTEN,
     show_default=True,
     metavar="HOST:PORT",
-    help="Where to serve HTTP: loopback only. Port 0 takes a free one.",
+    help="Where to serve. Port 0 takes a free one.",
 )
 @click.option(
     "--history",
@@ -83,7 +85,65 @@ class Duration(click.ParamType[float]):
 @click.option(
     "--insecure",
     is_flag=True,
-    help="Serve plain HTTP, on loopback addresses only. TLS is still to come, so for now this is how it is served in any case.",
+    help="Serve plain HTTP, on loopback addresses only, and let everybody do anything. For tests on one machine.",
+)
+@click.option(
+    "--pki",
+    default=DEFAULT_PKI,
+    show_default=True,
+    metavar="FOLDER",
+    help="Where the certificates and keys are that the server makes for itself, and makes anew before they end.",
+)
+@click.option(
+    "--tls-name",
+    multiple=True,
+    show_default="none",
+    metavar="NAME",
+    help="A name or address by which the server is reached, besides localhost and its own. Can be given more than once.",
+)
+@click.option(
+    "--tls-cert-file",
+    default="",
+    show_default="its own",
+    metavar="FILE",
+    help="The server's certificate, if it shall not make its own.",
+)
+@click.option("--tls-private-key-file", default="", show_default="its own", metavar="FILE", help="The key of that certificate.")
+@click.option(
+    "--client-ca-file",
+    default="",
+    show_default="none",
+    metavar="FILE",
+    help="Certificates of those who sign clients' ones, besides the server itself.",
+)
+@click.option(
+    "--token-file", default="", show_default="none", metavar="FILE", help="Tokens by their hashes, as `probate token` writes them."
+)
+@click.option(
+    "--service-account-issuer",
+    default=DEFAULT_ISSUER,
+    show_default=True,
+    metavar="URL",
+    help="As whom the server signs the tokens of service accounts, and for whom they are if nobody else is named.",
+)
+@click.option("--oidc-issuer-url", default="", show_default="none", metavar="URL", help="Whose ID tokens are believed.")
+@click.option("--oidc-client-id", default="", show_default="none", metavar="NAME", help="For whom they have to be.")
+@click.option("--oidc-username-claim", default="sub", show_default=True, metavar="NAME", help="Which claim has the user's name.")
+@click.option(
+    "--oidc-username-prefix",
+    default="",
+    show_default="the issuer and #",
+    metavar="TEXT",
+    help='What comes before it: "-" is nothing; if it is not given, it is the issuer and "#", but nothing before an email address.',
+)
+@click.option("--oidc-groups-claim", default="", show_default="none", metavar="NAME", help="Which claim has the user's groups.")
+@click.option("--oidc-groups-prefix", default="", show_default="none", metavar="TEXT", help="What comes before each of them.")
+@click.option(
+    "--oidc-ca-file",
+    default="",
+    show_default="those of the machine",
+    metavar="FILE",
+    help="Who signs the issuer's certificate, if it is nobody well known.",
 )
 @click.option(
     "--log-level",

@@ -8,6 +8,7 @@ Controllers go by what is there, and whatever they write is refused if it was ba
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
@@ -64,6 +65,12 @@ class Index:
             del self._names[key]
 
 
+class Mark:
+    """The revision up to which the server has told everything."""
+
+    seen = 0
+
+
 class Informer:
     """The objects of one kind, or those of one name among them. Never change one: copy it first."""
 
@@ -78,7 +85,13 @@ class Informer:
         self._controlled = Index()  # by the uid of the controller; by the namespace where there is none
         self._gone: set[str] = set()  # uids of those that were deleted through here, until the server tells so too
         self._listeners: list[Listener] = []
-        self._seen = 0  # the revision up to which the server has told everything
+        self._mark = Mark()
+
+    def through(self, client: Client) -> Informer:
+        """The same objects, in the hands of who writes through a client of their own."""
+        other = copy.copy(self)  # all that changes is shared
+        other._client = client  # noqa: SLF001
+        return other
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -141,7 +154,7 @@ class Informer:
         listed = await self._client.list(self.kind, **self._query)
         self._gone &= {_uid(one) for one in listed.items}
         there = {name_of(one): one for one in listed.items if _uid(one) not in self._gone}
-        self._seen = int(listed.revision)
+        self._mark.seen = int(listed.revision)
         for name in [name for name in self._objects if name not in there]:
             self._replace(name, None)
         for name, one in there.items():
@@ -153,7 +166,7 @@ class Informer:
             async with self._client.watch(self.kind, resourceVersion=revision, **self._query) as happenings:
                 async for happening in happenings:
                     revision = happening.object["metadata"]["resourceVersion"]
-                    self._seen = int(revision)
+                    self._mark.seen = int(revision)
                     self._take(happening)
 
     def _learn(self, written: Object) -> Object:
@@ -163,7 +176,7 @@ class Informer:
             self._forget(name, _uid(written))
             return written
         known = self._objects.get(name)
-        is_news = revision > self._seen and (known is None or _revision(known) < revision)
+        is_news = revision > self._mark.seen and (known is None or _revision(known) < revision)
         if is_news and _uid(written) not in self._gone:
             self._replace(name, written)
         return written
@@ -207,13 +220,21 @@ class Informers:
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
+        self._writer: Client | None = None
         self._all: dict[tuple[Kind, str], Informer] = {}
+
+    def through(self, client: Client) -> Informers:
+        """The same informers, for who writes through a client of their own."""
+        other = copy.copy(self)
+        other._writer = client  # noqa: SLF001
+        return other
 
     def of(self, kind: Kind, only: str = "") -> Informer:
         """The objects of a kind; `only` those of a name, for whoever needs no others (they are kept in memory)."""
         if (kind, only) not in self._all:
             self._all[kind, only] = Informer(self._client, kind, self._clock, only)
-        return self._all[kind, only]
+        found = self._all[kind, only]
+        return found if self._writer is None else found.through(self._writer)
 
     async def run(self) -> None:
         """Follow all kinds asked for so far. Never returns."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from probate import errors
 from probate.aio import turns
@@ -13,17 +13,19 @@ from probate.aio.offload import Inline, Offload, Pool
 from probate.clock import Clock
 from probate.machinery import effort
 from probate.machinery.catalog import Catalog
-from probate.machinery.cel.library.authorization import AllowAll, Decider
+from probate.machinery.cel.library.authorization import Decider
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
+from probate.machinery.rbac.users import User
 from probate.metrics import Registry
+from probate.server.access.access import Access
 from probate.server.admission.chain import Chain
 from probate.server.admission.configured import Configured
+from probate.server.authentication.accounts import Accounts
 from probate.server.custom_kinds import Kinds
 from probate.server.figures import Figures
 from probate.server.listings import Listings
 from probate.server.request import Targets
-from probate.server.users import User
 from probate.server.webhooks.conditions import Conditions
 from probate.server.webhooks.conversions import Converter
 from probate.server.webhooks.endpoints import Services
@@ -77,6 +79,21 @@ class Stream(NamedTuple):
     attach: Callable[[Outlet], None] = lambda _: None
 
 
+class Recognised(NamedTuple):
+    """Whom a token is of, and for which audiences, if it is for some only."""
+
+    user: User
+    audiences: tuple[str, ...] = ()
+
+
+Tokens: TypeAlias = Callable[[str, tuple[str, ...]], Awaitable[Recognised]]
+"""Whom a token is of, if it is for one of these audiences (if there are none: for the server itself). `Unauthorized` if nobody."""
+
+
+async def _unknown_token(_token: str, _audiences: tuple[str, ...]) -> Recognised:
+    raise errors.Unauthorized
+
+
 class Api:
     """One API on one store."""
 
@@ -92,8 +109,10 @@ class Api:
         offload: Offload | None = None,
         metrics: Registry | None = None,
         services: Services | None = None,
+        accounts: Accounts | None = None,
     ) -> None:
         self.store = store
+        self.access = Access(store)
         self.figures = Figures(metrics or Registry())
         self._offload = offload or Inline()
         self.kinds = kinds
@@ -101,6 +120,8 @@ class Api:
         self.patience = Deadline(PATIENCE)
         self.listings = Listings()
         self.targets = Targets()
+        self.accounts = accounts or Accounts(store, clock)
+        self.tokens: Tokens = _unknown_token
         self.open_namespaces: dict[str, tuple[Guard, Revision]] = {}  # and when that was so
         self.new_uid = new_uid
         self._second, self._now = -1, ""
@@ -108,7 +129,7 @@ class Api:
         self.pools = pools
         self.admission = Chain()
         self.conditions: Conditions | None = None
-        self.deciders: Callable[[User], Decider] = lambda _: AllowAll()  # who says what a user may do, for expressions that ask
+        self.deciders: Callable[[User], Decider] = self.access.decider  # what a user may do, for expressions that ask
         self.services = services or {}  # that webhooks are behind
         self.outbound = Outbound(self._offload)
         self.configured = Configured(store, lambda: self.kinds.catalog)

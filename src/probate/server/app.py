@@ -15,7 +15,9 @@ from probate import errors
 from probate.aio.deadlines import Deadline
 from probate.errors import Details
 from probate.machinery import status
+from probate.machinery.rbac.users import User
 from probate.server import dispatch, negotiation
+from probate.server.access import impersonation
 from probate.server.api import Answer, Api, Stream
 from probate.server.exchange import Exchange
 from probate.server.figures import Asked
@@ -25,6 +27,8 @@ from probate.settings import DEFAULT_PATIENCE
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Recognise: TypeAlias = Callable[[Scope], Awaitable[User]]
+"""Who a request is from. `Unauthorized` if that cannot be told."""
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 MAX_WARNINGS = 20
@@ -37,8 +41,9 @@ log = logging.getLogger(__name__)
 class App:
     """One ASGI application on one API."""
 
-    def __init__(self, api: Api, *, patience: float = DEFAULT_PATIENCE) -> None:
+    def __init__(self, api: Api, *, patience: float = DEFAULT_PATIENCE, recognise: Recognise | None = None) -> None:
         self._api = api
+        self._recognise = recognise
         self._patience = patience
         self._under_way = 0
         self._bodies = Deadline(patience)
@@ -53,7 +58,7 @@ class App:
         request = _request(scope, receive, self._waiting_for)
         self._under_way += 1
         try:
-            answer, asked = await self._answer(request)
+            answer, asked = await self._answer(request, scope)
         finally:
             self._under_way -= 1
         if isinstance(answer, Stream):
@@ -88,12 +93,22 @@ class App:
             later = Details(retry_after_seconds=1)
             raise errors.TooManyRequests("too many requests are under way, please try again in a second", later)
 
-    async def _answer(self, request: Request) -> tuple[Answer | Stream, Asked | None]:
+    async def _with_user(self, request: Request, scope: Scope) -> Request:
+        """The request with who asks, and as whom."""
+        user = request.user if self._recognise is None else await self._recognise(scope)
+        if impersonation.is_meant(request.headers):
+            wanted = impersonation.read(scope["headers"])
+            if wanted is not None:
+                user = await impersonation.assume(self._api.access, user, wanted)
+        return request if user is request.user else request._replace(user=user)
+
+    async def _answer(self, request: Request, scope: Scope) -> tuple[Answer | Stream, Asked | None]:
         """The answer, and to what, as far as that was understood. It is counted."""
         clock, asked = self._api.clock, None
         began = clock.monotonic()
         try:
             self._check_has_room(request)
+            request = await self._with_user(request, scope)
             asked = dispatch.asked(self._api, request)
             answer = await dispatch.answer_to(self._api, request, asked)
         except errors.ApiError as error:

@@ -12,12 +12,14 @@ from probate import errors
 from probate.machinery.gvk import GroupResource
 from probate.server import exposition, health, negotiation, paths, query, refusals, shaping, version
 from probate.server import request as requests
+from probate.server.access import asking
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.figures import Asked
 from probate.server.kinship import drawing, ties
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
-from probate.server.subresources import binding, eviction, parts, scale
+from probate.server.reviews import access, holdings, people
+from probate.server.subresources import binding, eviction, parts, scale, token
 from probate.server.verbs import create, delete, deletecollection, get, patch, update, watch
 from probate.server.verbs import list as listing
 
@@ -34,10 +36,18 @@ VERBS: dict[str, Verb] = {
     "deletecollection": deletecollection.deletecollection,
 }
 
-COMMANDS: dict[GroupResource, Verb] = {GroupResource("", "bindings"): binding.create}
+COMMANDS: dict[GroupResource, Verb] = {
+    GroupResource("", "bindings"): binding.create,
+    GroupResource("authentication.k8s.io", "selfsubjectreviews"): people.about_oneself,
+    GroupResource("authentication.k8s.io", "tokenreviews"): people.about_token,
+    GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"): access.about_oneself,
+    GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"): holdings.about_oneself,
+    GroupResource("authorization.k8s.io", "subjectaccessreviews"): access.about_anybody,
+    GroupResource("authorization.k8s.io", "localsubjectaccessreviews"): access.about_anybody,
+}
 """Resources of which nothing is stored: what is sent there is done."""
 
-PARTS: dict[str, Verb] = {"scale": scale.answer, "binding": binding.answer, "eviction": eviction.answer}
+PARTS: dict[str, Verb] = {"scale": scale.answer, "binding": binding.answer, "eviction": eviction.answer, "token": token.answer}
 
 READS = {"get", "list", "watch"}
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
@@ -66,7 +76,13 @@ async def answer(api: Api, request: Request) -> Answer | Stream:
 
 
 async def answer_to(api: Api, request: Request, wanted: Asked | None) -> Answer | Stream:
-    """The answer to a request that was understood."""
+    """The answer to a request that was understood, if who asks may ask it."""
+    user = request.user
+    if not user.is_master:
+        if wanted is not None:
+            await api.access.check(user, asking.about_resource(request, wanted))
+        else:
+            await api.access.check_other(user, asking.about_path(request))
     if wanted is not None:
         return await _resource(api, request, *wanted)
     if request.path in QUESTIONS:

@@ -21,6 +21,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from probate.aio import turns
+from probate.server.authentication import peers
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -173,6 +174,8 @@ class Frugal(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._turns = turns.of_loop()
+        secured = transport.get_extra_info("ssl_object")
+        self._peer = None if secured is None else peers.peer_of(secured.getpeercert())
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -201,6 +204,7 @@ class Frugal(HttpToolsProtocol):
             "headers": self.headers,
             "client": self.client,
             "server": self.server,
+            "peer": self._peer,  # whom the client's certificate is of, if it has shown one
         }
         if b"watch=" not in query:  # who watches waits for what happens, and not for an answer
             self._turns.note_request()

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
@@ -20,14 +21,17 @@ from probate import errors
 from probate.server.app import App
 from probate.server.connections import IDLE_SECONDS, Connection
 
+GOOD_BYE_SECONDS = 1.0
+"""How long a client may take to answer when a connection ends."""
 
-def bind(listen: str) -> socket.socket:
+
+def bind(listen: str, *, is_insecure: bool = True) -> socket.socket:
     """A listening socket on HOST:PORT (port 0: any free one). `CannotOpen` says what is wrong with the address."""
     host, _, port = listen.rpartition(":")
     host = host.strip("[]")
     if not host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65535:
         raise errors.CannotOpen(f"{listen!r} is no address to listen on. Give HOST:PORT, such as 127.0.0.1:8080")
-    if not is_loopback(host):
+    if is_insecure and not is_loopback(host):
         raise _not_loopback(host)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -36,7 +40,7 @@ def bind(listen: str) -> socket.socket:
         hint = " Is another server running?" if error.errno == errno.EADDRINUSE else ""
         why = os.strerror(error.errno or 0)
         raise errors.CannotOpen(f"cannot listen on {listen}: {why}.{hint} Give another address with --listen") from error
-    if not is_loopback(listening.getsockname()[0]):  # a machine may call anything its localhost
+    if is_insecure and not is_loopback(listening.getsockname()[0]):  # a machine may call anything its localhost
         listening.close()
         raise _not_loopback(host)
     return listening
@@ -44,7 +48,8 @@ def bind(listen: str) -> socket.socket:
 
 def _not_loopback(host: str) -> errors.CannotOpen:
     return errors.CannotOpen(
-        f"plain HTTP is served on loopback only, and {host} is not loopback. Listen on 127.0.0.1, [::1] or localhost"
+        f"plain HTTP is served on loopback only, and {host} is not loopback. "
+        "Listen on 127.0.0.1, [::1] or localhost, or serve without --insecure"
     )
 
 
@@ -58,16 +63,18 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def url(listening: socket.socket) -> str:
-    """Where clients find the server."""
+def url(listening: socket.socket, scheme: str = "http") -> str:
+    """Where clients on this machine find the server."""
     host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    if ipaddress.ip_address(host).is_unspecified:
+        host = "::1" if ":" in host else "127.0.0.1"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 class Listener(uvicorn.Server):
     """Serves an app on a socket until SIGTERM or SIGINT; `on_start` is called once requests are answered."""
 
-    def __init__(self, app: App, on_start: Callable[[], None], *, patience: float) -> None:
+    def __init__(self, app: App, on_start: Callable[[], None], *, patience: float, context: ssl.SSLContext | None = None) -> None:
         connection: Any = functools.partial(Connection, patience)  # uvicorn calls it as it would call a class
         config = uvicorn.Config(
             app,
@@ -83,11 +90,29 @@ class Listener(uvicorn.Server):
         )
         super().__init__(config)
         self._app = app
+        self._context = context
+        self._patience = patience
+        self.servers: list[asyncio.base_events.Server] = []
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        """Accept connections. (uvicorn's own way knows no limits for handshakes, nor for clients that do not answer a good-bye.)"""
+        await self.lifespan.startup()
+        for one in sockets or ():
+            self.servers.append(await asyncio.get_running_loop().create_server(self._connection, sock=one, **self._secured()))
+        self.started = True
         self._on_start()
+
+    def _connection(self) -> asyncio.Protocol:
+        given: Any = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
+        made: asyncio.Protocol = self.config.http_protocol_class(**given)
+        return made
+
+    def _secured(self) -> dict[str, Any]:
+        if self._context is None:
+            return {"backlog": self.config.backlog}
+        limits = {"ssl_handshake_timeout": self._patience, "ssl_shutdown_timeout": GOOD_BYE_SECONDS}
+        return {"backlog": self.config.backlog, "ssl": self._context, **limits}
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.stop()

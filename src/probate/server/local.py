@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 
@@ -9,29 +10,35 @@ import orjson
 
 from probate import errors
 from probate.machinery import status
+from probate.machinery.rbac import missing
+from probate.machinery.rbac.users import INTERNAL, User
 from probate.server import dispatch
 from probate.server.api import Answer, Api
 from probate.server.request import Request
-from probate.server.users import INTERNAL
+
+log = logging.getLogger(__name__)
 
 AGENT = b"probate"
 """What those are called, in `managedFields`, who act in our own process."""
 
 
 class Local:
-    """Carries requests to the API of this process."""
+    """Carries requests to the API of this process, as this user."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, user: User = INTERNAL) -> None:
         self._api = api
+        self._user = user
 
     async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> tuple[int, bytes]:
         async def read_body() -> bytes:
             return body
 
-        request = Request(method, path, _asked(query), {b"content-type": media.encode(), b"user-agent": AGENT}, read_body, INTERNAL)
+        headers = {b"content-type": media.encode(), b"user-agent": AGENT}
         try:
-            answer = await dispatch.answer(self._api, request)
+            answer = await dispatch.answer(self._api, Request(method, path, _asked(query), headers, read_body, self._user))
         except errors.ApiError as error:
+            if missing.is_told_by(error):
+                log.warning("what one of our own wants to do is not granted to them: %s", error)
             return error.code, orjson.dumps(status.failure(error))
         if not isinstance(answer, Answer):
             raise errors.InvariantViolation(f"{path} answers with a stream")
@@ -42,7 +49,7 @@ class Local:
         async def read_body() -> bytes:
             return b""
 
-        answer = await dispatch.answer(self._api, Request("GET", path, _asked(query), {}, read_body, INTERNAL))
+        answer = await dispatch.answer(self._api, Request("GET", path, _asked(query), {}, read_body, self._user))
         if isinstance(answer, Answer):
             raise errors.InvariantViolation(f"{path} does not answer with a stream")
         async with aclosing(answer.chunks) as chunks:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from probate import errors
 from probate.machinery.catalog import Catalog, Resource
+from probate.machinery.rbac.users import UNSECURED, User
 from probate.server import query, refusals
 from probate.server.query import Query
-from probate.server.users import UNSECURED, User
 
 MAX_KNOWN = 4_000
 MAX_KNOWN_LENGTH = 300

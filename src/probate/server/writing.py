@@ -14,7 +14,9 @@ from probate.machinery.apply import entries
 from probate.machinery.apply.entries import Entry
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Problem
+from probate.machinery.rbac import grants
 from probate.server import allocation, claims, content, deletions, places, refusals, versions, wire
+from probate.server.access import privileges
 from probate.server.admission import phases
 from probate.server.admission.attributes import NO_TERMS, Act, Terms
 from probate.server.api import Api
@@ -216,6 +218,8 @@ async def replace(
 async def write(api: Api, at: Target, now: Record, new: Object, act: Act) -> Record | None:
     """Both phases of admission, and then `replace`."""
     new = await admitted(api, at, now, new, act)
+    if at.resource.group == grants.GROUP:
+        await privileges.check(api, act.user, at.resource, new, wire.loaded(now, at.resource))
     await allocation.settle(api, at.resource, new, claims.entries(now.key, now.value))
     if not api.admission.validators:
         return await replace(api, at.resource, now, new, is_dry_run=act.is_dry_run)

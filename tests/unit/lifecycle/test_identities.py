@@ -8,6 +8,7 @@ from probate import controllers
 from probate.control.kinds import LEASES
 from probate.control.means import Server
 from probate.machinery.deletion import timestamp
+from probate.server.access import seeding
 from stage import Object, Stage, staged
 
 NAMESPACE = "kube-system"
@@ -42,6 +43,7 @@ async def test_al_1_a_server_holds_its_lease_and_renews_it() -> None:
 
 async def test_al_1_the_lease_of_a_predecessor_is_replaced_and_it_goes_with_the_server() -> None:
     async with staged() as stage:
+        await seeding.ensure_roles(stage.cluster.api)
         old = {"metadata": {"name": "me"}, "spec": {"holderIdentity": "before"}}
         before = await stage.client.create(LEASES, NAMESPACE, old)
         async with controllers.at_work(stage.cluster.api, stage.cluster.clock, ["identities"], server=Server("me")):

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from probate.machinery.gvk import GroupVersionKind
+from probate.machinery.rbac.users import User
 from probate.server.delete_options import DeleteOptions
 from probate.server.query import WriteOptions
 from probate.server.request import Target
-from probate.server.users import User
 from probate.store.contract import Guard
 
 Object = dict[str, Any]

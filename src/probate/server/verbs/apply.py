@@ -14,6 +14,7 @@ from probate.machinery.apply.managers import Applied
 from probate.machinery.documents import Document
 from probate.machinery.problems import Path
 from probate.server import managed, patched, query, reading, refusals, shaping, versions, wire, writing
+from probate.server.access import asking
 from probate.server.admission.attributes import UPDATE, Act, View
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
@@ -134,6 +135,7 @@ async def _create(api: Api, at: Target, document: Object, act: Act, *, size: int
     meta = document["metadata"]
     if meta.get("uid") or meta.get("resourceVersion"):
         raise refusals.conflict(at.resource, at.name, "the document is meant for an object that is there, and there is none")
+    await api.access.check(act.user, asking.about_new(at))
     done = await api.apart(size, lambda: _made(api, at, document, act.write_options))
     try:
         return await create.attempt(api, at, done.object, lambda _: done.entries, act, size=size)

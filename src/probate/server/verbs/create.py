@@ -7,6 +7,7 @@ from typing import Any
 from probate import errors
 from probate.machinery import names
 from probate.machinery.apply.entries import Entry
+from probate.machinery.rbac import grants
 from probate.server import (
     allocation,
     claims,
@@ -22,6 +23,7 @@ from probate.server import (
     wire,
     writing,
 )
+from probate.server.access import privileges
 from probate.server.admission import phases
 from probate.server.admission.attributes import CREATE, NO_TERMS, Act, Terms
 from probate.server.api import Answer, Api
@@ -63,6 +65,8 @@ async def attempt(api: Api, at: Target, given: dict[str, Any], owners: writing.O
         object_ = await _mutated(api, at, given, owners, act, size=size)
     else:
         object_ = await api.apart(size, lambda: _made(api, at, given, owners))
+    if at.resource.group == grants.GROUP:
+        await privileges.check(api, act.user, at.resource, object_, None)
     await allocation.settle(api, at.resource, object_)
     if not api.admission.validators:
         return await _enter(api, at, object_, guards, NO_TERMS, given, is_dry_run=act.is_dry_run)

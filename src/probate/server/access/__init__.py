@@ -1,0 +1,1 @@
+"""Who may do what here. `machinery.rbac` has the rules; this asks them about requests."""

@@ -1,0 +1,64 @@
+"""Whether somebody may do what they ask for. `Forbidden` says who cannot do what, and which rule is missing."""
+
+from __future__ import annotations
+
+from probate.machinery.rbac import missing
+from probate.machinery.rbac.grants import Grants
+from probate.machinery.rbac.rights import Rights
+from probate.machinery.rbac.rules import Ask, AskPath
+from probate.machinery.rbac.users import User
+from probate.server.access.deciding import Deciding
+from probate.server.access.following import Following
+from probate.store.contract import Store
+
+MAX_USERS = 2_000
+"""Whose rights are remembered."""
+
+
+class Access:
+    """The rights of everybody, on one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.grants = Grants()
+        self.following = Following(store, self.grants)
+        self._rights: dict[tuple[str, tuple[str, ...]], Rights] = {}
+
+    async def rights(self, user: User) -> Rights:
+        """What the user may do now."""
+        if not self.following.is_current():
+            await self.following.catch_up()
+        return self._worked_out(user)
+
+    def decider(self, user: User) -> Deciding:
+        """Who says at once what the user may do, for those who cannot wait."""
+        return Deciding(user, lambda one: self._worked_out(one) if self.following.is_current() else None)
+
+    def _worked_out(self, user: User) -> Rights:
+        key = user.name, user.groups
+        found = self._rights.get(key)
+        if found is None or found.generation != self.grants.generation:
+            if len(self._rights) >= MAX_USERS:
+                self._rights.clear()
+            found = self._rights[key] = Rights(self.grants, user)
+        return found
+
+    async def allows(self, user: User, ask: Ask | AskPath) -> bool:
+        """Whether the user may do this."""
+        if user.is_master:
+            return True
+        rights = await self.rights(user)
+        return rights.allow(ask) if isinstance(ask, Ask) else rights.allow_path(ask)
+
+    async def check(self, user: User, ask: Ask) -> None:
+        """`Forbidden` if the user may not do this."""
+        if not user.is_master:
+            rights = await self.rights(user)
+            if not rights.allow(ask):
+                raise missing.refusal(user, ask, rights.lost(ask.namespace))
+
+    async def check_other(self, user: User, ask: Ask | AskPath) -> None:
+        """The same of what may be no resource."""
+        if isinstance(ask, Ask):
+            await self.check(user, ask)
+        elif not await self.allows(user, ask):
+            raise missing.path_refusal(user, ask)

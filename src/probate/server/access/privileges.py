@@ -1,0 +1,76 @@
+"""Nobody grants what they do not have: checked whenever a role or a binding is written, by whatever verb.
+
+A role may be given rules that its author has, in the same namespace; others only by who may `escalate` the role. A binding may be
+made to a role all of whose rules its author has; to others only by who may `bind` the role. What the collector may change of any
+object, owners and finalizers, changes no rights and needs none of this.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate import errors
+from probate.machinery import effort
+from probate.machinery.catalog import Resource
+from probate.machinery.rbac import aggregation, covering, grants, missing, rules
+from probate.machinery.rbac.rules import ALL, Ask, Rule
+from probate.machinery.rbac.users import User
+from probate.server.api import Api
+
+Object = dict[str, Any]
+
+EVERYTHING = (Rule((ALL,), (ALL,), (ALL,)), Rule((ALL,), urls=(ALL,)))
+"""What an aggregated role may come to grant: nobody knows which roles there will be."""
+_GRANTING = {
+    grants.ROLES: ("rules",),
+    grants.CLUSTER_ROLES: ("rules", "aggregationRule"),
+    grants.BINDINGS: ("subjects", "roleRef"),
+    grants.CLUSTER_BINDINGS: ("subjects", "roleRef"),
+}
+
+
+async def check(api: Api, user: User, resource: Resource, new: Object, old: Object | None) -> None:
+    """`Forbidden` if the user would grant more than they have."""
+    granting = _GRANTING.get(resource.plural) if resource.group == grants.GROUP else None
+    if granting is None or user.is_master or (old is not None and all(new.get(one) == old.get(one) for one in granting)):
+        return
+    if resource.plural in {grants.ROLES, grants.CLUSTER_ROLES}:
+        await _check_role(api, user, resource, new, old)
+    else:
+        await _check_binding(api, user, resource, new)
+
+
+async def _check_role(api: Api, user: User, resource: Resource, new: Object, old: Object | None) -> None:
+    name, namespace = new["metadata"]["name"], new["metadata"].get("namespace", "")
+    if await api.access.allows(user, Ask("escalate", grants.GROUP, resource.plural, "", namespace, name)):
+        return
+    wanted = rules.of_role(new) if old is None or new.get("rules") != old.get("rules") else ()
+    if aggregation.is_aggregated(new) and (old is None or new.get("aggregationRule") != old.get("aggregationRule")):
+        wanted = (*wanted, *EVERYTHING)
+    await _check_has(api, user, resource, new, wanted)
+
+
+async def _check_binding(api: Api, user: User, resource: Resource, new: Object) -> None:
+    namespace = new["metadata"].get("namespace", "")
+    role = grants.role_of(new, namespace)
+    kind = grants.ROLES if role.namespace else grants.CLUSTER_ROLES
+    if await api.access.allows(user, Ask("bind", grants.GROUP, kind, "", namespace, role.name)):
+        return
+    await api.access.rights(user)  # after which the roles are those of this moment
+    wanted = api.access.grants.role(role)
+    if wanted is None:
+        raise errors.NotFound(
+            f'{kind}.{grants.GROUP} "{role.name}" not found', errors.Details(name=role.name, group=grants.GROUP, kind=kind)
+        )
+    await _check_has(api, user, resource, new, wanted)
+
+
+async def _check_has(api: Api, user: User, resource: Resource, new: Object, wanted: tuple[Rule, ...]) -> None:
+    held = (await api.access.rights(user)).rules(new["metadata"].get("namespace", ""))
+    try:
+        lacking = await api.apart(0, lambda: covering.uncovered(held, wanted))
+    except effort.TooMuch:
+        told = "the rules have too many combinations to compare them with what their author may do: write them as several roles"
+        raise errors.TooLarge(told) from None
+    if lacking:
+        raise missing.escalation(user, resource.plural, new["metadata"]["name"], lacking)

@@ -1,0 +1,143 @@
+"""Tokens of an issuer elsewhere (OpenID Connect): signed by one of the keys that it publishes, for us, and not over.
+
+Its keys are fetched when they are first needed, again when a token names one that is not known (but not all the time), and when
+they are old. Names and groups of users may be given prefixes. Those that begin with `system:` are never taken from elsewhere: so
+nobody becomes a member of `system:masters` by what they are called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import urllib.request
+from typing import Any, NamedTuple
+
+import orjson
+
+from probate import errors
+from probate.aio.offload import Offload
+from probate.clock import Clock
+from probate.machinery.rbac.users import AUTHENTICATED, User
+from probate.server.authentication import jwt
+from probate.server.authentication.jwt import Claims, Parsed
+
+LEEWAY = 10.0
+"""Seconds by which its clock may differ from ours."""
+FETCH_SECONDS = 5.0
+AGAIN_SECONDS = 10.0
+"""Keys are not fetched more often than that, whatever tokens name."""
+OLD_SECONDS = 3600.0
+MAX_BYTES = 1024 * 1024
+_DISCOVERY = "/.well-known/openid-configuration"
+_RESERVED = "system:"
+
+log = logging.getLogger(__name__)
+
+
+class Issuer(NamedTuple):
+    """Whom to believe, and what. An empty prefix is the usual one, "-" is none."""
+
+    url: str
+    client_id: str
+    username_claim: str = "sub"
+    username_prefix: str = ""
+    groups_claim: str = ""
+    groups_prefix: str = ""
+    ca_file: str = ""
+
+
+class Oidc:
+    """Believes one issuer."""
+
+    def __init__(self, issuer: Issuer, clock: Clock, offload: Offload) -> None:
+        if not issuer.url.startswith("https://") or not issuer.client_id:
+            raise errors.CannotOpen("an issuer of OpenID Connect has an https:// URL, and calls us by a client id: give both")
+        self._issuer = issuer
+        self._clock = clock
+        self._offload = offload
+        self._keys: dict[str, Any] = {}
+        self._fetched = float("-inf")
+        self._fetching = asyncio.Lock()
+
+    async def recognise(self, parsed: Parsed) -> User | None:
+        """Whom the token is of; None if it is not to be believed."""
+        claims = parsed.claims
+        if claims.get("iss") != self._issuer.url or not self._is_for_us(claims.get("aud")) or not self.is_timely(claims):
+            return None
+        key = await self._key(parsed.key_id)
+        return user_of(claims, self._issuer) if key is not None and jwt.is_signed_by(parsed, key) else None
+
+    def is_timely(self, claims: Claims) -> bool:
+        """Whether the token has begun, and has not ended."""
+        now, begins, ends = self._clock.now(), claims.get("nbf", 0), claims.get("exp")
+        if not isinstance(ends, int | float) or not isinstance(begins, int | float):
+            return False
+        return bool(begins - LEEWAY <= now < ends)
+
+    def _is_for_us(self, audience: Any) -> bool:
+        return self._issuer.client_id in (audience if isinstance(audience, list) else [audience])
+
+    async def _key(self, key_id: str) -> Any | None:
+        async with self._fetching:
+            age = self._clock.monotonic() - self._fetched
+            if age > OLD_SECONDS or (key_id not in self._keys and age > AGAIN_SECONDS):
+                await self._fetch()
+        if key_id:
+            return self._keys.get(key_id)
+        return next(iter(self._keys.values())) if len(self._keys) == 1 else None
+
+    async def _fetch(self) -> None:
+        self._fetched = self._clock.monotonic()
+        try:
+            found = await self._offload.run(lambda: published(self._issuer))
+        except (OSError, ValueError) as error:  # what urllib raises is one of both
+            log.warning("the keys of %s could not be fetched: %s", self._issuer.url, error)
+            return
+        self._keys = found
+
+
+def published(issuer: Issuer) -> dict[str, Any]:
+    """The keys that an issuer publishes, by their names. Blocks."""
+    context = ssl.create_default_context(cafile=issuer.ca_file or None)
+    about = _get(issuer.url.rstrip("/") + _DISCOVERY, context)
+    where = about.get("jwks_uri")
+    if about.get("issuer") != issuer.url or not isinstance(where, str) or not where.startswith("https://"):
+        raise ValueError("what it says of itself does not fit")
+    listed = _get(where, context).get("keys")
+    keys = {str(one.get("kid", "")): jwt.public_key(one) for one in listed or () if isinstance(one, dict)}
+    return {key_id: key for key_id, key in keys.items() if key is not None}
+
+
+def _get(url: str, context: ssl.SSLContext) -> Claims:
+    with urllib.request.urlopen(url, timeout=FETCH_SECONDS, context=context) as answer:  # noqa: S310 it begins with https://
+        found = orjson.loads(answer.read(MAX_BYTES))
+    if not isinstance(found, dict):
+        raise ValueError(f"{url} does not answer with an object")  # noqa: TRY004 to be handled like other answers of no use
+    return found
+
+
+def user_of(claims: Claims, issuer: Issuer) -> User | None:
+    """Who the claims say it is; None if they do not say, or may not."""
+    name = claims.get(issuer.username_claim)
+    if not isinstance(name, str) or not name:
+        return None
+    if issuer.username_claim == "email" and claims.get("email_verified", True) is not True:
+        return None
+    usual = "" if issuer.username_claim == "email" else f"{issuer.url}#"
+    name = _prefix(issuer.username_prefix, usual) + name
+    if name.startswith(_RESERVED):
+        return None
+    groups = [_prefix(issuer.groups_prefix, "") + group for group in _groups(claims, issuer)]
+    kept = [group for group in groups if not group.startswith(_RESERVED)]
+    return User(name, tuple(dict.fromkeys([*kept, AUTHENTICATED])))
+
+
+def _prefix(given: str, usual: str) -> str:
+    return "" if given == "-" else given or usual
+
+
+def _groups(claims: Claims, issuer: Issuer) -> list[str]:
+    found = claims.get(issuer.groups_claim) if issuer.groups_claim else None
+    listed = [found] if isinstance(found, str) else found
+    return [one for one in listed if isinstance(one, str) and one] if isinstance(listed, list) else []

@@ -1,0 +1,142 @@
+"""A request's credentials, one after the other: the client's certificate, then its token. Nobody else is anybody.
+
+Without credentials one may ask how the server is, and no more. Wrong ones are 401, whatever is wrong with them: what that is helps
+only who tries. What was recognised is remembered by a hash; what can change (time, accounts, files) is looked at each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import MutableMapping
+from typing import Any, NamedTuple
+
+from probate import errors
+from probate.clock import Clock
+from probate.machinery.rbac.users import ANONYMOUS, User
+from probate.server.api import Recognised
+from probate.server.authentication import jwt
+from probate.server.authentication.accounts import Accounts, Ties
+from probate.server.authentication.failures import Failures
+from probate.server.authentication.jwt import Claims, Parsed
+from probate.server.authentication.listed import Listed
+from probate.server.authentication.oidc import Oidc
+
+OPEN = ("/livez", "/readyz", "/healthz")
+"""What may be asked by who says nothing of themselves."""
+MAX_KNOWN = 4_000
+MAX_LATELY = 500
+
+
+class Known(NamedTuple):
+    """A token whose signature is right."""
+
+    user: User
+    claims: Claims
+    ties: Ties | None  # of a token of a service account
+
+
+class Recognition:
+    """Everybody that one server knows."""
+
+    def __init__(self, clock: Clock, accounts: Accounts, *, listed: Listed | None = None, oidc: Oidc | None = None) -> None:
+        self._clock = clock
+        self._accounts = accounts
+        self._listed = listed
+        self._oidc = oidc
+        self._known: dict[str, Known] = {}
+        self._lately: dict[bytes, Known] = {}  # whole headers of those who asked last: nothing is made of them again
+        self._failures = Failures(clock)
+
+    async def __call__(self, scope: MutableMapping[str, Any]) -> User:
+        """Who a request is from. `Unauthorized` if nobody can tell."""
+        peer = scope.get("peer")
+        if peer is not None and peer.begins <= self._clock.now() < peer.ends:
+            return peer.user  # type: ignore[no-any-return]
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        if given:
+            known = self._lately.get(given[0]) if len(given) == 1 else None
+            if known is not None and self._is_still(known):
+                return known.user
+            return await self._authorized(given, scope)
+        if peer is None and scope["path"].startswith(OPEN):
+            return ANONYMOUS
+        raise errors.Unauthorized
+
+    async def _authorized(self, given: list[bytes], scope: MutableMapping[str, Any]) -> User:
+        address = (scope.get("client") or ("",))[0]
+        try:
+            token = _bearer(given)
+            user = (await self._find(token, (), address)).user
+        except errors.Unauthorized:
+            self._failures.note(address)
+            raise
+        known = self._known.get(_digest(token))
+        if known is not None and known.ties is not None:
+            self._remember(given[0], known)
+        return user
+
+    def _remember(self, header: bytes, known: Known) -> None:
+        if len(self._lately) >= MAX_LATELY:
+            self._lately.clear()
+        self._lately[header] = known
+
+    def _is_still(self, known: Known) -> bool:
+        """Whether a token that was good lately is so now, as far as that can be known without asking anybody."""
+        is_tied = known.ties is not None and self._accounts.are_unchanged(known.ties)
+        return is_tied and self._accounts.is_timely(known.claims)
+
+    async def of_token(self, token: str, audiences: tuple[str, ...]) -> Recognised:
+        """Whom a token is of. `Unauthorized` if nobody can tell."""
+        return await self._find(token, audiences, None)
+
+    async def _find(self, token: str, audiences: tuple[str, ...], address: str | None) -> Recognised:
+        digest = _digest(token)
+        user = self._listed.find(digest) if self._listed is not None else None
+        if user is not None:
+            return Recognised(user)
+        known = self._known.get(digest)
+        if known is None:
+            if address is not None:
+                self._failures.check(address)
+            known = await self._examine(token)
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            self._known[digest] = known
+        return await self._still(known, audiences)
+
+    async def _examine(self, token: str) -> Known:
+        parsed = jwt.parse(token)
+        if parsed is None:
+            raise errors.Unauthorized
+        if parsed.claims.get("iss") == self._accounts.issuer and self._accounts.is_sound(parsed):
+            return Known(self._accounts.user_of(parsed.claims), parsed.claims, Ties(parsed.claims))
+        return await self._elsewhere(parsed)
+
+    async def _elsewhere(self, parsed: Parsed) -> Known:
+        user = await self._oidc.recognise(parsed) if self._oidc is not None else None
+        if user is None:
+            raise errors.Unauthorized
+        return Known(user, parsed.claims, None)
+
+    async def _still(self, known: Known, audiences: tuple[str, ...]) -> Recognised:
+        """Whom a rightly signed token is of, if it is good now and for these audiences."""
+        if known.ties is None:
+            if self._oidc is None or not self._oidc.is_timely(known.claims):
+                raise errors.Unauthorized
+            return Recognised(known.user)
+        found = self._accounts.audiences_of(known.claims, audiences)
+        if not found or not self._accounts.is_timely(known.claims) or not await self._accounts.lives(known.ties):
+            raise errors.Unauthorized
+        return Recognised(known.user, found)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("latin-1", "replace")).hexdigest()
+
+
+def _bearer(given: list[bytes]) -> str:
+    """The one token that a request's headers have."""
+    scheme, _, token = given[0].decode("latin-1").partition(" ")
+    if len(given) > 1 or scheme.lower() != "bearer":
+        raise errors.Unauthorized
+    return token.strip()

@@ -1,0 +1,45 @@
+"""What reviews share: the question that was sent, and the same with its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from probate.machinery.problems import Problem
+from probate.machinery.rbac.users import Extra
+from probate.server import negotiation, query, refusals, shaping
+from probate.server import reading as bodies
+from probate.server.api import Answer, Api
+from probate.server.negotiation import Form
+from probate.server.request import Request, Target
+
+Object = dict[str, Any]
+
+
+async def question(api: Api, request: Request, at: Target) -> Object:
+    """The object in the body, as its kind has it."""
+    options = query.write_options(request.query, "CreateOptions")
+    media = negotiation.media_type(request.header("content-type"))
+    body, rules = await request.read_body(), api.kinds.rules(at.resource)
+    read = await api.apart(len(body), lambda: bodies.read_object(body, media, at.resource, rules, options.field_validation))
+    return {"spec": {}, **read.object}
+
+
+def answered(at: Target, asked: Object, status: Object, form: Form) -> Answer:
+    """The question with its answer."""
+    about = {"kind": at.resource.kind, "apiVersion": str(at.resource.group_version)}
+    spec = {"spec": asked["spec"]} if asked["spec"] else {}
+    whole = {**about, "metadata": asked.get("metadata") or {}, **spec, "status": status}
+    return shaping.finish(whole, form, code=201)
+
+
+def check(at: Target, problems: Iterable[Problem]) -> None:
+    """`Invalid` if there are any."""
+    found = list(problems)
+    if found:
+        raise refusals.invalid(at.resource, "", found)
+
+
+def extra_of(given: Mapping[str, Any] | None) -> Extra:
+    """What else is said about somebody."""
+    return tuple((key.lower(), tuple(values or ())) for key, values in sorted((given or {}).items()))

@@ -1,0 +1,68 @@
+"""The server's side of a handshake. New certificates are taken while connections go on: the next handshake uses them.
+
+Clients may show a certificate. One that another authority signed ends the handshake; when it begins and ends is looked at with each
+request, so that a connection does not outlive it.
+"""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import NamedTuple
+
+from probate import errors
+
+NO_CHECK_TIME = 0x200000
+"""OpenSSL's flag for it, which Python has no name for."""
+
+
+class Files(NamedTuple):
+    """Where the server's certificate is, its key, and the certificates of those who may sign clients' ones."""
+
+    certificate: Path
+    key: Path
+    client_cas: tuple[Path, ...]
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        return self.certificate, self.key, *self.client_cas
+
+    def stamp(self) -> tuple[tuple[int, int], ...]:
+        """Something that is another when one of them is another."""
+        try:
+            return tuple((found.st_mtime_ns, found.st_ino) for found in (file.stat() for file in self.all))
+        except OSError:
+            return ()
+
+
+class Serving:
+    """One context, which is kept up to date."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._stamp: tuple[tuple[int, int], ...] = files.stamp()
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+        self.context.set_alpn_protocols(["http/1.1"])
+        self.context.verify_mode = ssl.CERT_OPTIONAL
+        self.context.verify_flags |= NO_CHECK_TIME
+        self._load()
+
+    def refresh(self) -> bool:
+        """Take the files as they are now, if they have changed. Returns whether. `CannotOpen` if they cannot be used."""
+        stamp = self._files.stamp()
+        if stamp == self._stamp or not stamp:
+            return False
+        self._load()
+        self._stamp = stamp
+        return True
+
+    def _load(self) -> None:
+        try:
+            self.context.load_cert_chain(self._files.certificate, self._files.key)
+            for file in self._files.client_cas:
+                self.context.load_verify_locations(file)
+        except OSError as error:  # ssl.SSLError is one
+            listed = ", ".join(str(file) for file in self._files.all)
+            raise errors.CannotOpen(f"the certificates cannot be used ({listed}): {error}") from error

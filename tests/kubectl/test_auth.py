@@ -1,0 +1,36 @@
+"""`kubectl auth`, as people ask who they are and what they may do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kubectl_program import Kubectl
+
+
+@pytest.fixture
+def kubectl(kubectls: Path, kubeconfig: Path, homes: Path, tmp_path: Path) -> Kubectl:
+    return Kubectl(kubectls / "1.37" / "kubectl", kubeconfig, homes / "1.37", tmp_path)
+
+
+@pytest.fixture
+def version() -> str:
+    return "1.37"
+
+
+def test_who_i_am_and_what_i_may_do(kubectl: Kubectl, namespace: str) -> None:
+    kubectl("create", "rolebinding", "ann", "--clusterrole=view", "--user=ann", "-n", namespace)
+    ann = ("--as", "ann", "--as-group", "staff", "-n", namespace)
+    assert "ann" in kubectl("auth", "whoami", *ann)
+    assert "[staff system:authenticated]" in kubectl("auth", "whoami", *ann)
+    assert kubectl("auth", "can-i", "list", "pods", *ann) == "yes\n"
+    assert kubectl("auth", "can-i", "delete", "pods", *ann, fails=True) == "no\n"
+    assert kubectl("auth", "can-i", "get", "/metrics", *ann, fails=True).endswith("no\n")
+    assert kubectl("auth", "can-i", "*", "*", "-A") == "yes\n"
+    listed = kubectl("auth", "can-i", "--list", *ann)
+    assert "pods/log" in listed
+    assert "/version" in listed
+    refused = kubectl("create", "configmap", "x", *ann, fails=True)
+    told = f'cannot create resource "configmaps" in API group "" in the namespace "{namespace}"'
+    assert told in refused

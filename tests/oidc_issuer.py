@@ -1,0 +1,107 @@
+"""An issuer of OpenID Connect on loopback, with a certificate of an authority of its own, and keys that it can change."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import trustme
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+
+Claims = dict[str, Any]
+
+
+def encoded(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def number(value: int) -> str:
+    return encoded(value.to_bytes((value.bit_length() + 7) // 8, "big"))
+
+
+def joined(header: Claims, claims: Claims) -> str:
+    return ".".join(encoded(json.dumps(part).encode()) for part in (header, claims))
+
+
+class Key:
+    """An RSA key of the issuer's."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._key = rsa.generate_private_key(65537, 2048)
+
+    @property
+    def published(self) -> Claims:
+        numbers = self._key.public_key().public_numbers()
+        return {"kty": "RSA", "kid": self.name, "use": "sig", "alg": "RS256", "n": number(numbers.n), "e": number(numbers.e)}
+
+    def token(self, claims: Claims, *, algorithm: str = "RS256", name: str | None = None) -> str:
+        """A token with these claims, whatever algorithm and key it says that it is signed with."""
+        text = joined({"alg": algorithm, "kid": self.name if name is None else name, "typ": "JWT"}, claims)
+        return f"{text}.{encoded(self._key.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+
+
+class Issuer:
+    """What it publishes, and how often that was asked for."""
+
+    def __init__(self, server: ThreadingHTTPServer, ca_file: Path) -> None:
+        self.url = f"https://127.0.0.1:{server.server_address[1]}"
+        self.ca_file = ca_file
+        self.keys: list[Any] = [Key("one")]
+        self.asked = 0
+        self.is_broken = False
+
+    def answer(self, path: str) -> Claims:
+        self.asked += 1
+        if path.endswith("openid-configuration"):
+            return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
+        return {"keys": [{"kty": "oct", "k": "x"}, *(key.published for key in self.keys)]}
+
+
+@contextmanager
+def issuing(folder: Path) -> Iterator[Issuer]:
+    """An issuer at work."""
+    ca = trustme.CA()
+    ca_file = folder / "issuer.crt"
+    ca.cert_pem.write_to_path(str(ca_file))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    ca.issue_cert("127.0.0.1").configure_cert(context)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b"[]" if issuer.is_broken else json.dumps(issuer.answer(self.path)).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        issuer = Issuer(server, ca_file)
+        serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+        serving.start()
+        try:
+            yield issuer
+        finally:
+            server.shutdown()
+            serving.join()
+
+
+def elliptic(claims: Claims, key: ec.EllipticCurvePrivateKey, name: str, **header: Any) -> str:
+    """A token that is signed on the curve P-256, whatever its header says besides."""
+    from cryptography.hazmat.primitives.asymmetric import utils  # noqa: PLC0415
+
+    text = joined({"alg": "ES256", "kid": name, **header}, claims)
+    parts = utils.decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
+    return f"{text}.{encoded(b''.join(part.to_bytes(32, 'big') for part in parts))}"

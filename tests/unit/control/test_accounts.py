@@ -1,0 +1,28 @@
+"""Every controller acts as somebody of its own, who is granted something, and not everything."""
+
+from __future__ import annotations
+
+import pytest
+
+from probate import controllers
+from probate.machinery.rbac import bootstrap
+from probate.machinery.rbac.grants import Grants
+from probate.machinery.rbac.rights import Rights
+from probate.machinery.rbac.rules import Ask
+
+ACTING = (*controllers.THROUGH_THE_API, *controllers.IN_EVERY_SERVER)
+
+
+@pytest.mark.parametrize("name", ACTING)
+def test_least_rights(name: str) -> None:
+    grants = Grants()
+    for resource, object_ in bootstrap.seeds():
+        grants.put(resource, object_["metadata"].get("namespace", ""), object_["metadata"]["name"], object_)
+    user = controllers.user_of(name)
+    rights = Rights(grants, user)
+    own = [one for where in ("", "kube-system") for one in grants.granted(user, where) if one.subject == f"User {user.name}"]
+    assert any(one.rules for one in own)
+    assert not user.is_master
+    for verb, resource in (("*", "*"), ("get", "secrets"), ("delete", "namespaces"), ("impersonate", "users")):
+        assert not rights.allow(Ask(verb, "", resource, namespace="default", name="x")), (verb, resource)
+    assert not rights.allow(Ask("bind", "rbac.authorization.k8s.io", "clusterroles", name="cluster-admin"))

@@ -1,0 +1,131 @@
+"""Reviews: what they say is what a request would be answered."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from guarded import Guarded, guarded
+from in_process import Told
+
+ACCESS = "/apis/authorization.k8s.io/v1"
+PEOPLE = "/apis/authentication.k8s.io/v1"
+LIST = {"namespace": "a", "verb": "list", "resource": "pods"}
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[Guarded]:
+    async with guarded() as one:
+        yield one
+
+
+async def may(house: Guarded, who: str, attributes: dict[str, str]) -> Any:
+    kind = "nonResourceAttributes" if "path" in attributes else "resourceAttributes"
+    told = await house.ask_as(who, "POST", f"{ACCESS}/selfsubjectaccessreviews", {"spec": {kind: attributes}})
+    assert told.code == 201, told.body
+    return told.json["status"]
+
+
+async def test_may_i(house: Guarded) -> None:
+    assert await may(house, "ann", LIST) == {"allowed": False}
+    name = (await house.bind("ann", "ClusterRole", "view", namespace="a")).json["metadata"]["name"]
+    reason = f'RBAC: allowed by RoleBinding "{name}/a" of ClusterRole "view" to User "ann"'
+    assert await may(house, "ann", LIST) == {"allowed": True, "reason": reason}
+    assert not (await may(house, "ann", {**LIST, "namespace": "b"}))["allowed"]
+    assert not (await may(house, "ann", {**LIST, "verb": "*"}))["allowed"]
+    assert not (await may(house, "ann", {**LIST, "resource": "secrets"}))["allowed"]
+    assert (await may(house, "ann", {**LIST, "subresource": "log"}))["allowed"]
+
+
+async def test_may_i_at_a_path(house: Guarded) -> None:
+    allowed = await may(house, "ann", {"path": "/version", "verb": "get"})
+    assert allowed["reason"].startswith('RBAC: allowed by ClusterRoleBinding "system:')
+    assert await may(house, "ann", {"path": "/metrics", "verb": "get"}) == {"allowed": False}
+
+
+async def test_a_role_that_is_not_there_is_the_reason(house: Guarded) -> None:
+    await house.bind("ann", "ClusterRole", "nowhere", namespace="a")
+    assert await may(house, "ann", LIST) == {
+        "allowed": False,
+        "reason": 'RBAC: clusterrole.rbac.authorization.k8s.io "nowhere" not found',
+    }
+
+
+async def ask_about(house: Guarded, spec: dict[str, Any], *, local: str = "") -> Told:
+    path = f"{ACCESS}/namespaces/{local}/localsubjectaccessreviews" if local else f"{ACCESS}/subjectaccessreviews"
+    return await house.ask("POST", path, {"spec": spec})
+
+
+async def test_may_they(house: Guarded) -> None:
+    await house.bind("ann", "ClusterRole", "view", namespace="a")
+    for user, allowed in (("ann", True), ("bob", False)):
+        assert (await ask_about(house, {"user": user, "resourceAttributes": LIST})).json["status"]["allowed"] is allowed
+        assert (await ask_about(house, {"user": user, "resourceAttributes": LIST}, local="a")).json["status"]["allowed"] is allowed
+    everything = {"groups": ["system:masters"], "resourceAttributes": {"verb": "*", "resource": "*", "group": "*"}}
+    assert (await ask_about(house, everything)).json["status"]["allowed"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"user": "ann"}, "spec.resourceAttributes"),
+        ({"user": "ann", "resourceAttributes": LIST, "nonResourceAttributes": {"path": "/"}}, "spec.resourceAttributes"),
+        ({"resourceAttributes": LIST}, "spec.user"),
+    ],
+)
+async def test_a_question_that_makes_no_sense(house: Guarded, spec: dict[str, Any], field: str) -> None:
+    refused = await ask_about(house, spec)
+    assert (refused.code, refused.json["details"]["causes"][0]["field"]) == (422, field)
+
+
+async def test_a_local_review_is_about_its_namespace(house: Guarded) -> None:
+    refused = await ask_about(house, {"user": "ann", "resourceAttributes": LIST}, local="b")
+    assert (refused.code, refused.json["details"]["causes"][0]["field"]) == (422, "spec.resourceAttributes.namespace")
+
+
+async def test_asking_about_others_needs_a_right(house: Guarded) -> None:
+    spec = {"spec": {"user": "bob", "resourceAttributes": LIST}}
+    assert (await house.ask_as("ann", "POST", f"{ACCESS}/subjectaccessreviews", spec)).code == 403
+    assert (await house.ask_as("ann", "POST", f"{PEOPLE}/tokenreviews", {"spec": {"token": "x"}})).code == 403
+    await house.bind("ann", "ClusterRole", "system:auth-delegator")
+    assert (await house.ask_as("ann", "POST", f"{ACCESS}/subjectaccessreviews", spec)).code == 201
+    assert (await house.ask_as("ann", "POST", f"{PEOPLE}/tokenreviews", {"spec": {"token": "x"}})).code == 201
+
+
+async def rules(house: Guarded, who: str, namespace: str, **more: Any) -> Any:
+    body = {"spec": {"namespace": namespace}}
+    return (await house.ask_as(who, "POST", f"{ACCESS}/selfsubjectrulesreviews", body, **more)).json["status"]
+
+
+async def test_all_that_i_may_do(house: Guarded) -> None:
+    own = {"verbs": ["get"], "apiGroups": ["acme.com"], "resources": ["things"], "resourceNames": ["x"]}
+    await house.grant("ann", own, namespace="a")
+    here, there = await rules(house, "ann", "a"), await rules(house, "ann", "b")
+    assert own in here["resourceRules"]
+    assert own not in there["resourceRules"]
+    reviews = {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]}
+    assert reviews in there["resourceRules"]
+    assert "/version" in there["nonResourceRules"][0]["nonResourceURLs"]
+    assert here["incomplete"] is False
+    everything = await rules(house, "ann", "a", groups=("system:masters",))
+    assert everything["resourceRules"] == [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
+    missing = await house.ask("POST", f"{ACCESS}/selfsubjectrulesreviews", {"spec": {}})
+    assert missing.code == 422
+
+
+async def test_who_am_i(house: Guarded) -> None:
+    headers = [(b"impersonate-uid", b"7"), (b"impersonate-extra-team", b"t")]
+    told = await house.ask_as("ann", "POST", f"{PEOPLE}/selfsubjectreviews", {}, groups=("g",), headers=headers)
+    expected = {"username": "ann", "uid": "7", "groups": ["g", "system:authenticated"], "extra": {"team": ["t"]}}
+    assert told.json["status"] == {"userInfo": expected}
+    assert (told.code, told.json["kind"], told.json["apiVersion"]) == (201, "SelfSubjectReview", "authentication.k8s.io/v1")
+    nobody = (await house.ask("POST", f"{PEOPLE}/selfsubjectreviews", {})).json["status"]["userInfo"]
+    assert nobody == {"username": "system:unsecured", "groups": ["system:masters", "system:authenticated"]}
+
+
+async def test_an_unknown_token_is_nobodys(house: Guarded) -> None:
+    status = (await house.ask("POST", f"{PEOPLE}/tokenreviews", {"spec": {"token": "made-up"}})).json["status"]
+    assert status["authenticated"] is False
+    assert (await house.ask("POST", f"{PEOPLE}/tokenreviews", {"spec": {}})).code == 422
