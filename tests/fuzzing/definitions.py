@@ -125,7 +125,7 @@ def rule(chance: Random) -> Any:
     return made | {name: extra[name] for name in chance.sample(list(extra), chance.choice((0, 0, 1, 2)))}
 
 
-def definition(chance: Random, plural: str) -> dict[str, Any]:
+def definition(chance: Random, plural: str) -> Any:
     """A definition whose frame is in order, so that its schema is looked at."""
     wild = chance.choice((0.0, 0.02, 0.02, 0.2))
     inner = {"spec": schema(chance, wild), "status": schema(chance, wild, 2)}

@@ -10,19 +10,23 @@ from fuzzing import values
 JSON, MERGE = "application/json-patch+json", "application/merge-patch+json"
 STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
 DIRECTIVES: tuple[Any, ...] = ("replace", "merge", "delete", "retainKeys", "nonsense", 1, None, {})
-OPERATIONS = ("add", "remove", "replace", "move", "copy", "test", "increment", "", None)
+OPERATIONS = ("add", "remove", "replace", "move", "copy", "test") * 4 + ("increment", "", None)
+ODD_STEPS = ("-", "0", "-1", "01", "1", "999999999999999999999", "~2", "", "a", "$patch")
 
 
 def pointer(chance: Random, found: Any) -> str:
     """Where something is in the document, or is not."""
     parts: list[str] = []
-    while found and isinstance(found, dict | list) and chance.random() < 0.8:
-        step: Any = chance.choice(list(found)) if isinstance(found, dict) else chance.randrange(len(found))
+    while isinstance(found, dict | list) and found and chance.random() < 0.85:
+        within = [one for one in found if isinstance(found[one], dict | list)] if isinstance(found, dict) else []
+        step: Any = chance.choice(within or list(found)) if isinstance(found, dict) else chance.randrange(len(found))
+        if chance.random() < 0.1:
+            step = chance.choice(ODD_STEPS)
         parts.append(str(step).replace("~", "~0").replace("/", "~1"))
-        found = found[step]
+        found = found.get(step) if isinstance(found, dict) else found[step] if isinstance(step, int) else None
     if chance.random() < 0.3:
-        parts.append(str(chance.choice(("-", "0", "-1", "01", "999999999999999999999", "~2", "", chance.choice(values.KEYS)))))
-    return chance.choice(("/", "/", "/", "/", "/", "/", "", "//")) + "/".join(parts)
+        parts.append(chance.choice(ODD_STEPS))
+    return chance.choice(("/",) * 10 + ("", "//")) + "/".join(parts)
 
 
 def json_patch(chance: Random, found: Any) -> Any:
@@ -35,7 +39,7 @@ def json_patch(chance: Random, found: Any) -> Any:
     if chance.random() < 0.1:
         double = {"op": "copy", "from": chance.choice(("", "/metadata", "/data")), "path": "/data/x"}
         return [double] * chance.choice((10, 40, 200))
-    return [operation() for _ in range(chance.randrange(5))] if chance.random() < 0.95 else values.odd(chance)
+    return [operation() for _ in range(chance.choice((0, 1, 1, 1, 2, 4)))] if chance.random() < 0.95 else values.odd(chance)
 
 
 def merge_patch(chance: Random, found: Any) -> Any:

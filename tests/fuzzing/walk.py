@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import requests
 
-from fuzzing import definitions, patches, queries, values
+from fuzzing import definitions, patches, policies, queries, values
 from fuzzing.samples import DEFINITION, SAMPLES, Sample
 from fuzzing.verdict import PATIENT_SECONDS, Wrong, exchange
 
@@ -142,7 +142,7 @@ class Walk:
         body = definitions.definition(self._chance, plural)
         path = f"{DEFINITIONS}/{plural}.fuzz.example.com"
         if self._chance.random() < 0.3 and self.send(name, "GET", path) == 200:
-            self.send(name, "PATCH", path, body={"spec": body.get("spec")}, media=patches.MERGE)
+            self.send(name, "PATCH", path, body=body, media=patches.MERGE)
         else:
             self.send(name, "DELETE", path)
             if self.send(name, "POST", DEFINITIONS, body=body) != 201:
@@ -156,6 +156,20 @@ class Walk:
             self.send(name, "PATCH", f"{objects}/one", body=changed, media=media, fieldManager="fuzz")
         self.send(name, "GET", objects, **queries.query(self._chance))
 
+    def rule(self, name: str) -> None:
+        make = self._chance.choice((policies.validating, policies.mutating))
+        kind = "ValidatingAdmissionPolicy" if make is policies.validating else "MutatingAdmissionPolicy"
+        places = [f"/apis/{policies.GROUP}/{kind.lower()[:-1]}ies", f"/apis/{policies.GROUP}/{kind.lower()}bindings"]
+        self.send(name, "POST", places[0], body=make(self._chance))
+        self.send(name, "POST", places[1], body=policies.binding(self._chance, kind))
+        sample = SAMPLES[0]
+        for _ in range(4):
+            self.send(name, "POST", sample.path, body={**sample.body, "metadata": {"name": self._chance.choice("abc")}})
+            change = {"data": {"k": self._chance.choice(values.STRINGS)}}
+            self.send(name, "PATCH", f"{sample.path}/{self._chance.choice('abc')}", body=change, media=patches.MERGE)
+        for place in places:
+            self.send(name, "DELETE", f"{place}/fuzz")
+
 
 CLASSES: dict[str, Callable[[Walk, str], None]] = {
     "patches of all kinds": Walk.patch,
@@ -164,6 +178,7 @@ CLASSES: dict[str, Callable[[Walk, str], None]] = {
     "bytes that are no document": Walk.raw,
     "selectors and options": Walk.select,
     "definitions, rules and their objects": Walk.define,
+    "policies and what they look at": Walk.rule,
 }
 
 

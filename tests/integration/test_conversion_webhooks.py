@@ -268,3 +268,17 @@ async def test_a_long_list_is_converted_in_parts() -> None:
         items = (await house.ask("GET", TWO)).json["items"]
         assert [one["spec"]["address"] for one in items] == [f"home:{number}" for number in range(501)]
         assert [len(one["request"]["objects"]) for one in hook.asked] == [500, 1]
+
+
+async def test_a_policy_is_never_shown_an_object_as_a_version_that_it_is_not_of() -> None:
+    async with belled() as (house, _):
+        registration = "apis/admissionregistration.k8s.io/v1"
+        rule = {"operations": ["*"], "apiGroups": [GROUP], "apiVersions": ["v2"], "resources": ["bells"]}
+        spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "object.spec.address != 'x:1'"}]}
+        await house.create(f"{registration}/validatingadmissionpolicies", "", {"metadata": {"name": "p"}, "spec": spec})
+        binding = {"policyName": "p", "validationActions": ["Deny"]}
+        await house.create(f"{registration}/validatingadmissionpolicybindings", "", {"metadata": {"name": "p"}, "spec": binding})
+        told = await house.ask("POST", ONE, bell("v1", host="x", port=1))
+        assert (told.code, "name the version v1 too" in told.json["message"]) == (500, True)
+        assert (await house.ask("POST", TWO, bell("v2", address="x:1"))).code == 422
+        assert (await house.ask("POST", TWO, bell("v2", address="x:2"))).code == 201

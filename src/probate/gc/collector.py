@@ -195,8 +195,8 @@ class Collector:
                     await self._untie()
                 await self._note_position()
         finally:
-            await tasks.stop(*self._acting)
-            self._acting.clear()
+            acting, self._acting = self._acting, []  # first of all: this may be cancelled while it waits
+            await tasks.stop(*acting)
 
     async def _work_off(self) -> None:
         """Turn after turn until nothing is left. While the decisions of one become durable, the next is prepared."""

@@ -22,6 +22,10 @@ VALUES: list[tuple[str, Any]] = [
     ("string(1) + string(2u) + string(1.5) + string(true) + string(b'x')", "121.5truex"),
     ("string(timestamp('2024-02-29T12:00:00.5+02:00'))", "2024-02-29T10:00:00.5Z"),
     ("string(duration('1h1m1.5s'))", "3661.5s"),
+    (
+        "[0.0, 100.0, 123456.5, 1234567.0, 0.0001, 0.00001, -1e21, 1e-7].map(x, string(x)).join(' ')",
+        "0 100 123456.5 1.234567e+06 0.0001 1e-05 -1e+21 1e-07",
+    ),
     ("bool('true') && !bool('F')", True),
     ("bytes('é') == b'\\xc3\\xa9'", True),
     ("size(self.s) + size(bytes(self.s)) + size([1]) + {'a': 1}.size()", 13),

@@ -128,3 +128,11 @@ def test_many_dear_rules_cost_too_much_together() -> None:
 def test_too_many_rules_are_refused() -> None:
     found = problems({**object_of(a=INTEGER), "x-kubernetes-validations": [{"rule": "self.a > 0"}] * 501})
     assert [message for _, message in found] == ["Forbidden: must have at most 500 x-kubernetes-validations"]
+
+
+def test_default_that_breaks_a_rule_is_refused() -> None:
+    inner = {**object_of(a=INTEGER), "default": {"a": 0}, **rule("self.a > 0")}
+    assert problems(object_of(x=inner)) == [("properties[x].default", 'Invalid value: "object": failed rule: self.a > 0')]
+    number = {**INTEGER, **rule("self > 0"), "default": 0}
+    assert problems(object_of(x=number)) == [("properties[x].default", 'Invalid value: "integer": failed rule: self > 0')]
+    assert problems(object_of(x={**number, "default": 1})) == []

@@ -63,6 +63,14 @@ async def test_items_of_a_list_are_merged_by_their_keys(house: House) -> None:
     assert [(one["name"], one["image"], one["imagePullPolicy"]) for one in spec["containers"]] == [("c", "i", "Always")]
 
 
+async def test_several_items_can_be_added(house: House) -> None:
+    items = ", ".join(f"Object.spec.initContainers{{name: '{name}', image: 'i', args: ['x']}}" for name in "ab")
+    await mutating(house, changing(f"Object{{spec: Object.spec{{initContainers: [{items}]}}}}", match=PODS_ONLY))
+    told = await house.ask("POST", PODS, POD)
+    assert told.code == 201, told.body
+    assert [(one["name"], one["args"]) for one in told.json["spec"]["initContainers"]] == [("a", ["x"]), ("b", ["x"])]
+
+
 PATCHES: list[tuple[str, dict[str, str]]] = [
     ("[JSONPatch{op: 'add', path: '/data/b', value: '2'}]", {"a": "1", "b": "2"}),
     ("[JSONPatch{op: 'test', path: '/data/a', value: '1'}, JSONPatch{op: 'remove', path: '/data/a'}]", {}),

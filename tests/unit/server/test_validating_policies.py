@@ -277,6 +277,14 @@ async def test_parameter_that_is_not_there(house: House) -> None:
     assert (await house.ask("POST", SECRETS, {"metadata": {"name": "s"}})).code == 201
 
 
+async def test_too_many_parameters_are_a_failure_of_the_binding(house: House) -> None:
+    for number in range(1001):
+        await create_map(house, f"p{number}", metadata={"labels": {"l": "1"}})
+    await validating(house, wanting("true", **PARAMS), referring(selector={"matchLabels": {"l": "1"}}))
+    told = await house.ask("POST", SECRETS, {"metadata": {"name": "s"}})
+    assert refusal(told) == "failed to configure binding: paramRef.selector selects more than 1000 objects"
+
+
 async def test_policies_are_not_asked_about_policies(house: House) -> None:
     match = {"resourceRules": [rules("*", group="*", operations=("*",))]}
     await validating(house, wanting("false", match=match))
@@ -290,6 +298,13 @@ async def test_cost_of_a_policy_is_limited(house: House) -> None:
     await validating(house, wanting(dear))
     told = await create_map(house, data={f"k{number}": "v" for number in range(200)})
     assert refusal(told) == f"expression '{dear}' resulted in error: operation cancelled: actual cost limit exceeded"
+
+
+async def test_variables_made_of_each_other_hundreds_of_times_are_a_failure(house: House) -> None:
+    variables = [{"name": f"v{at}", "expression": f"variables.v{at - 1} + 1" if at else "1"} for at in range(400)]
+    await validating(house, wanting("variables.v399 == 400", "variables.v20 == 21", variables=variables))
+    told = await create_map(house)
+    assert (told.code, "nests too deeply" in refusal(told)) == (422, True)
 
 
 MISTAKES: list[tuple[dict[str, Any], str, str]] = [
@@ -328,6 +343,22 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     (policy(validations=[{"expression": "true", "reason": "Nope"}]), "spec.validations[0].reason", "Unsupported value"),
     (policy(), "spec.validations", "must contain at least one item"),
     (wanting("true", match={"resourceRules": []}), "spec.matchConstraints.resourceRules", "Required value"),
+    (wanting(*["true"] * 501), "spec.validations", "must have at most 500 items"),
+    (
+        wanting("true", variables=[{"name": f"v{at}", "expression": "1"} for at in range(501)]),
+        "spec.variables",
+        "at most 500 items",
+    ),
+    (
+        wanting("true", matchConditions=[{"name": f"c{at}", "expression": "true"} for at in range(65)]),
+        "spec.matchConditions",
+        "must have at most 64 items",
+    ),
+    (
+        wanting("true", auditAnnotations=[{"key": f"k{at}", "valueExpression": "''"} for at in range(21)]),
+        "spec.auditAnnotations",
+        "must have at most 20 items",
+    ),
 ]
 
 

@@ -83,7 +83,7 @@ class _Checker:
         }
 
     def check(self, node: Node) -> Type:
-        effort.spend(1)
+        effort.spend(4)
         node.type = found = self._checks[type(node)](node)
         return found
 

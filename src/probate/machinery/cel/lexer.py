@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from probate.machinery import effort
 from probate.machinery.cel.errors import CompileError, Issue
 from probate.machinery.cel.numbers import Uint
 
@@ -50,6 +51,7 @@ def tokens(source: str) -> list[Token]:
         raise CompileError(
             source[:1], [Issue(0, f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_SOURCE}")]
         )
+    effort.spend(1 + len(source) // 5)
     found, at = [], 0
     while at < len(source):
         token, at = _next(source, at)

@@ -26,7 +26,7 @@ _UNARY = {"!": "!_", "-": "-_"}
 def parse(source: str) -> Node:
     """The tree. Raises `CompileError`."""
     words = tokens(source)
-    effort.spend(5 * len(words))
+    effort.spend(6 * len(words))
     reader = _Reader(source, words)
     node = reader.expression()
     reader.expect_end()

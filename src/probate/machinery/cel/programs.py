@@ -41,7 +41,10 @@ class Program:
     def evaluate(self, variables: Sequence[Any], meter: Meter) -> Any:
         """The value, given the variables in the order in which they were declared."""
         meter.charge(self._cost)
-        return self._code(Run([*variables, *self._padding], meter))
+        try:
+            return self._code(Run([*variables, *self._padding], meter))
+        except RecursionError:  # variables of policies that are made of each other, hundreds of times
+            raise CelError("evaluation nests too deeply") from None
 
 
 def compile_expression(source: str, environment: Environment) -> Program:

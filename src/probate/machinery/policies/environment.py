@@ -66,6 +66,10 @@ class Speaks(NamedTuple):
     object: Type = DYN
 
 
+def _anything(_: str) -> Type:
+    return DYN
+
+
 class Structs(Mapping[str, Type]):
     """What mutations make: `Object`, `Object.spec`, `Object.spec.template` and so on, whatever their fields; and `JSONPatch`."""
 
@@ -75,7 +79,7 @@ class Structs(Mapping[str, Type]):
         if name == "JSONPatch":
             return self._PATCH
         if name == "Object" or name.startswith("Object."):
-            return Type(name, fields=lambda _: DYN)
+            return Type(name, fields=_anything)
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:

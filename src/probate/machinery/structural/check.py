@@ -16,12 +16,13 @@ from typing import Any
 from probate.machinery.problems import Path, Problem, first, invalid
 from probate.machinery.schema import UNSET, Schema
 from probate.machinery.structural import embedded
+from probate.machinery.structural.expressions import running
 from probate.machinery.structural.expressions.checking import rule_problems
 from probate.machinery.structural.keywords import is_readable, keyword_problems
 from probate.machinery.structural.parse import parse_root
 from probate.machinery.structural.prune import prune
 from probate.machinery.structural.structure import structure_problems
-from probate.machinery.structural.validate import validate_at
+from probate.machinery.structural.validate import below, validate_at
 
 
 def check(written: dict[str, Any], path: Path) -> list[Problem]:
@@ -31,7 +32,22 @@ def check(written: dict[str, Any], path: Path) -> list[Problem]:
         return words or [invalid(path, "", "OpenAPIV3Schema 'schema' is not supported")]
     structure = structure_problems(written, path)
     found = [*(structure or first(_check_defaults(parse_root(written), path))), *words]
-    return found or first(rule_problems(parse_root(written), path))
+    return found or _check_rules(parse_root(written), path)
+
+
+def _check_rules(schema: Schema, path: Path) -> list[Problem]:
+    return first(rule_problems(schema, path)) or first(_check_ruled_defaults(schema, path))
+
+
+def _check_ruled_defaults(schema: Schema, path: Path) -> Iterator[Problem]:
+    """Defaults are held against the rules too, once all rules are known to be right."""
+    if schema.default is not UNSET:
+        broken = running.broken_rules(schema.default, schema, is_root=False)
+        yield from (one._replace(field=below(path / "default", one.field)) for one in broken)
+    if schema.items is not None:
+        yield from _check_ruled_defaults(schema.items, path / "items")
+    for name, one in schema.properties.items():
+        yield from _check_ruled_defaults(one, path / "properties" @ name)
 
 
 def is_structural(written: Any) -> bool:

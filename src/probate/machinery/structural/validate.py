@@ -42,10 +42,11 @@ def validate_values(value: Any, schema: Schema, old: Any = UNSET) -> list[Proble
 
 def validate_at(path: Path, value: Any, schema: Schema) -> list[Problem]:
     """What is wrong with a value that stands at `path` in something larger."""
-    return [found._replace(field=_below(path, found.field)) for found in validate(value, schema)]
+    return [found._replace(field=below(path, found.field)) for found in validate(value, schema)]
 
 
-def _below(path: Path, field: str) -> str:
+def below(path: Path, field: str) -> str:
+    """A field of a part, as a field of the whole."""
     if not field or field == NO_PATH:
         return str(path)
     return f"{path}{field}" if field.startswith("[") else f"{path}.{field}"

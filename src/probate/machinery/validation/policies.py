@@ -12,7 +12,7 @@ from probate.machinery.cel.types import BOOL, fits
 from probate.machinery.policies.checking import expression_problems
 from probate.machinery.policies.compiling import compiled_conditions
 from probate.machinery.policies.environment import Speaks
-from probate.machinery.problems import Path, duplicate, invalid, not_supported, required, too_many
+from probate.machinery.problems import Path, Problem, duplicate, invalid, not_supported, required, too_many
 from probate.machinery.validation.fields import (
     Problems,
     Value,
@@ -37,6 +37,13 @@ MAX_ANNOTATIONS = 20
 MAX_EXPRESSIONS = 500
 """Validations, mutations or variables of one policy. Kubernetes has no such limit; but each is compiled at once."""
 
+_MOST = {
+    "validations": MAX_EXPRESSIONS,
+    "mutations": MAX_EXPRESSIONS,
+    "variables": MAX_EXPRESSIONS,
+    "matchConditions": MAX_CONDITIONS,
+    "auditAnnotations": MAX_ANNOTATIONS,
+}
 _ACTIONS = ("Deny", "Warn", "Audit")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BREAK = re.compile(r"[\n\r]")
@@ -45,7 +52,10 @@ _BREAK = re.compile(r"[\n\r]")
 def check_validating(policy: Value) -> Problems:
     """A ValidatingAdmissionPolicy."""
     spec = child(policy, "spec")
-    yield from _check_policy(spec, ("validations", "variables"))
+    if excess := _excess(spec):
+        yield from excess
+        return
+    yield from _check_policy(spec)
     if not items(spec, "validations") and not items(spec, "auditAnnotations"):
         told = "validations or auditAnnotations must contain at least one item"
         yield required(SPEC / "validations", told)
@@ -59,7 +69,10 @@ def check_validating(policy: Value) -> Problems:
 def check_mutating(policy: Value) -> Problems:
     """A MutatingAdmissionPolicy."""
     spec = child(policy, "spec")
-    yield from _check_policy(spec, ("mutations", "variables"))
+    if excess := _excess(spec):
+        yield from excess
+        return
+    yield from _check_policy(spec)
     yield from check_choice(spec, SPEC, "reinvocationPolicy", ("Never", "IfNeeded"), is_required=True)
     if not items(spec, "mutations"):
         yield required(SPEC / "mutations", "mutations must contain at least one item")
@@ -115,11 +128,15 @@ def _check_compiled(conditions: list[Value], path: Path, speaks: Speaks) -> Prob
             yield invalid(at, one.source, "must evaluate to bool")
 
 
-def _check_policy(spec: Value, listed: tuple[str, ...]) -> Problems:
+def _excess(spec: Value) -> list[Problem]:
+    """Lists that are too long: nothing else is looked at then."""
+    return [
+        too_many(SPEC / field, len(items(spec, field)), most) for field, most in _MOST.items() if len(items(spec, field)) > most
+    ]
+
+
+def _check_policy(spec: Value) -> Problems:
     yield from check_choice(spec, SPEC, "failurePolicy", ("Fail", "Ignore"))
-    for field in listed:
-        if len(items(spec, field)) > MAX_EXPRESSIONS:
-            yield too_many(SPEC / field, len(items(spec, field)), MAX_EXPRESSIONS)
     if spec.get("paramKind") is not None:
         yield from check_given(child(spec, "paramKind"), SPEC / "paramKind", "apiVersion", "kind")
     if spec.get("matchConstraints") is None:
@@ -160,10 +177,7 @@ def _check_validation(validation: Value, path: Path) -> Problems:
 
 
 def _check_annotations(spec: Value) -> Problems:
-    found, seen = items(spec, "auditAnnotations"), set[Any]()
-    if len(found) > MAX_ANNOTATIONS:
-        yield too_many(SPEC / "auditAnnotations", len(found), MAX_ANNOTATIONS)
-        return
+    seen: set[Any] = set()
     for one, at in each(spec, SPEC, "auditAnnotations"):
         yield from check_name(one, at, "key", names.qualified_name)
         yield from check_unique(one, at, "key", seen)

@@ -37,7 +37,10 @@ def plain(api: Api, at: Target) -> View:
 
 
 def in_version(object_: Object, mine: Resource, wanted: Resource) -> Object:
-    """An object of one version as another version of the same kind has it."""
+    """An object of one version as another version of the same kind has it. Not for kinds that a webhook converts (`versions`)."""
+    if mine.is_converted:
+        told = f"objects of {mine.group_version} are converted by a webhook, and cannot be looked at as {wanted.group_version} here"
+        raise errors.ApiError(f"Internal error occurred: {told}: name the version {mine.version} too")
     if mine.stored_as is not None:
         object_ = conversion.stored(mine.group_version_kind, object_)
     if wanted.stored_as is not None:

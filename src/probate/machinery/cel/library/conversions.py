@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import re
+from decimal import Decimal
 from typing import Any
 
 from probate.machinery.cel import moments
@@ -186,10 +187,15 @@ def _decode(_: Meter, text: str) -> bytes:
 
 
 def spelt(value: float) -> str:
-    """A double as Go spells it."""
+    """A double as Go spells it: as short as can be, with an exponent from a million on."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
-    text = repr(value)
-    return text.removesuffix(".0") if abs(value) < 1e21 and "e" not in text else text
+    shortest = Decimal(repr(value)).normalize()
+    power = shortest.adjusted()
+    if value == 0 or -4 <= power < 6:
+        return f"{shortest:f}"
+    digits = "".join(map(str, shortest.as_tuple().digits))
+    mantissa = f"{digits[0]}.{digits[1:]}" if len(digits) > 1 else digits
+    return f"{'-' if value < 0 else ''}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"

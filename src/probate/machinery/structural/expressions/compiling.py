@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from probate.machinery import effort
 from probate.machinery.cel.declared import Adapter, Adapters, Declarations
 from probate.machinery.cel.environment import Environment
 from probate.machinery.cel.errors import CompileError
@@ -49,6 +50,7 @@ class Level:
     __slots__ = ("has_rules", "items", "properties", "rules", "schema", "values")
 
     def __init__(self, schema: Schema, types: Declarations, *, is_root: bool = False) -> None:
+        effort.spend(5)
         self.schema = schema
         self.rules = _rules(schema, types, is_root=is_root) if schema.rules else ()
         below = {name: Level(one, types) for name, one in schema.properties.items()}
@@ -93,9 +95,9 @@ def attempt(source: str, environment: Environment) -> Program | CompileError:
         return error
 
 
-def compiled(schema: Schema) -> Rules | None:
-    """The rules of a whole object's schema; None if it has none."""
-    return _compiled(_Identity(schema))
+def compiled(schema: Schema, *, is_root: bool = True) -> Rules | None:
+    """The rules of a schema, of a whole object's if it `is_root`; None if it has none."""
+    return _compiled(_Identity(schema), is_root)
 
 
 class _Identity:
@@ -114,6 +116,6 @@ class _Identity:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(key: _Identity) -> Rules | None:
-    level = Level(key.schema, Declarations(), is_root=True)
+def _compiled(key: _Identity, is_root: bool) -> Rules | None:
+    level = Level(key.schema, Declarations(), is_root=is_root)
     return Rules(level, Adapters().of(key.schema)) if level.has_rules else None

@@ -58,9 +58,9 @@ class _Stop(Exception):
     """No further rules are run."""
 
 
-def broken_rules(value: Any, schema: Schema, old: Any = None) -> list[Problem]:
-    """Everything that is wrong with the object by its rules."""
-    rules = compiled(schema)
+def broken_rules(value: Any, schema: Schema, old: Any = None, *, is_root: bool = True) -> list[Problem]:
+    """Everything that is wrong with the object, or with a part of one, by its rules."""
+    rules = compiled(schema, is_root=is_root)
     if rules is None:
         return []
     adapt = rules.adapt or (lambda one: one)

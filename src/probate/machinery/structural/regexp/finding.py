@@ -26,7 +26,7 @@ def find(machine: Automaton, text: str, start: int) -> tuple[int, int] | None:
         if ended is not None:
             best = (ended, at)
         threads = [(place + 1, began) for place, began, chars in reads if after and chars(after)]
-        effort.spend(1 + len(reads) // 2)
+        effort.spend(1 + len(reads))
     return best
 
 
