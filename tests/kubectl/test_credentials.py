@@ -95,6 +95,13 @@ def test_the_admins_kubeconfig_is_for_its_owner_and_may_do_anything(site: Site) 
     assert "default" in admin("get", "namespaces")
 
 
+def test_pods_are_told_what_the_server_is_known_by(site: Site) -> None:
+    admin = site.kubectl()
+    admin("wait", "--for=create", "configmap/kube-root-ca.crt", "--timeout=20s")
+    told = admin("get", "configmap", "kube-root-ca.crt", "-o", r"jsonpath={.data.ca\.crt}")
+    assert told == (site.folder / "probate.pki" / "ca.crt").read_text()
+
+
 def test_client_certificates(site: Site, tmp_path: Path) -> None:
     pair = site.issue(Subject("carol", ("staff",)))
     assert told(site, pair=pair) == (201, "carol")
