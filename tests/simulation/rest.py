@@ -30,7 +30,10 @@ def left_undone(world: World) -> Iterator[str]:
 
 
 def _excused(world: World) -> set[str]:
-    """What may be left: whoever has an owner of whom nobody can say anything is kept, and holds whom it blocks."""
+    """What may be left: whoever has an owner of whom nobody can say anything is kept, and holds whom it blocks.
+
+    Whoever comes to an owner that waits is left alone as long as something else holds that owner.
+    """
     excused = {
         key for key, found in world.objects.items() if not found.is_deleting and _DOUBT & set(world.standings(found).values())
     }
@@ -40,6 +43,9 @@ def _excused(world: World) -> set[str]:
             if owner not in excused and _waits_only(world.objects[owner]):
                 excused.add(owner)
                 todo.append(owner)
+    held = {world.objects[key].metadata.uid for key in excused if world.objects[key].is_waiting}
+    late = {world.by_uid[dependent] for dependent, owner in world.late if owner in held and dependent in world.by_uid}
+    excused |= {key for key in late if not world.objects[key].is_deleting}
     return excused | {f"{_DEFINITIONS}{key.split('/')[1]}" for key in excused}
 
 

@@ -29,6 +29,7 @@ class World:
         self.gone: set[str] = set()  # uids of objects that were removed
         self.defined: set[str] = set()  # keys of all definitions that there ever were
         self.has_settled: set[str] = set()  # uids of objects that ever waited for dependents, or orphaned them
+        self.late: set[tuple[str, str]] = set()  # uids of dependents that came to an owner when it waited already, and the owner's
         self._kinds = {(one.api_version, one.kind): one for one in KINDS}
         self._dependents: dict[str, dict[str, None]] = {}
 
@@ -49,6 +50,10 @@ class World:
         self.by_uid[meta.uid] = change.key
         if change.after.is_waiting or change.after.is_orphaning:
             self.has_settled.add(meta.uid)
+        known = {one.uid for one in change.before.metadata.owner_references} if change.before is not None else set()
+        for owner, standing in self.standings(change.after).items():
+            if standing is Standing.WAITING and owner.uid not in known:
+                self.late.add((meta.uid, owner.uid))
         if not change.key.startswith("objects/events/"):
             for owner in meta.owner_references:
                 self._dependents.setdefault(owner.uid, {})[change.key] = None
