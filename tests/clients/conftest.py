@@ -64,6 +64,6 @@ def kubectl(kubectls: Path, server: Server, homes: Path) -> Program:
 @pytest.fixture
 def look(server: Server) -> Iterator[Look]:
     """At a new namespace."""
-    with Look(server.url, f"clients-{next(_numbers)}") as found:
+    with Look(server.url, server.kubeconfig, f"clients-{next(_numbers)}") as found:
         found.make_namespace()
         yield found

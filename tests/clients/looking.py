@@ -1,22 +1,37 @@
-"""What is there, asked by plain HTTP: no client of anybody's stands between the server and what a test says of it."""
+"""What is there, asked by HTTP alone: no client of anybody's stands between the server and what a test says of it."""
 
 from __future__ import annotations
 
+import base64
+import ssl
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self
 
 import httpx
+import yaml
 
 PATIENCE = 90.0
 """Seconds until something that does not happen is a failure."""
 
 
+def trusting(kubeconfig: Path) -> ssl.SSLContext:
+    """Who the server is and who the client is, as a kubeconfig has it."""
+    config = yaml.safe_load(kubeconfig.read_text())
+    [cluster], [user] = config["clusters"], config["users"]
+    context = ssl.create_default_context(cadata=base64.b64decode(cluster["cluster"]["certificate-authority-data"]).decode())
+    pem = kubeconfig.with_suffix(".pem")  # OpenSSL reads these from files only
+    pem.write_bytes(b"\n".join(base64.b64decode(user["user"][f"client-{part}-data"]) for part in ("certificate", "key")))
+    context.load_cert_chain(pem)
+    return context
+
+
 class Look:
     """Looks at one namespace of one server."""
 
-    def __init__(self, url: str, namespace: str) -> None:
-        self._client = httpx.Client(base_url=url, timeout=30.0)
+    def __init__(self, url: str, kubeconfig: Path, namespace: str) -> None:
+        self._client = httpx.Client(base_url=url, verify=trusting(kubeconfig), timeout=30.0)
         self.namespace = namespace
 
     def __enter__(self) -> Self:

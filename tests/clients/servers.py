@@ -19,7 +19,7 @@ class Server:
 
     def __init__(self, folder: Path, store: str, *options: str) -> None:
         self._folder = folder
-        self._command = [sys.executable, "-m", "probate", "serve", "--insecure", "--store", store, *options]
+        self._command = [sys.executable, "-m", "probate", "serve", "--store", store, *options]
         self.kubeconfig = folder / "probate.kubeconfig"
         self._process, self.url = self._started("127.0.0.1:0")
 
@@ -27,7 +27,7 @@ class Server:
         command = [*self._command, "--listen", listen, "--kubeconfig", str(self.kubeconfig)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=self._folder)
         assert process.stdout is not None
-        greeting = re.search(r"http://\S+", process.stdout.readline())
+        greeting = re.search(r"https?://\S+", process.stdout.readline())
         assert greeting is not None, "the server did not start"
         return process, greeting[0]
 
@@ -35,7 +35,7 @@ class Server:
         """As if the machine had failed and come back."""
         self._process.send_signal(signal.SIGKILL)
         self._ended()
-        self._process, url = self._started(self.url.removeprefix("http://"))
+        self._process, url = self._started(self.url.partition("//")[2])
         assert url == self.url
 
     def end(self) -> None:

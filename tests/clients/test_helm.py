@@ -41,7 +41,7 @@ WAYS = {
 }
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=["3.17", "4.3"])
 def way(request: pytest.FixtureRequest) -> Way:
     return WAYS[request.param]
 
@@ -118,3 +118,16 @@ def test_what_somebody_else_has_set_is_a_conflict_until_it_is_forced(helm: Progr
     helm("upgrade", "shop", CHART, *here, *SECOND, "--force-conflicts")
     assert look.get("apps/v1/deployments", "shop")["spec"]["replicas"] == 3
     helm("uninstall", "shop", *here)
+
+
+@pytest.mark.parametrize("way", ["4.3-client-side"], indirect=True)
+def test_a_release_moves_from_the_client_to_the_server(helm: Program, way: Way, look: Look) -> None:
+    here = ("-n", look.namespace)
+    helm("install", "shop", CHART, *here, *way.options)
+    helm("upgrade", "shop", CHART, *here, *SECOND, "--server-side=true")
+    assert look.get("apps/v1/deployments", "shop")["spec"]["replicas"] == 3
+    assert look.get("configmaps", "shop")["data"]["note"] == "second"
+    helm("rollback", "shop", "1", *here)
+    assert look.get("shop.example.com/v1/wares", "apple")["spec"]["price"] == 2
+    helm("uninstall", "shop", *here)
+    assert look.names("apps/v1/deployments") == []
