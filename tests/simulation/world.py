@@ -50,13 +50,15 @@ class World:
         self.by_uid[meta.uid] = change.key
         if change.after.is_waiting or change.after.is_orphaning:
             self.has_settled.add(meta.uid)
-        known = {one.uid for one in change.before.metadata.owner_references} if change.before is not None else set()
-        for owner, standing in self.standings(change.after).items():
-            if standing is Standing.WAITING and owner.uid not in known:
-                self.late.add((meta.uid, owner.uid))
+        self._note_late(change.before, change.after)
         if not change.key.startswith("objects/events/"):
             for owner in meta.owner_references:
                 self._dependents.setdefault(owner.uid, {})[change.key] = None
+
+    def _note_late(self, before: Version | None, after: Version) -> None:
+        known = {one.uid for one in before.metadata.owner_references} if before is not None else set()
+        new = [owner for owner, standing in self.standings(after).items() if standing is Standing.WAITING and owner.uid not in known]
+        self.late.update((after.metadata.uid, owner.uid) for owner in new)
 
     def dependents(self, owner: Version) -> Iterator[tuple[str, Version]]:
         """Those that refer to the owner and can: from its namespace, or from anywhere if it has none."""
