@@ -57,7 +57,9 @@ class World:
 
     def _note_late(self, before: Version | None, after: Version) -> None:
         known = {one.uid for one in before.metadata.owner_references} if before is not None else set()
-        new = [owner for owner, standing in self.standings(after).items() if standing is Standing.WAITING and owner.uid not in known]
+        new = [
+            owner for owner, standing in self.standings(after).items() if standing is Standing.WAITING and owner.uid not in known
+        ]
         self.late.update((after.metadata.uid, owner.uid) for owner in new)
 
     def dependents(self, owner: Version) -> Iterator[tuple[str, Version]]:
