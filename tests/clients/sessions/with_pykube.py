@@ -91,7 +91,7 @@ def workloads(api: pykube.HTTPClient) -> None:
     deployment.create()
     scale(deployment, 2)
     for _, found in pykube.Deployment.objects(api).filter(namespace=NAMESPACE).watch():
-        if found.ready and found.obj["status"].get("readyReplicas") == 2:
+        if found.obj["status"].get("readyReplicas") == 2 and found.ready:
             break
     deployment.delete(propagation_policy="Foreground")
 
