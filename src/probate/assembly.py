@@ -30,6 +30,7 @@ from probate.machinery.uids import Uids
 from probate.metrics import Registry
 from probate.server import api_services, bootstrap, kubeconfig, listener, own_service
 from probate.server.access import seeding
+from probate.server.access.owners import Owners
 from probate.server.admission import plugins
 from probate.server.api import Api
 from probate.server.app import App
@@ -119,6 +120,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             secured = None if settings.insecure else Secured(settings, listening.getsockname()[0], clock)
             accounts = _accounts(settings, store, clock, secured)
             api = _api(store, clock, Pool("large"), accounts, endpoints.services(settings.webhook_service))
+            api.owners, api.owner_checks = Owners(settings.owner_rights), settings.owner_checks
             await bootstrap.ensure_namespaces(api)
             await seeding.ensure_roles(api)
             await api.kinds.refresh(now=api.now())

@@ -15,6 +15,10 @@ DEFAULT_PKI = "probate.pki"
 DEFAULT_ISSUER = "https://kubernetes.default.svc.cluster.local"
 DEFAULT_LOG_LEVEL = "warning"
 DEFAULT_LOG_FORMAT = "text"
+OWNER_RIGHTS = ("blocking", "all")
+DEFAULT_OWNER_RIGHTS = "blocking"
+OWNER_CHECKS = ("off", "warn", "refuse")
+DEFAULT_OWNER_CHECKS = "warn"
 DEFAULT_CONTROLLERS = "all"
 DEFAULT_NODES = 0
 DEFAULT_TERMINATED_PODS = 12_500
@@ -71,6 +75,10 @@ class Settings:
     """From which level on the log is written: debug, info, warning or error."""
     log_format: str = DEFAULT_LOG_FORMAT
     """How its lines are written: text or json."""
+    owner_rights: str = DEFAULT_OWNER_RIGHTS
+    """Which references to owners one needs rights for: blocking or all."""
+    owner_checks: str = DEFAULT_OWNER_CHECKS
+    """What who refers to an owner gets that is not there, or out of reach: off, warn or refuse."""
     root_ca_file: str = ""
     """The certificate that pods check the server's against, as PEM, published in each namespace; none if empty."""
     controllers: str = DEFAULT_CONTROLLERS

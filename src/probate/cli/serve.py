@@ -19,12 +19,16 @@ from probate.settings import (
     DEFAULT_LOG_FORMAT,
     DEFAULT_LOG_LEVEL,
     DEFAULT_NODES,
+    DEFAULT_OWNER_CHECKS,
+    DEFAULT_OWNER_RIGHTS,
     DEFAULT_PKI,
     DEFAULT_SECONDARY_EVICTION_RATE,
     DEFAULT_STORE,
     DEFAULT_TERMINATED_PODS,
     DEFAULT_UNHEALTHY_SHARE,
     DEFAULT_WEBHOOK_SERVICES,
+    OWNER_CHECKS,
+    OWNER_RIGHTS,
     Settings,
 )
 
@@ -158,6 +162,20 @@ class Duration(click.ParamType[float]):
     default=DEFAULT_LOG_FORMAT,
     show_default=True,
     help="How to write the lines of the log.",
+)
+@click.option(
+    "--owner-rights",
+    type=click.Choice(OWNER_RIGHTS),
+    default=DEFAULT_OWNER_RIGHTS,
+    show_default=True,
+    help="To refer to which owners one needs the right to hold them: those whose deletion one blocks, or all.",
+)
+@click.option(
+    "--owner-checks",
+    type=click.Choice(OWNER_CHECKS),
+    default=DEFAULT_OWNER_CHECKS,
+    show_default=True,
+    help="What who refers to an owner gets that is not there, out of reach, or another one: nothing, a warning, or a refusal.",
 )
 @click.option(
     "--root-ca-file",

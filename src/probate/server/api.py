@@ -19,6 +19,7 @@ from probate.machinery.pools import USUAL, Pools
 from probate.machinery.rbac.users import User
 from probate.metrics import Registry
 from probate.server.access.access import Access
+from probate.server.access.owners import Owners
 from probate.server.admission.chain import Chain
 from probate.server.admission.configured import Configured
 from probate.server.authentication.accounts import Accounts
@@ -129,6 +130,8 @@ class Api:
         self.pools = pools
         self.admission = Chain()
         self.conditions: Conditions | None = None
+        self.owners = Owners.BLOCKING
+        self.owner_checks = "warn"  # `kinship.checking` says how
         self.deciders: Callable[[User], Decider] = self.access.decider  # what a user may do, for expressions that ask
         self.services = services or {}  # that webhooks are behind
         self.outbound = Outbound(self._offload)

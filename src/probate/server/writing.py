@@ -16,10 +16,11 @@ from probate.machinery.catalog import Resource
 from probate.machinery.problems import Problem
 from probate.machinery.rbac import grants
 from probate.server import allocation, claims, content, deletions, places, refusals, versions, wire
-from probate.server.access import privileges
+from probate.server.access import ownership, privileges
 from probate.server.admission import phases
 from probate.server.admission.attributes import NO_TERMS, Act, Terms
 from probate.server.api import Api
+from probate.server.kinship import checking
 from probate.server.request import Target
 from probate.store.contract import Guard, Record, Refused, Revision, Txn, Unchanged
 
@@ -220,6 +221,10 @@ async def write(api: Api, at: Target, now: Record, new: Object, act: Act) -> Rec
     new = await admitted(api, at, now, new, act)
     if at.resource.group == grants.GROUP:
         await privileges.check(api, act.user, at.resource, new, wire.loaded(now, at.resource))
+    if "ownerReferences" in new["metadata"]:
+        old = wire.loaded(now, at.resource)
+        await ownership.check(api, act.user, at, new, old)
+        await checking.check(api, act, at, new, old)
     await allocation.settle(api, at.resource, new, claims.entries(now.key, now.value))
     if not api.admission.validators:
         return await replace(api, at.resource, now, new, is_dry_run=act.is_dry_run)

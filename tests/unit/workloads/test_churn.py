@@ -82,15 +82,15 @@ async def test_churn_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, live
     tracemalloc.start()
     try:
         async with staged(*names.split()) as stage:
-            for number in range(3):
+            sizes = []
+            for number in range(30):
                 await live(stage, number)
-            before = held()
-            for number in range(3, 15):
-                await live(stage, number)
-            grown = held() - before
+                if number >= 6 and number % 3 == 2:
+                    sizes.append(held())
             left = [name_of(one) for kind in (PODS, REPLICA_SETS, REVISIONS, CLAIMS, SLICES, JOBS) for one in await stage.all(kind)]
             assert left == []
     finally:
         tracemalloc.stop()
-    # What the controllers gave back and the server took over still counts as theirs: a few hundred bytes, more or less.
-    assert grown < 1_800, f"12 rounds left {grown} bytes behind"
+    # What the controllers gave back and the server took over still counts as theirs: a thousand bytes, more or less, at any moment.
+    grown = min(sizes[4:]) - min(sizes[:4])
+    assert grown < 1_200, f"12 rounds left {grown} bytes behind"

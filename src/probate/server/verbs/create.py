@@ -23,10 +23,11 @@ from probate.server import (
     wire,
     writing,
 )
-from probate.server.access import privileges
+from probate.server.access import ownership, privileges
 from probate.server.admission import phases
 from probate.server.admission.attributes import CREATE, NO_TERMS, Act, Terms
 from probate.server.api import Answer, Api
+from probate.server.kinship import checking
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
 from probate.store.contract import NOTHING, Absent, Guard, Record, Refused, Revision
@@ -67,6 +68,9 @@ async def attempt(api: Api, at: Target, given: dict[str, Any], owners: writing.O
         object_ = await api.apart(size, lambda: _made(api, at, given, owners))
     if at.resource.group == grants.GROUP:
         await privileges.check(api, act.user, at.resource, object_, None)
+    if "ownerReferences" in object_["metadata"]:
+        await ownership.check(api, act.user, at, object_, None)
+        await checking.check(api, act, at, object_, None)
     await allocation.settle(api, at.resource, object_)
     if not api.admission.validators:
         return await _enter(api, at, object_, guards, NO_TERMS, given, is_dry_run=act.is_dry_run)

@@ -1,0 +1,12 @@
+"""Which references to owners one has to have rights for: those that hold the owner, or all."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Owners(Enum):
+    """By the names that the setting has."""
+
+    BLOCKING = "blocking"
+    ALL = "all"
