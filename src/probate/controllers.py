@@ -58,6 +58,7 @@ from probate.workloads.budgets import controller as budgets
 from probate.workloads.cron import controller as cronjobs
 from probate.workloads.daemon import controller as daemonsets
 from probate.workloads.endpoints import controllers as endpoints
+from probate.workloads.endpoints import mirrors
 from probate.workloads.jobs import controller as jobs
 from probate.workloads.stateful import controller as statefulsets
 
@@ -76,6 +77,7 @@ THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
     "cronjobs": cronjobs.start,
     "endpointslices": endpoints.start_slices,
     "endpoints": endpoints.start_endpoints,
+    "endpointmirrors": mirrors.start,
     "disruptions": budgets.start,
     "serviceaccounts": residents.start_accounts,
     "certificates": residents.start_certificates,
@@ -106,6 +108,7 @@ ACCOUNTS = {
     "cronjobs": "cronjob-controller",
     "endpointslices": "endpointslice-controller",
     "endpoints": "endpoint-controller",
+    "endpointmirrors": "endpointslicemirroring-controller",
     "disruptions": "disruption-controller",
     "serviceaccounts": "service-account-controller",
     "certificates": "root-ca-cert-publisher",

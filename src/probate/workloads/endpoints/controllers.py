@@ -80,7 +80,7 @@ class Slices:
         changes = slices.compare(service, slices.wanted(service, pods, zones), there)
         time = self._triggers.note(service, pods)
         for one in changes.creates:
-            await _made(self._slices, name.namespace, triggers.dated(one, time))
+            await made(self._slices, name.namespace, triggers.dated(one, time))
         for one in changes.updates:
             await self._slices.update(triggers.dated(one, time))
         for one in changes.deletes:
@@ -125,13 +125,13 @@ class Endpoints:
         pods = [pod for pod in self._pods.within(name.namespace) if targets.selects(service, pod)]
         new, time = objects.described(service, there, pods), self._triggers.note(service, pods)
         if there is None:
-            await _made(self._endpoints, name.namespace, triggers.dated(new, time))
+            await made(self._endpoints, name.namespace, triggers.dated(new, time))
         elif new != there:
             await self._endpoints.update(triggers.dated(new, time))
         return None
 
 
-async def _made(informer: Informer, namespace: str, new: Object) -> None:
+async def made(informer: Informer, namespace: str, new: Object) -> None:
     """Create the object. In a namespace that is being deleted nothing can be made, and that is no failure."""
     try:
         await informer.create(namespace, new)

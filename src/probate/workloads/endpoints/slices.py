@@ -70,7 +70,7 @@ def compare(service: Object, groups: dict[Group, dict[str, Object]], there: Iter
     """What makes the slices there are those that are wanted. Slices that are being deleted do not count. (EPS-1)"""
     changes, kept = Changes([], [], []), dict[Group, list[Object]]()
     for one in (one for one in there if not is_deleting(one)):
-        group = _group(one)
+        group = group_of(one)
         is_ours = (controller_of(one) or {}).get("uid") == service["metadata"]["uid"]
         if is_ours and group in groups:
             kept.setdefault(group, []).append(one)
@@ -130,7 +130,8 @@ def service_of(slice_: Object) -> str:
     return str((slice_["metadata"].get("labels") or {}).get(NAME, ""))
 
 
-def _group(slice_: Object) -> Group:
+def group_of(slice_: Object) -> Group:
+    """What its endpoints have in common."""
     listed = slice_.get("ports") or []
     found = (Port(one.get("name") or "", one["protocol"], one["port"], one.get("appProtocol") or "") for one in listed)
     return slice_["addressType"], tuple(found)
