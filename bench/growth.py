@@ -24,7 +24,7 @@ from probate.store.contract import Revision, delete, update
 from probate.store.sqlite.store import SqliteStore, open_file
 
 SMALL = 1_000
-ROUNDS = 5
+ROUNDS = 8
 WATCHERS = 1_000
 
 

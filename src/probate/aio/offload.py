@@ -78,7 +78,7 @@ def _tell(done: asyncio.Future[Any], how: Callable[[Any], None], what: object) -
         done.get_loop().call_soon_threadsafe(lambda: None if done.done() else how(what))
 
 
-PAUSE_SECONDS = 0.002
+PAUSE_SECONDS = 0.001
 """How long a thread that computes lets the loop have the interpreter to itself."""
 
 

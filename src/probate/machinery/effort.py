@@ -32,8 +32,8 @@ class TooMuch(errors.TooLarge):
 STEPS_PER_COST = 0.25
 """Steps that a unit of cost of expressions is about."""
 
-COST_BETWEEN_PAUSES = 8_000
-"""Cost of expressions after which whoever runs them is asked to let others go on: about two milliseconds."""
+COST_BETWEEN_PAUSES = 500
+"""Cost of expressions after which whoever runs them is asked to let others go on: less than half a millisecond."""
 
 
 class _Left:

@@ -42,8 +42,8 @@ LARGE_BYTES = 16 * 1024
 SMALL_EFFORT = 20_000
 """Steps of checking that are done on the loop; what takes more begins anew on a thread. (A step is about a microsecond.)"""
 MOST_EFFORT = 3_000_000
-DEAR = 2.5
-"""Steps that a unit of cost of expressions counts for on the loop: they leave it after 8,000 units, about two milliseconds."""
+DEAR = 20.0
+"""Steps that a unit of cost of expressions counts for on the loop: they leave it after 1,000 units, less than half a millisecond."""
 
 
 class Answer(NamedTuple):
@@ -174,7 +174,7 @@ class Api:
         return await self.elsewhere(lambda: _within(MOST_EFFORT, work, pause))
 
     def _pause(self, asked: turns.Turns) -> Callable[[], None] | None:
-        """What long work calls now and then: while others ask, its thread leaves the interpreter to them for half of the time."""
+        """What long work calls now and then: while others ask, its thread leaves the interpreter to them for most of the time."""
         offload = self._offload
         return (lambda: offload.pause() if asked.is_asked else None) if isinstance(offload, Pool) else None
 
