@@ -83,5 +83,5 @@ def spend_cost(cost: int) -> None:
     spend(1 + int(cost * left.steps_per_cost))
     left.cost += cost
     if left.pause is not None and left.cost >= COST_BETWEEN_PAUSES:
-        left.cost = 0
+        left.cost %= COST_BETWEEN_PAUSES
         left.pause()

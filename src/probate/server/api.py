@@ -43,7 +43,7 @@ SMALL_EFFORT = 20_000
 """Steps of checking that are done on the loop; what takes more begins anew on a thread. (A step is about a microsecond.)"""
 MOST_EFFORT = 3_000_000
 DEAR = 20.0
-"""Steps that a unit of cost of expressions counts for on the loop: they leave it after 1,000 units, less than half a millisecond."""
+"""Steps that a unit of cost of expressions counts for on the loop: they leave it after 1,000 units, under half a millisecond."""
 
 
 class Answer(NamedTuple):
