@@ -17,8 +17,8 @@ from probate import errors
 from probate.aio.offload import Thread
 from probate.store.sqlite.groups import Groups
 
-DUE = 20_000
-"""Pages of 4 KiB in the log that make a checkpoint due. A longer log spares more: a page changed often is moved once."""
+DUE = 40_000
+"""Pages of 2 KiB in the log that make a checkpoint due. A longer log spares more: a page changed often is moved once."""
 
 
 class Checkpoints:

@@ -28,6 +28,9 @@ from probate import errors
 VERSION = 2
 APPLICATION_ID = 0x50524254  # "PRBT"
 _MAGIC = b"SQLite format 3\x00"
+_PAGE_BYTES = 2_048
+"""Of a new file. A write all over a large store makes a page new for each table, however little it changes there: half a page is
+half of that. An old file keeps the size that it has."""
 _WRITER_CACHE_KIB = 64 * 1024
 _READER_CACHE_KIB = 16 * 1024
 
@@ -58,6 +61,7 @@ def open_file(path: Path) -> apsw.Connection:
         _check_belongs_to_us(db, path)
         _check_is_whole(db, path)
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         if db.pragma("journal_mode", "wal") != "wal":
             raise errors.CannotOpen(f"{path} lies on a file system that cannot share memory. Name a file on a local disk")
         db.execute("PRAGMA synchronous = FULL")  # every commit is on disk before it is acknowledged
