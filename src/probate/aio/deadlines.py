@@ -56,12 +56,12 @@ class _Running:
         self._task.cancel()
 
     def __enter__(self) -> None:
-        task = asyncio.current_task()
+        self.loop = loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
         assert task is not None  # noqa: S101 there is always one where something can be awaited
         self._task: asyncio.Task[Any] = task
         self._cancellations = task.cancelling()
-        self.loop = task.get_loop()
-        self.end = self.loop.time() + self._seconds
+        self.end = loop.time() + self._seconds
         self._of.begin(self)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -30,7 +30,10 @@ class World(Protocol):
         ...
 
     def changes(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[list[Change]]]:
-        """Every change after this revision, once and in order. `Gone` if they are not known any more."""
+        """Every change after this revision that says anything about owners or deletion, or is of a definition: once and in order.
+
+        A change of nothing stands for those left out. `Gone` if they are not known any more.
+        """
         ...
 
     def touches(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[list[Touch]]]:

@@ -31,20 +31,20 @@ class Document(NamedTuple):
 
 def parse_json(body: bytes, *, finds_duplicates: bool) -> Document:
     """The value in this JSON. Looking for duplicates costs extra."""
-    _check_parts(body)
+    parts = body.count(b"{") + body.count(b"[")
+    if parts > MAX_PARTS:
+        _check_parts(body)
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise errors.BadRequest(f"the body is no valid JSON: {error}") from None
-    if body.count(b"{") + body.count(b"[") > MAX_DEPTH:  # fewer cannot be nested deeper
+    if parts > MAX_DEPTH:  # fewer cannot be nested deeper
         _check_depth(value)
     return Document(value, _duplicates_in_json(body) if finds_duplicates and _may_repeat(body, value) else [])
 
 
 def _check_parts(body: bytes) -> None:
     """`BadRequest` if the body has more lists and objects than any object has: what is made of them takes long, and much memory."""
-    if body.count(b"{") + body.count(b"[") <= MAX_PARTS:
-        return
     beginnings = (found for found in _TEXT_OR_PART.finditer(body) if found[0] in {b"{", b"["})
     if next(islice(beginnings, MAX_PARTS, None), None) is not None:
         raise errors.BadRequest(f"the body has more than {MAX_PARTS:,} lists and objects")

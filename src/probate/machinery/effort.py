@@ -16,8 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from typing import TypeVar
 
 from probate import errors
+
+T = TypeVar("T")
 
 
 class TooMuch(errors.TooLarge):
@@ -64,6 +67,15 @@ class limited:  # noqa: N801 it is used like a function
 
     def __exit__(self, *_: object) -> None:
         _left.reset(self._token)
+
+
+def within(steps: int, steps_per_cost: float, work: Callable[[], T]) -> T:
+    """What the work gives, if it takes at most so many steps. The same as `limited`, for what is done with every request."""
+    token = _left.set(_Left(steps, steps_per_cost, None))
+    try:
+        return work()
+    finally:
+        _left.reset(token)
 
 
 def spend(steps: int) -> None:

@@ -37,12 +37,13 @@ class _Field:
 
 
 class _Struct:
-    """A struct, as far as it matters when its fields are empty."""
+    """A struct, as far as it matters when its fields are empty. `structs` are those in its fields, `always` is always written."""
 
-    __slots__ = ("always", "fields")
+    __slots__ = ("always", "fields", "structs")
 
     def __init__(self) -> None:
         self.fields: dict[str, _Field] = {}
+        self.structs: dict[str, _Struct] = {}
         self.always: list[tuple[str, _Field]] = []
 
 
@@ -57,6 +58,7 @@ def _struct(schema: Schema) -> _Struct | None:
         return None
     made = _structs[schema.name] = _Struct()
     made.fields |= {field.name: _Field(schema.properties[field.name], field) for field in _flat(schema.name)}
+    made.structs |= {name: field.inner for name, field in made.fields.items() if field.inner is not None}
     made.always += [(name, field) for name, field in made.fields.items() if field.is_always_written]
     return made
 
@@ -89,15 +91,14 @@ def drop(object_: Object, schema: Schema) -> None:
 
 def _drop(object_: Object, struct: _Struct) -> None:
     gone = []
+    fields, structs = struct.fields, struct.structs
     for name, value in object_.items():
-        field = struct.fields.get(name)
-        if field is None:
-            continue
-        if not value and (value is None or field.is_dropped_if_empty):
-            gone.append(name)
-        elif field.inner is not None:
-            for part in _parts(value, field):
-                _drop(part, field.inner)
+        if not value:
+            if name in fields and (value is None or fields[name].is_dropped_if_empty):
+                gone.append(name)
+        elif name in structs:
+            for part in _parts(value, fields[name]):
+                _drop(part, structs[name])
     for name in gone:
         del object_[name]
 
@@ -112,17 +113,15 @@ def _write(object_: Object, struct: _Struct) -> None:
     for name, field in struct.always:
         if name not in object_ or (object_[name] is None and field.zero is not None):
             object_[name] = {} if type(field.zero) is dict else field.zero
+    structs = struct.structs
     for name, value in object_.items():
-        field_ = struct.fields.get(name)
-        if field_ is not None and field_.inner is not None and value is not None:
-            for part in _parts(value, field_):
-                _write(part, field_.inner)
+        if name in structs and value is not None:
+            for part in _parts(value, struct.fields[name]):
+                _write(part, structs[name])
 
 
 def _parts(value: Any, field: _Field) -> list[Object]:
     """The structs in a field."""
-    if type(value) is list:
-        return [item for item in value if type(item) is dict]
-    if type(value) is not dict:
-        return []
-    return [item for item in value.values() if type(item) is dict] if field.is_map else [value]
+    if type(value) is dict:
+        return [item for item in value.values() if type(item) is dict] if field.is_map else [value]
+    return [item for item in value if type(item) is dict] if type(value) is list else []

@@ -20,6 +20,7 @@ MAX_ANNOTATIONS_BYTES = 256 * 1024
 
 _STANDARD_FINALIZERS = COLLECTORS | {"kubernetes"}
 _PATH = Path("metadata")
+_LABELS, _OWNERS = _PATH / "labels", _PATH / "ownerReferences"
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _CONDITIONAL = frozenset(
     {
@@ -44,7 +45,7 @@ def allows_unconditional_update(group: str, kind: str) -> bool:
 
 def validate_create(meta: Meta, *, is_namespaced: bool, name_rule: names.Rule, is_custom: bool = False) -> list[Problem]:
     """What is wrong with the metadata of an object that is to be created, its name already generated."""
-    found = [*_check_names(meta, name_rule, _PATH), *_check_namespace(meta, _PATH, is_namespaced=is_namespaced)]
+    found = [*_check_names(meta, name_rule), *_check_namespace(meta, is_namespaced=is_namespaced)]
     return [*found, *first(_check_contents(meta, is_custom=is_custom))]
 
 
@@ -63,6 +64,8 @@ def validate_update(new: Meta, old: Meta, *, is_custom: bool = False) -> list[Pr
 def check_labels(labels: dict[str, str] | None, path: Path) -> Iterator[Problem]:
     """Keys are qualified names, values label values. All problems are reported of the map, not of the key."""
     for key, value in (labels or {}).items():
+        if len(key) <= names.MAX_KNOWN_LENGTH >= len(value or "") and names.is_label(key, value or ""):
+            continue
         for problem in names.qualified_name(key):
             yield invalid(path, key, problem)
         for problem in names.label_value(value or ""):
@@ -107,39 +110,35 @@ def check_kubernetes_finalizer(finalizer: str, path: Path) -> Iterator[Problem]:
         yield invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified")
 
 
-def _check_names(meta: Meta, rule: names.Rule, path: Path) -> Iterator[Problem]:
-    prefix = meta.get("generateName") or ""
-    if prefix:
-        yield from (invalid(path / "generateName", prefix, problem) for problem in names.check_prefix(rule, prefix))
-    name = meta.get("name") or ""
+def _check_names(meta: Meta, rule: names.Rule) -> list[Problem]:
+    prefix, name = meta.get("generateName"), meta.get("name")
+    found = [invalid(_PATH / "generateName", prefix, problem) for problem in names.check_prefix(rule, prefix)] if prefix else []
     if not name:
-        yield required(path / "name", "name or generateName is required")
-        return
-    for problem in rule(name):
-        yield invalid(path / "name", name, problem)
+        return [*found, required(_PATH / "name", "name or generateName is required")]
+    wrong = rule(name)
+    return found + [invalid(_PATH / "name", name, problem) for problem in wrong] if wrong else found
 
 
-def _check_namespace(meta: Meta, path: Path, *, is_namespaced: bool) -> Iterator[Problem]:
+def _check_namespace(meta: Meta, *, is_namespaced: bool) -> list[Problem]:
     namespace = meta.get("namespace") or ""
     if not is_namespaced:
-        if namespace:
-            yield forbidden(path / "namespace", "not allowed on this type")
-    elif not namespace:
-        yield required(path / "namespace")
-    else:
-        for problem in names.dns_label(namespace):
-            yield invalid(path / "namespace", namespace, problem)
+        return [forbidden(_PATH / "namespace", "not allowed on this type")] if namespace else []
+    if not namespace:
+        return [required(_PATH / "namespace")]
+    if len(namespace) <= names.MAX_KNOWN_LENGTH and names.is_dns_label(namespace):
+        return []
+    return [invalid(_PATH / "namespace", namespace, problem) for problem in names.dns_label(namespace)]
 
 
 def _check_contents(meta: Meta, *, is_custom: bool) -> Iterator[Problem]:
     if (meta.get("generation") or 0) < 0:
         yield invalid(_PATH / "generation", meta["generation"], "must be greater than or equal to 0")
     if labels := meta.get("labels"):
-        yield from check_labels(labels, _PATH / "labels")
+        yield from check_labels(labels, _LABELS)
     if annotations := meta.get("annotations"):
         yield from check_annotations(annotations, _PATH / "annotations")
     if references := meta.get("ownerReferences"):
-        yield from check_owner_references(references, _PATH / "ownerReferences")
+        yield from check_owner_references(references, _OWNERS)
     if finalizers := meta.get("finalizers"):
         yield from check_finalizers(finalizers, _PATH / "finalizers", is_custom=is_custom)
 

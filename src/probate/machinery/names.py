@@ -12,6 +12,7 @@ Nothing here draws random numbers by itself: whoever makes a name brings the sou
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from collections.abc import Callable, Sequence
@@ -24,6 +25,10 @@ Rule = Callable[[str], list[str]]
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # no vowels and no look-alikes: no words, no misreading
 SUFFIX_LENGTH = 5
 BASE_LENGTH = 63 - SUFFIX_LENGTH
+MAX_KNOWN = 2_000
+"""Labels that are remembered to be fine."""
+MAX_KNOWN_LENGTH = 400
+"""Characters of a label that could be fine at all."""
 
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
@@ -91,6 +96,18 @@ def qualified_name(text: str) -> list[str]:
 def label_value(text: str) -> list[str]:
     """The value of a label: empty, or like the name part of its key."""
     return _qualified_part(text) if text else []
+
+
+@functools.lru_cache(maxsize=MAX_KNOWN)
+def is_label(key: str, value: str) -> bool:
+    """Whether both are fine. Most labels come again and again."""
+    return not qualified_name(key) and not label_value(value)
+
+
+@functools.lru_cache(maxsize=MAX_KNOWN)
+def is_dns_label(text: str) -> bool:
+    """Whether it is one label of a host name. There are few namespaces, and many objects in them."""
+    return not dns_label(text)
 
 
 def config_key(text: str) -> list[str]:

@@ -39,6 +39,10 @@ class Schema(msgspec.Struct, kw_only=True):
     strategies: frozenset[str] = frozenset()  # of strategic merge patches: merge, replace, retainKeys
     limits: dict[str, Any] = msgspec.field(default_factory=dict)  # enum, pattern, minimum, maxLength, oneOf, ...: as written
     rules: tuple[dict[str, Any], ...] = ()  # x-kubernetes-validations, as written
+    is_text: bool = False  # any text will do, as it is: what follows from the rest, worked out once
+
+    def __post_init__(self) -> None:
+        self.is_text = self.type == "string" and not self.format and not self.is_int_or_string
 
     @property
     def is_map(self) -> bool:

@@ -21,6 +21,7 @@ from probate.machinery.schema import Schema
 
 MAX_UNKNOWN = 100
 """Unknown fields of one object that are told, as in Kubernetes."""
+_TEXTS = {str}
 _INTEGERS = {"int32": 2**31, "int64": 2**63}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 
@@ -68,7 +69,7 @@ class Reader:
             if part is None:
                 if len(self.unknown) < MAX_UNKNOWN:
                     self.unknown.append(spelled((path, name)))
-            elif type(inner) is str and _is_text(part):
+            elif type(inner) is str and part.is_text:
                 read[name] = inner
             elif inner is not None:
                 read[name] = self.read(inner, part, (path, name))
@@ -78,7 +79,7 @@ class Reader:
         part = schema.values
         if part is None:
             return value
-        if _is_text(part) and set(map(type, value.values())) <= {str}:
+        if part.is_text and set(map(type, value.values())) <= _TEXTS:
             return dict(value)
         return {name: _nothing(part) if inner is None else self.read(inner, part, (path, name)) for name, inner in value.items()}
 
@@ -135,11 +136,6 @@ _READERS: dict[str, Callable[[Reader, Any, Schema, Trail], Any]] = {
     "number": Reader._number,  # noqa: SLF001
     "boolean": Reader._boolean,  # noqa: SLF001
 }
-
-
-def _is_text(schema: Schema) -> bool:
-    """Whether any text will do, as it is."""
-    return schema.type == "string" and not schema.format and not schema.is_int_or_string
 
 
 def _int_or_string(value: Any, path: Trail) -> int | str:

@@ -166,8 +166,7 @@ class Api:
         """What the work gives: done here if it is small, else on a thread. It may be begun twice, so it must not leave traces."""
         if size <= LARGE_BYTES:
             try:
-                with effort.limited(SMALL_EFFORT, steps_per_cost=DEAR):
-                    return work()
+                return effort.within(SMALL_EFFORT, DEAR, work)
             except effort.TooMuch:
                 pass
         pause = self._pause(turns.of_loop())

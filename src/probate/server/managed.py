@@ -21,12 +21,13 @@ from probate.machinery.conversion import table as conversion
 from probate.machinery.gvk import GroupVersion
 from probate.server.custom_kinds import Kinds
 from probate.server.request import Request, Target
+from probate.server.rules.contract import Rules
 
 Object = dict[str, Any]
 
 UNKNOWN = "unknown"
 MAX_NAME = 128
-MAX_KNOWN, MAX_KNOWN_BYTES = 30, 4_000
+MAX_KNOWN, MAX_KNOWN_BYTES, MAX_KNOWN_RULES = 30, 4_000, 100
 
 
 def manager(request: Request, given: str) -> str:
@@ -34,7 +35,7 @@ def manager(request: Request, given: str) -> str:
     if given:
         return given
     agent = request.header("user-agent").partition("/")[0][:MAX_NAME]
-    return "".join(char for char in agent if char.isprintable()) or UNKNOWN
+    return (agent if agent.isprintable() else "".join(char for char in agent if char.isprintable())) or UNKNOWN
 
 
 def who(at: Target, name: str) -> Who:
@@ -46,11 +47,18 @@ def of_new(kinds: Kinds, at: Target, object_: Object, name: str, now: str) -> li
     """The entries of a new object (of the stored version) whose defaults are set."""
     rules = kinds.rules(at.resource)
     shown = object_ if at.resource.stored_as is None else _converted(object_, _stored(kinds, at.resource), at.resource)
-    part = rules.part("")
-    text, blank = orjson.dumps(part.of(shown)), orjson.dumps(part.of(rules.blank()))
+    part, blank = _part_of_new(rules)
+    text = orjson.dumps(part.of(shown))
     known = _known_fields if len(text) <= MAX_KNOWN_BYTES else _fields
     fields = known(rules.shape(), blank, text)
     return managers.first(orjson.Fragment(fields), who(at, name), now) if fields else []
+
+
+@functools.lru_cache(maxsize=MAX_KNOWN_RULES)
+def _part_of_new(rules: Rules) -> tuple[Part, bytes]:
+    """Which part of a new object can be owned, and what is in it before anybody has written anything."""
+    part = rules.part("")
+    return part, orjson.dumps(part.of(rules.blank()))
 
 
 def _fields(shape: Shape, blank: bytes, text: bytes) -> bytes:

@@ -32,6 +32,8 @@ _RESOURCE = len(keys.OBJECTS)
 POSITION = "objects/positions.probate.dev/-/collector"
 _HIDDEN = ("objects/positions.probate.dev/", "objects/events/")
 """What controllers do not see: where they got to, and Events, which are never collected."""
+_DEFINITIONS = f"objects/{places.DEFINITIONS}/"
+_OWNED, _DELETED = b'"ownerReferences"', b'"deletionTimestamp"'
 _NOBODY: Mapping[str, Item] = {}
 
 
@@ -99,7 +101,7 @@ class World:
                 part = happened[start : start + slice_]
                 if start:
                     await turns.turn()
-                changes = [self._change(event) for event in part if not event.key.startswith(_HIDDEN)]
+                changes = [self._change(event) for event in part if _matters(event)]
                 if not changes or changes[-1].revision < part[-1].revision:
                     changes.append(Change(part[-1].revision, None, None))
                 yield changes
@@ -209,6 +211,16 @@ class World:
     def _resource_of(self, owner: Owner) -> Resource | None:
         version = GroupVersion.parse(owner.api_version)
         return self._api.catalog.find_kind(version.group, version.version, owner.kind)
+
+
+def _matters(event: Event) -> bool:
+    """Whether the change can mean anything to an owner or a dependent. Most objects have neither: a look at their text tells."""
+    if event.key.startswith(_HIDDEN):
+        return False
+    value, previous = event.value, event.previous
+    if value is None or _OWNED in value or _DELETED in value or event.key.startswith(_DEFINITIONS):
+        return True
+    return previous is not None and (_OWNED in previous.value or _DELETED in previous.value)
 
 
 _NOWHERE = Places([])

@@ -39,7 +39,7 @@ async def test_collector_that_lost_the_thread_says_so_until_it_has_it_again() ->
 async def test_collector_that_ended_says_so() -> None:
     async with running(clock=FakeClock(), collects=False) as house, at_work(house.api, house.clock, [COLLECTOR]):
         assert (await house.ask("GET", "/readyz")).code == 200
-        await house.store.commit(create("objects/configmaps/default/broken", b"nothing that a server writes"))
+        await house.store.commit(create("objects/configmaps/default/broken", b'nothing that a server writes: "ownerReferences"'))
         await house.turns()
         told = await house.ask("GET", "/readyz/collector")
         assert told.code == 500

@@ -27,8 +27,11 @@ class Part(NamedTuple):
     def of(self, object_: Object) -> Object:
         """The part of this object. It always has metadata."""
         kept = {name: value for name, value in object_.items() if name != "metadata" and self.holds(name)}
-        meta = object_.get("metadata") if self.holds("metadata") else None
-        return {"metadata": {name: value for name, value in (meta or {}).items() if self._holds_of_metadata(name)}, **kept}
+        meta, not_in = (object_.get("metadata") if self.holds("metadata") else None), self.not_in_metadata
+        return {
+            "metadata": {name: value for name, value in (meta or {}).items() if name not in SERVERS and name not in not_in},
+            **kept,
+        }
 
     def _holds_of_metadata(self, name: str) -> bool:
         return name not in SERVERS and name not in self.not_in_metadata

@@ -24,6 +24,8 @@ class Typed(NamedTuple):
 class Rules(Protocol):
     """The rules of one resource. Objects are changed in place where the name says `prepare`."""
 
+    def __hash__(self) -> int: ...
+
     def read(self, value: Object) -> Typed:
         """The value as an object of this kind; `BadRequest` if its types are wrong. The value itself is left alone."""
         ...

@@ -96,7 +96,8 @@ async def _enter(
     if is_dry_run:
         return await _rehearse(api, at, Record(key, value, NOTHING))
     claimed = claims.changes(key, value, None)
-    enter = (*index.entries(key, wire.meta(value)), *claimed.enter, *terms.enter)
+    own = index.entries(key, wire.meta(value)) if "ownerReferences" in object_["metadata"] else ()  # a new one is not deleted yet
+    enter = (*own, *claimed.enter, *terms.enter)
     kept = await versions.stored(api, at.resource, value) if at.resource.is_converted else value
     outcome = await api.store.commit(new(key, kept, enter=enter, guards=(*guards, *claimed.guards, *terms.guards)))
     if not isinstance(outcome, Refused):

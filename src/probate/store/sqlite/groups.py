@@ -21,7 +21,7 @@ import apsw
 from probate import errors
 from probate.aio import turns
 from probate.aio.offload import Offload
-from probate.store.contract import Outcome, Revision, Txn
+from probate.store.contract import Outcome, Refused, Revision, Txn
 from probate.store.sqlite import failures, reads, writes
 
 T = TypeVar("T")
@@ -44,10 +44,10 @@ class Job:
 
     __slots__ = ("done", "outcomes", "txns")
 
-    def __init__(self, txns: Sequence[Txn]) -> None:
+    def __init__(self, txns: Sequence[Txn], done: asyncio.Future[list[Outcome]]) -> None:
         self.txns = txns
         self.outcomes: list[Outcome] = []
-        self.done: asyncio.Future[list[Outcome]] = asyncio.get_running_loop().create_future()
+        self.done = done
 
     @property
     def is_evaluated(self) -> bool:
@@ -82,6 +82,7 @@ class Groups:
         self.written = 0  # groups made durable so far
         self._db = db
         self._cursor = db.cursor()
+        self._loop = asyncio.get_running_loop()
         self._offload = offload
         self._announce = announce
         self._is_watched = is_watched
@@ -100,7 +101,7 @@ class Groups:
     async def commit(self, txn: Txn) -> Outcome:
         """Into the next group."""
         self._check_goes_on()
-        job = Job((txn,))
+        job = Job((txn,), self._loop.create_future())
         self._singles.append(job)
         self._wake()
         return (await job.done)[0]
@@ -108,7 +109,7 @@ class Groups:
     async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
         """Into the next groups, as they have room."""
         self._check_goes_on()
-        job = Job(txns)
+        job = Job(txns, self._loop.create_future())
         self._bulk.append(job)
         self._wake()
         return await job.done
@@ -277,19 +278,34 @@ class _Group:
     def evaluate_next(self, job: Job, *, at_once: int) -> None:
         """The next one, or the next few if they can be done together."""
         self.jobs[job] = None
+        if len(job.txns) > 1 and self._evaluate_together(job, at_once):
+            return
+        result = writes.apply(self._cursor, job.txns[len(job.outcomes)], Revision(self.revision + 1), self._is_watched)
+        if isinstance(result, Refused):
+            self.evaluated += 1
+            job.outcomes.append(result)
+        else:
+            self._note(job, [result.revision], [result])
+
+    def _evaluate_together(self, job: Job, at_once: int) -> bool:
+        """False, and nothing done, if the next ones are better done one by one."""
         start = len(job.outcomes)
-        run, next_ = job.txns[start : start + at_once], Revision(self.revision + 1)
-        together = None
-        if len(run) > 1 and (number := writes.separate_deletes(run)) > 1:
-            together = writes.apply_deletes(self._cursor, run[:number], next_)
-        results = together or [writes.apply(self._cursor, run[0], next_, self._is_watched)]
-        self.evaluated += len(results)
-        made = [one for one in results if isinstance(one, writes.Change)]
+        run = job.txns[start : start + at_once]
+        number = writes.separate_deletes(run)
+        results = writes.apply_deletes(self._cursor, run[:number], Revision(self.revision + 1)) if number > 1 else None
+        if not results:
+            return False
+        outcomes: list[Outcome] = [one if isinstance(one, Refused) else one.revision for one in results]
+        self._note(job, outcomes, [one for one in results if isinstance(one, writes.Change)])
+        return True
+
+    def _note(self, job: Job, outcomes: list[Outcome], made: list[writes.Change]) -> None:
+        self.evaluated += len(outcomes)
+        job.outcomes += outcomes
         if made:
             self.revision = made[-1].revision
             self.changes += made
             self._size += sum([len(one.value or b"") + len(one.previous or b"") for one in made])
-        job.outcomes += [one.revision if isinstance(one, writes.Change) else one for one in results]
 
 
 def _again(error: errors.ApiError) -> errors.ApiError:
