@@ -47,7 +47,7 @@ class Door(Guarded):
     async def tell(self, token: str, *more: tuple[bytes, bytes], path: str = WHO, address: str = "") -> Told:
         """What is answered to who shows a token."""
         headers = [(b"authorization", f"Bearer {token}".encode()), *more]
-        everybody, self.app = self.app, App(self.api, recognise=self._at(address))
+        everybody, self.app = self.app, App(self.api, recognise=self._at(address), recall=self.recognition.recall)
         try:
             return await self.ask("POST" if path == WHO else "GET", path, {} if path == WHO else None, headers=headers)
         finally:
@@ -360,7 +360,7 @@ class TestOidc:
 
 
 async def test_without_credentials_one_may_ask_how_the_server_is_and_no_more(door: Door) -> None:
-    door.app = App(door.api, recognise=door.recognition)
+    door.app = App(door.api, recognise=door.recognition, recall=door.recognition.recall)
     del door.api.readiness["collector"]  # which does not run here
     for path, code in (("/livez", 200), ("/readyz", 200), ("/healthz", 200), ("/api", 401), ("/version", 401), ("/metrics", 401)):
         assert (await door.ask("GET", path)).code == code, path
@@ -373,7 +373,7 @@ async def test_without_credentials_one_may_ask_how_the_server_is_and_no_more(doo
     "header", [b"Basic YTpi", b"Bearer", b"Bearer ", b"Bearer \xff\xfe", b"Bearer a.b.c", b"", b"Bearer " + b"x" * 90_000]
 )
 async def test_headers_that_say_nothing(door: Door, header: bytes) -> None:
-    door.app = App(door.api, recognise=door.recognition)
+    door.app = App(door.api, recognise=door.recognition, recall=door.recognition.recall)
     assert is_refused(await door.ask("GET", "/livez", headers=[(b"authorization", header)]))
 
 
