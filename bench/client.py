@@ -80,7 +80,7 @@ class _Asking(asyncio.Protocol):
             self._transport.close()
 
 
-async def load(
+async def load(  # noqa: PLR0913 whom, with what, how long, and what is looked at
     at: Address,
     make: Callable[[], bytes],
     *,

@@ -137,8 +137,8 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 known: Any = {} if recognise is None else {"recognise": recognise, "recall": recognise.recall}
                 app = App(api, patience=settings.patience, **known)
                 async with controllers.at_work(api, clock, names, settings, server=server):
-                    context = None if secured is None else secured.serving.context
-                    await listener.Listener(app, on_start=greeting, patience=settings.patience, context=context).serve([listening])
+                    serving = None if secured is None else secured.serving
+                    await listener.Listener(app, on_start=greeting, patience=settings.patience, serving=serving).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
 
 

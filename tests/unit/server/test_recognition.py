@@ -7,7 +7,10 @@ import hashlib
 import hmac
 import json
 import random
+import ssl
+import time
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,8 @@ from probate.server.authentication.oidc import Issuer as Trusted
 from probate.server.authentication.oidc import Oidc
 from probate.server.authentication.peers import Peer
 from probate.server.authentication.recognition import Recognition
+from probate.server.tls import authority
+from probate.server.tls.authority import Subject
 
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 PEM = ec.generate_private_key(ec.SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -239,13 +244,18 @@ class TestPeers:
 
     def test_whom_a_certificate_is_of(self) -> None:
         subject = ((("organizationName", "staff"),), (("organizationName", "admins"),), (("commonName", "ann"),))
-        times = {"notBefore": "Jan  1 00:00:00 2027 GMT", "notAfter": "Jan  1 00:00:00 2028 GMT"}
-        peer = peers.peer_of({"subject": subject, **times})
+        now = float(int(time.time()))
+        root = authority.new_authority(now, lifetime=timedelta(days=3650))
+        one = authority.issue(root, Subject("ann"), now, lifetime=timedelta(days=365))
+        chain = [ssl.PEM_cert_to_DER_cert(pair.certificate.decode()) for pair in (one, root)]
+        peer = peers.peer_of({"subject": subject}, chain)
         assert peer is not None
         assert peer.user == User("ann", ("staff", "admins", "system:authenticated"))
-        assert peer.ends - peer.begins == 365 * 86400
-        assert peers.peer_of({"subject": ((("organizationName", "system:masters"),),), **times}) is None
-        assert peers.peer_of({}) is None
+        assert peer.ends == now + 365 * 86400
+        assert peers.peer_of({"subject": ((("organizationName", "system:masters"),),)}, chain) is None
+        assert peers.peer_of({"subject": subject}, []) is None
+        assert peers.peer_of({"subject": subject}, [b"nonsense"]) is None
+        assert peers.peer_of({}, chain) is None
 
     async def test_it_is_looked_at_with_each_request_when_it_begins_and_ends(self, door: Door) -> None:
         now = door.clock.now()

@@ -73,14 +73,14 @@ class Recognition:
                 found = self._lately.get(value)
                 if found is None:
                     return None
-        return found.user if found is not None and self._is_still(found) else None
+        return found.user if found is not None and self._is_still(found, self._clock.now()) else None
 
-    def _is_still(self, found: Lately) -> bool:
-        if not found.begins <= self._clock.now() < found.ends:
+    def _is_still(self, found: Lately, now: float) -> bool:
+        if not found.begins <= now < found.ends:
             return False
         if found.ties is not None:
             try:
-                return self._accounts.are_unchanged(found.ties)
+                return self._accounts.are_unchanged(found.ties, now)
             except errors.ApiError:  # who asks the store again is told
                 return False
         return found.listed is None or (self._listed is not None and found.listed is self._listed.users)
