@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-store bench-api bench-cascade bench-living bench-extensions fuzz simulate format clean
+.PHONY: help run test check bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured fuzz simulate format clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
@@ -26,7 +26,7 @@ check: $(READY) ## style, types, layers, generated code
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make-etcd-rpc.py --check
 
-bench: bench-store bench-api bench-cascade bench-living bench-extensions ## measure the store, the API, cascades, controllers and extensions, each against its limit in the same run (ARGS=--quick for a short one)
+bench: bench-store bench-api bench-cascade bench-living bench-extensions bench-secured ## measure the store, the API, cascades, controllers, extensions and security, each against its limit in the same run (ARGS=--quick for a short one)
 
 bench-store: $(READY) ## measure the store alone, against raw SQLite
 	@$(BIN)/python bench/store.py $(ARGS)
@@ -42,6 +42,9 @@ bench-living: $(READY) ## measure controllers alone: 5,000 pods that come and go
 
 bench-extensions: $(READY) ## measure what extensions cost: a webhook, a policy, server-side apply
 	@$(BIN)/python bench/extensions.py $(ARGS)
+
+bench-secured: $(READY) ## measure what TLS, credentials and RBAC cost, beside a server without them
+	@$(BIN)/python bench/secured.py $(ARGS)
 
 SEEDS ?= 300
 STEPS ?= 500

@@ -14,11 +14,12 @@ import asyncio
 import itertools
 import math
 import os
+import ssl
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import fanout
 import servers
@@ -48,11 +49,12 @@ def config_map(name: str) -> bytes:
 
 
 class Ask(NamedTuple):
-    """One sort of request: how each is made, what is expected, and from how many connections."""
+    """One sort of request: how each is made, what is expected, from how many connections, and how these are secured."""
 
     make: Callable[[], bytes]
     expected: bytes = b"200"
     connections: int = 32
+    context: ssl.SSLContext | None = None
 
 
 class Rounds:
@@ -63,10 +65,11 @@ class Rounds:
         self.rate, self.slow, self.cost = 0.0, math.inf, math.inf
 
     async def go(self, seconds: float) -> None:
-        before, connections = self._server.cpu(), self._ask.connections
-        found = await load(self._server.at, self._ask.make, connections=connections, seconds=seconds, expected=self._expected)
+        ask, server = self._ask, self._server
+        given: Any = {"connections": ask.connections, "context": ask.context, "expected": self._expected}
+        found = await load(server.at, ask.make, seconds=seconds, meter=server.cpu, **given)
         self.rate, self.slow = max(self.rate, found.rate), min(self.slow, found.slow)
-        self.cost = min(self.cost, (self._server.cpu() - before) / found.answered)
+        self.cost = min(self.cost, found.cost)
 
 
 async def compare(what: str, ask: Ask, server: Server, sample: bytes, options: Options, folder: Path, bar: float | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import ssl
 import time
 from collections.abc import Callable
 from typing import NamedTuple, cast
@@ -17,15 +18,17 @@ class Address(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of a load. `slow` is the time within which 99 of a hundred requests were answered."""
+    """What became of a load. `slow` is the time within which 99 of a hundred requests were answered, `cost` what each took."""
 
     rate: float
     slow: float
-    answered: int
+    cost: float
 
 
-def request(method: str, path: str, body: bytes = b"", *, media: str = "application/json") -> bytes:
+def request(method: str, path: str, body: bytes = b"", *, media: str = "application/json", token: str = "") -> bytes:
     about = b"content-type: %b\r\ncontent-length: %d\r\n" % (media.encode(), len(body)) if body else b""
+    if token:
+        about += b"authorization: Bearer %b\r\n" % token.encode()
     return b"%b %b HTTP/1.1\r\nhost: bench\r\naccept: application/json\r\n%b\r\n%b" % (method.encode(), path.encode(), about, body)
 
 
@@ -42,7 +45,6 @@ class _Asking(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one, but does not say so
-        self._next()
 
     def connection_lost(self, error: Exception | None) -> None:
         if not self.done.done():
@@ -60,7 +62,7 @@ class _Asking(asyncio.Protocol):
             self._head = b""
         if not self._left:
             self._took.append(time.perf_counter() - self._began)
-            self._next()
+            self.go_on()
 
     def _length(self, end: int) -> int:
         found = _LENGTH.search(self._head, 0, end)
@@ -68,7 +70,7 @@ class _Asking(asyncio.Protocol):
             raise SystemExit(f"expected {self._expected!r}, got {self._head[:2000]!r}")
         return int(found[1])
 
-    def _next(self) -> None:
+    def go_on(self) -> None:
         asked = self._ask()
         if asked:
             self._began = time.perf_counter()
@@ -78,12 +80,22 @@ class _Asking(asyncio.Protocol):
             self._transport.close()
 
 
-async def load(
-    at: Address, make: Callable[[], bytes], *, connections: int, seconds: float = 0, count: int = 0, expected: bytes = b"200"
+async def load(  # noqa: PLR0913 whom, with what, how long, and what is looked at
+    at: Address,
+    make: Callable[[], bytes],
+    *,
+    connections: int,
+    seconds: float = 0,
+    count: int = 0,
+    expected: bytes = b"200",
+    context: ssl.SSLContext | None = None,
+    meter: Callable[[], float] = time.process_time,
 ) -> Result:
-    """Keep so many requests under way, for some seconds or until so many have been sent."""
+    """Keep so many requests under way, for some seconds or until so many have been sent. Connecting does not count.
+
+    `meter` tells what has been spent, by whomever it is about.
+    """
     took: list[float] = []
-    began = time.perf_counter()
     left = count
 
     def ask() -> bytes:
@@ -93,10 +105,13 @@ async def load(
         return b"" if is_over else make()
 
     loop = asyncio.get_running_loop()
-    made = [await loop.create_connection(lambda: _Asking(ask, took, expected), *at) for _ in range(connections)]
+    made = [await loop.create_connection(lambda: _Asking(ask, took, expected), *at, ssl=context) for _ in range(connections)]
+    began, spent = time.perf_counter(), meter()
+    for _, asking in made:
+        asking.go_on()
     await asyncio.gather(*(asking.done for _, asking in made))
-    rate = len(took) / (time.perf_counter() - began)
-    return Result(rate, sorted(took)[len(took) * 99 // 100], len(took))
+    rate, cost = len(took) / (time.perf_counter() - began), (meter() - spent) / len(took)
+    return Result(rate, sorted(took)[len(took) * 99 // 100], cost)
 
 
 class Reader(asyncio.Protocol):
@@ -138,9 +153,9 @@ async def read(at: Address, asked: bytes, *, keeps: bool = False) -> Reader:
     return reader
 
 
-async def fetch(at: Address, asked: bytes) -> bytes:
+async def fetch(at: Address, asked: bytes, context: ssl.SSLContext | None = None) -> bytes:
     """The body of one answer."""
-    reader, writer = await asyncio.open_connection(*at)
+    reader, writer = await asyncio.open_connection(*at, ssl=context)
     writer.write(asked)
     head = await reader.readuntil(b"\r\n\r\n")
     found = _LENGTH.search(head)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -48,6 +49,22 @@ def probate(folder: Path, *options: str) -> Iterator[Server]:
     command = ["probate", "serve", "--insecure", "--listen", f"127.0.0.1:{port}", "--kubeconfig", "", *options]
     with _started([sys.executable, "-m", *command], folder) as process:
         yield _ready(process, Address("127.0.0.1", port), "/readyz")
+
+
+@contextlib.contextmanager
+def secured(folder: Path, *options: str) -> Iterator[Server]:
+    """The same as people run it: with TLS, and for those whom it knows. Its certificates are in `probate.pki` in the folder."""
+    port = _free_port()
+    command = ["probate", "serve", "--listen", f"127.0.0.1:{port}", *options]
+    with _started([sys.executable, "-m", *command], folder) as process:
+        yield _ready(process, Address("127.0.0.1", port), "/readyz", whoever())
+
+
+def whoever() -> ssl.SSLContext:
+    """For clients that do not care whom they talk to, since it is who they have started."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 @contextlib.contextmanager
@@ -100,15 +117,20 @@ def _started(command: list[str], folder: Path, **environment: str) -> Iterator[s
             process.terminate()
 
 
-def _ready(process: subprocess.Popen[str], at: Address, path: str) -> Server:
+def _ready(process: subprocess.Popen[str], at: Address, path: str, context: ssl.SSLContext | None = None) -> Server:
     began = time.perf_counter()
     while time.perf_counter() - began < 60 and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(at, timeout=5) as connection:
+        with contextlib.suppress(OSError), _connected(at, context) as connection:
             connection.sendall(b"GET %b HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n" % path.encode())
             if connection.recv(100).startswith(b"HTTP/1.1 200"):
                 return Server(process, at, time.perf_counter() - began)
         time.sleep(0.001)
     raise SystemExit(f"nothing answers at {at.host}:{at.port}")
+
+
+def _connected(at: Address, context: ssl.SSLContext | None) -> socket.socket:
+    plain = socket.create_connection(at, timeout=5)
+    return plain if context is None else context.wrap_socket(plain)
 
 
 def _free_port() -> int:

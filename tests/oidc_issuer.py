@@ -39,6 +39,10 @@ class Key:
         self._key = rsa.generate_private_key(65537, 2048)
 
     @property
+    def public_key(self) -> rsa.RSAPublicKey:
+        return self._key.public_key()
+
+    @property
     def published(self) -> Claims:
         numbers = self._key.public_key().public_numbers()
         return {"kty": "RSA", "kid": self.name, "use": "sig", "alg": "RS256", "n": number(numbers.n), "e": number(numbers.e)}

@@ -17,6 +17,7 @@ import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from probate import controllers, errors, logs
 from probate.aio import tasks
@@ -133,10 +134,11 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             greeting = functools.partial(_greet, settings, url, clock, began)
             server = Server(identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured))
             async with _recognising(settings, api, secured, url) as recognise:
-                app = App(api, patience=settings.patience, recognise=recognise)
+                known: Any = {} if recognise is None else {"recognise": recognise, "recall": recognise.recall}
+                app = App(api, patience=settings.patience, **known)
                 async with controllers.at_work(api, clock, names, settings, server=server):
-                    context = None if secured is None else secured.serving.context
-                    await listener.Listener(app, on_start=greeting, patience=settings.patience, context=context).serve([listening])
+                    serving = None if secured is None else secured.serving
+                    await listener.Listener(app, on_start=greeting, patience=settings.patience, serving=serving).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
 
 

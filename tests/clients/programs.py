@@ -15,12 +15,12 @@ class Program:
     """One program with the kubeconfig of one server. What it remembers is in `home`."""
 
     def __init__(self, path: Path, kubeconfig: Path, home: Path) -> None:
-        self._path = path
+        self.path = path
         self.environment: Mapping[str, str] = {**os.environ, "HOME": str(home), "KUBECONFIG": str(kubeconfig)}
 
     def __call__(self, *arguments: str | Path, fails: bool = False) -> str:
         """What it prints; fails the test if it fails, or if it does not and should."""
-        command = [str(self._path), *map(str, arguments)]
+        command = [str(self.path), *map(str, arguments)]
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert (done.returncode != 0) == fails, f"{' '.join(command)}: {done.stdout}{done.stderr}"
         return done.stdout + done.stderr

@@ -21,11 +21,13 @@ class Server:
         self._folder = folder
         self._command = [sys.executable, "-m", "probate", "serve", "--store", store, *options]
         self.kubeconfig = folder / "probate.kubeconfig"
+        self.log = folder / "server.log"
         self._process, self.url = self._started("127.0.0.1:0")
 
     def _started(self, listen: str) -> tuple[subprocess.Popen[str], str]:
         command = [*self._command, "--listen", listen, "--kubeconfig", str(self.kubeconfig)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=self._folder)
+        with self.log.open("a") as log:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=self._folder)
         assert process.stdout is not None
         greeting = re.search(r"https?://\S+", process.stdout.readline())
         assert greeting is not None, "the server did not start"

@@ -1,4 +1,4 @@
-"""When a certificate ends, read from its PEM text: no more of X.509 than that."""
+"""From when to when a certificate is, read from its PEM text or its DER bytes: no more of X.509 than that."""
 
 from __future__ import annotations
 
@@ -17,16 +17,21 @@ def not_after(pem: bytes) -> float | None:
     if found is None or found[1] != b"CERTIFICATE":
         return None
     try:
-        return _end(base64.b64decode(b"".join(found[2].split()), validate=True))
+        return span(base64.b64decode(b"".join(found[2].split()), validate=True))[1]
     except (ValueError, IndexError, binascii.Error):
         return None
 
 
-def _end(der: bytes) -> float:
+def span(der: bytes) -> tuple[float, float]:
+    """When the certificate begins and ends, in seconds since the epoch. `ValueError` or `IndexError` if it is none."""
     certificate = _content(der, 0)
     body = _parts(_content(certificate, 0))
     number = 4 if body[0][0] == _EXPLICIT else 3  # version (or not), serial number, algorithm, issuer, validity
-    kind, text = _parts(body[number][1])[1]
+    begins, ends = (_moment(*one) for one in _parts(body[number][1]))
+    return begins, ends
+
+
+def _moment(kind: int, text: bytes) -> float:
     pattern = "%y%m%d%H%M%SZ" if kind == _UTC_TIME else "%Y%m%d%H%M%SZ"
     return datetime.strptime(text.decode("ascii"), pattern).replace(tzinfo=UTC).timestamp()
 

@@ -15,7 +15,7 @@ from probate import errors
 from probate.aio.deadlines import Deadline
 from probate.errors import Details
 from probate.machinery import status
-from probate.machinery.rbac.users import User
+from probate.machinery.rbac.users import UNRECOGNISED, UNSECURED, User
 from probate.server import dispatch, negotiation
 from probate.server.access import impersonation
 from probate.server.api import Answer, Api, Stream
@@ -29,6 +29,8 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Recognise: TypeAlias = Callable[[Scope], Awaitable[User]]
 """Who a request is from. `Unauthorized` if that cannot be told."""
+Recall: TypeAlias = Callable[[Scope], User | None]
+"""Who a request is from, if that was found out before and nothing has changed since; None if it has to be found out."""
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 MAX_WARNINGS = 20
@@ -41,9 +43,12 @@ log = logging.getLogger(__name__)
 class App:
     """One ASGI application on one API."""
 
-    def __init__(self, api: Api, *, patience: float = DEFAULT_PATIENCE, recognise: Recognise | None = None) -> None:
+    def __init__(
+        self, api: Api, *, patience: float = DEFAULT_PATIENCE, recognise: Recognise | None = None, recall: Recall = lambda _: None
+    ) -> None:
         self._api = api
         self._recognise = recognise
+        self._recall = recall if recognise is not None else lambda _: UNSECURED
         self._patience = patience
         self._under_way = 0
         self._bodies = Deadline(patience)
@@ -55,7 +60,7 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        request = _request(scope, receive, self._waiting_for)
+        request = _request(scope, receive, self._waiting_for, self._recall(scope) or UNRECOGNISED)
         self._under_way += 1
         try:
             answer, asked = await self._answer(request, scope)
@@ -95,7 +100,9 @@ class App:
 
     async def _with_user(self, request: Request, scope: Scope) -> Request:
         """The request with who asks, and as whom."""
-        user = request.user if self._recognise is None else await self._recognise(scope)
+        user = request.user
+        if user is UNRECOGNISED and self._recognise is not None:
+            user = await self._recognise(scope)
         if impersonation.is_meant(request.headers):
             wanted = impersonation.read(scope["headers"])
             if wanted is not None:
@@ -108,7 +115,8 @@ class App:
         began = clock.monotonic()
         try:
             self._check_has_room(request)
-            request = await self._with_user(request, scope)
+            if request.user is UNRECOGNISED or impersonation.is_meant(request.headers):
+                request = await self._with_user(request, scope)
             asked = dispatch.asked(self._api, request)
             answer = await dispatch.answer_to(self._api, request, asked)
         except errors.ApiError as error:
@@ -122,13 +130,13 @@ class App:
         return answer, asked
 
 
-def _request(scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]]) -> Request:
+def _request(scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]], user: User) -> Request:
     headers: dict[bytes, bytes] = dict(scope["headers"])
     asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True) if scope["query_string"] else {}
     exchange: Exchange | None = scope.get("exchange")
     whole = exchange.whole_body() if exchange is not None else None
     read = (lambda: waiting_for(_body(headers, receive))) if whole is None else (lambda: _at_hand(whole))
-    return Request(scope["method"], scope["path"], asked, headers, read)
+    return Request(scope["method"], scope["path"], asked, headers, read, user)
 
 
 async def _at_hand(body: bytes) -> bytes:

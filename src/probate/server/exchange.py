@@ -175,7 +175,7 @@ class Frugal(HttpToolsProtocol):
         super().connection_made(transport)
         self._turns = turns.of_loop()
         secured = transport.get_extra_info("ssl_object")
-        self._peer = None if secured is None else peers.peer_of(secured.getpeercert())
+        self.peer = None if secured is None else peers.shown_by(secured)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -204,7 +204,7 @@ class Frugal(HttpToolsProtocol):
             "headers": self.headers,
             "client": self.client,
             "server": self.server,
-            "peer": self._peer,  # whom the client's certificate is of, if it has shown one
+            "peer": self.peer,  # whom the client's certificate is of, if it has shown one
         }
         if b"watch=" not in query:  # who watches waits for what happens, and not for an answer
             self._turns.note_request()

@@ -20,6 +20,7 @@ import uvicorn
 from probate import errors
 from probate.server.app import App
 from probate.server.connections import IDLE_SECONDS, Connection
+from probate.server.tls.serving import Serving
 
 GOOD_BYE_SECONDS = 1.0
 """How long a client may take to answer when a connection ends."""
@@ -74,7 +75,7 @@ def url(listening: socket.socket, scheme: str = "http") -> str:
 class Listener(uvicorn.Server):
     """Serves an app on a socket until SIGTERM or SIGINT; `on_start` is called once requests are answered."""
 
-    def __init__(self, app: App, on_start: Callable[[], None], *, patience: float, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, app: App, on_start: Callable[[], None], *, patience: float, serving: Serving | None = None) -> None:
         connection: Any = functools.partial(Connection, patience)  # uvicorn calls it as it would call a class
         config = uvicorn.Config(
             app,
@@ -90,7 +91,9 @@ class Listener(uvicorn.Server):
         )
         super().__init__(config)
         self._app = app
-        self._context = context
+        self._serving = serving
+        self._in_use: ssl.SSLContext | None = None
+        self._sockets: list[socket.socket] = []
         self._patience = patience
         self.servers: list[asyncio.base_events.Server] = []
         self._on_start = on_start
@@ -98,21 +101,42 @@ class Listener(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections. (uvicorn's own way knows no limits for handshakes, nor for clients that do not answer a good-bye.)"""
         await self.lifespan.startup()
-        for one in sockets or ():
-            self.servers.append(await asyncio.get_running_loop().create_server(self._connection, sock=one, **self._secured()))
+        self._sockets = sockets or []
+        await self._accept()
         self.started = True
         self._on_start()
+
+    async def on_tick(self, counter: int) -> bool:
+        """uvicorn calls this ten times a second."""
+        if self._serving is not None and self._serving.context is not self._in_use:
+            await self._accept()
+            self._say_good_bye()
+        return await super().on_tick(counter)
+
+    async def _accept(self) -> None:
+        """Accept connections with the context there is now. Those that are under way go on."""
+        before, self._in_use = self.servers, None if self._serving is None else self._serving.context
+        loop, given = asyncio.get_running_loop(), self._secured(self._in_use)
+        self.servers = [await loop.create_server(self._connection, sock=one.dup(), **given) for one in self._sockets]
+        for server in before:
+            server.close()
+
+    def _say_good_bye(self) -> None:
+        """Who has shown a certificate shows it again: whoever signed it may not be believed any more. Answers are finished."""
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, Connection) and connection.peer is not None:
+                connection.shutdown()
 
     def _connection(self) -> asyncio.Protocol:
         given: Any = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
         made: asyncio.Protocol = self.config.http_protocol_class(**given)
         return made
 
-    def _secured(self) -> dict[str, Any]:
-        if self._context is None:
+    def _secured(self, context: ssl.SSLContext | None) -> dict[str, Any]:
+        if context is None:
             return {"backlog": self.config.backlog}
         limits = {"ssl_handshake_timeout": self._patience, "ssl_shutdown_timeout": GOOD_BYE_SECONDS}
-        return {"backlog": self.config.backlog, "ssl": self._context, **limits}
+        return {"backlog": self.config.backlog, "ssl": context, **limits}
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.stop()

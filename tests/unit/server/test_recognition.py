@@ -7,7 +7,10 @@ import hashlib
 import hmac
 import json
 import random
+import ssl
+import time
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,8 @@ from probate.server.authentication.oidc import Issuer as Trusted
 from probate.server.authentication.oidc import Oidc
 from probate.server.authentication.peers import Peer
 from probate.server.authentication.recognition import Recognition
+from probate.server.tls import authority
+from probate.server.tls.authority import Subject
 
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 PEM = ec.generate_private_key(ec.SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -47,7 +52,7 @@ class Door(Guarded):
     async def tell(self, token: str, *more: tuple[bytes, bytes], path: str = WHO, address: str = "") -> Told:
         """What is answered to who shows a token."""
         headers = [(b"authorization", f"Bearer {token}".encode()), *more]
-        everybody, self.app = self.app, App(self.api, recognise=self._at(address))
+        everybody, self.app = self.app, App(self.api, recognise=self._at(address), recall=self.recognition.recall)
         try:
             return await self.ask("POST" if path == WHO else "GET", path, {} if path == WHO else None, headers=headers)
         finally:
@@ -239,13 +244,18 @@ class TestPeers:
 
     def test_whom_a_certificate_is_of(self) -> None:
         subject = ((("organizationName", "staff"),), (("organizationName", "admins"),), (("commonName", "ann"),))
-        times = {"notBefore": "Jan  1 00:00:00 2027 GMT", "notAfter": "Jan  1 00:00:00 2028 GMT"}
-        peer = peers.peer_of({"subject": subject, **times})
+        now = float(int(time.time()))
+        root = authority.new_authority(now, lifetime=timedelta(days=3650))
+        one = authority.issue(root, Subject("ann"), now, lifetime=timedelta(days=365))
+        chain = [ssl.PEM_cert_to_DER_cert(pair.certificate.decode()) for pair in (one, root)]
+        peer = peers.peer_of({"subject": subject}, chain)
         assert peer is not None
         assert peer.user == User("ann", ("staff", "admins", "system:authenticated"))
-        assert peer.ends - peer.begins == 365 * 86400
-        assert peers.peer_of({"subject": ((("organizationName", "system:masters"),),), **times}) is None
-        assert peers.peer_of({}) is None
+        assert peer.ends == now + 365 * 86400
+        assert peers.peer_of({"subject": ((("organizationName", "system:masters"),),)}, chain) is None
+        assert peers.peer_of({"subject": subject}, []) is None
+        assert peers.peer_of({"subject": subject}, [b"nonsense"]) is None
+        assert peers.peer_of({}, chain) is None
 
     async def test_it_is_looked_at_with_each_request_when_it_begins_and_ends(self, door: Door) -> None:
         now = door.clock.now()
@@ -360,7 +370,7 @@ class TestOidc:
 
 
 async def test_without_credentials_one_may_ask_how_the_server_is_and_no_more(door: Door) -> None:
-    door.app = App(door.api, recognise=door.recognition)
+    door.app = App(door.api, recognise=door.recognition, recall=door.recognition.recall)
     del door.api.readiness["collector"]  # which does not run here
     for path, code in (("/livez", 200), ("/readyz", 200), ("/healthz", 200), ("/api", 401), ("/version", 401), ("/metrics", 401)):
         assert (await door.ask("GET", path)).code == code, path
@@ -373,7 +383,7 @@ async def test_without_credentials_one_may_ask_how_the_server_is_and_no_more(doo
     "header", [b"Basic YTpi", b"Bearer", b"Bearer ", b"Bearer \xff\xfe", b"Bearer a.b.c", b"", b"Bearer " + b"x" * 90_000]
 )
 async def test_headers_that_say_nothing(door: Door, header: bytes) -> None:
-    door.app = App(door.api, recognise=door.recognition)
+    door.app = App(door.api, recognise=door.recognition, recall=door.recognition.recall)
     assert is_refused(await door.ask("GET", "/livez", headers=[(b"authorization", header)]))
 
 

@@ -36,6 +36,8 @@ class User(NamedTuple):
 
 
 ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
+UNRECOGNISED = User("")
+"""Whoever asks, until it is known who that is: they may do nothing."""
 UNSECURED = User("system:unsecured", (MASTERS, AUTHENTICATED))
 """Whoever asks a server that asks nobody who they are."""
 INTERNAL = User("system:probate", (MASTERS, AUTHENTICATED))

@@ -49,6 +49,10 @@ class Access:
         rights = await self.rights(user)
         return rights.allow(ask) if isinstance(ask, Ask) else rights.allow_path(ask)
 
+    def is_known_to_allow(self, user: User, ask: Ask) -> bool:
+        """Whether the user may do this, as far as that can be told at once. If not, `check` knows more."""
+        return self.following.is_current() and self._worked_out(user).allow(ask)
+
     async def check(self, user: User, ask: Ask) -> None:
         """`Forbidden` if the user may not do this."""
         if not user.is_master:

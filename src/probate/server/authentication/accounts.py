@@ -94,6 +94,10 @@ class Accounts:
     def _public_key(self) -> Any:
         return self._key.public_key()
 
+    @cached_property
+    def _key_id(self) -> str:
+        return jwt.key_id_of(self._public_key)
+
     def issue(self, wanted: Wanted, *, id_: str) -> tuple[str, float]:
         """A token, and when it ends."""
         now = int(self._clock.now())
@@ -111,11 +115,13 @@ class Accounts:
             "nbf": now,
             "sub": users.account_name(wanted.namespace, wanted.name),
         }
-        return jwt.sign(claims, self._key, jwt.key_id_of(self._public_key)), now + wanted.seconds
+        return jwt.sign(claims, self._key, self._key_id), now + wanted.seconds
 
     def is_sound(self, parsed: Parsed) -> bool:
         """Whether this server has signed the token, and it says what such tokens say."""
-        return parsed.claims.get("iss") == self.issuer and jwt.is_signed_by(parsed, self._public_key) and _is_whole(parsed.claims)
+        if parsed.claims.get("iss") != self.issuer or parsed.key_id != self._key_id:
+            return False
+        return jwt.is_signed_by(parsed, self._public_key) and _is_whole(parsed.claims)
 
     def is_timely(self, claims: Claims) -> bool:
         """Whether the token has begun, and has not ended."""
@@ -128,7 +134,7 @@ class Accounts:
 
     async def lives(self, ties: Ties) -> bool:
         """Whether all that a token is tied to is there. Where nothing has changed around that, it is not read again."""
-        if self.are_unchanged(ties):
+        if self.are_unchanged(ties, self._clock.now()):
             return True
         calms = [self._store.calm(prefix) for prefix in ties.ranges]
         found = await self._store.read_many(list(ties.uids))
@@ -136,9 +142,9 @@ class Accounts:
         ties.seen = min((calm.now for calm in calms if calm is not None), default=NOTHING)
         return ties.until > self._clock.now()
 
-    def are_unchanged(self, ties: Ties) -> bool:
+    def are_unchanged(self, ties: Ties, now: float) -> bool:
         """Whether all that is as it was when it was found to be there, as far as that can be known without asking anybody."""
-        if ties.until <= self._clock.now():
+        if ties.until <= now:
             return False
         for prefix in ties.ranges:
             calm = self._store.calm(prefix)

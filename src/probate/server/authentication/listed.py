@@ -28,11 +28,11 @@ class Listed:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._stamp = self._look()
-        self._users = read(path)
+        self.users = read(path)  # others after each reading, also if they are the same
 
     def find(self, digest: str) -> User | None:
         """Whom the token of this SHA-256 is of."""
-        return self._users.get(digest)
+        return self.users.get(digest)
 
     def refresh(self) -> bool:
         """Read the file again if it has changed. Returns whether."""
@@ -41,7 +41,7 @@ class Listed:
             return False
         self._stamp = stamp
         try:
-            self._users = read(self._path)
+            self.users = read(self._path)
         except errors.CannotOpen as error:
             log.error("the tokens stay as they were: %s", error)  # noqa: TRY400 the reason is all there is to tell
             return False

@@ -1,11 +1,15 @@
-"""Client certificates: the common name is the user, each organization a group. (That they are rightly signed, TLS has seen to.)"""
+"""Client certificates: the common name is the user, each organization a group. (That they are rightly signed, TLS has seen to.)
+
+One is good for as long as all are by which it is: its own, the one that signed it, and so on up to the authority's.
+"""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from probate.machinery import certificates
 from probate.machinery.rbac.users import AUTHENTICATED, User
 
 
@@ -17,15 +21,36 @@ class Peer(NamedTuple):
     ends: float
 
 
-def peer_of(certificate: Mapping[str, Any] | None) -> Peer | None:
-    """Whom a certificate is of, given as `SSLObject.getpeercert` has it. None if there is none, or it names nobody."""
-    if not certificate:
-        return None
+def shown_by(secured: Any) -> Peer | None:
+    """Whom the certificate is of that a client has shown (`secured`: the `SSLObject` of its connection). None if it has not."""
+    certificate = secured.getpeercert()
+    return peer_of(certificate, _chain(secured)) if certificate else None
+
+
+def _chain(secured: Any) -> Sequence[bytes]:
+    """The certificates that were found to sign each other, the client's own first. Of a session that goes on: those it has sent.
+
+    None of an authority that shows its own: that signs for others, and is nobody.
+    """
+    inner = secured._sslobj  # noqa: SLF001 Python 3.13 is the first to have them on the outside
+    found = inner.get_verified_chain()
+    if not found:
+        found = inner.get_unverified_chain() or ()
+    elif len(found) == 1:
+        return ()
+    return [ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in found]
+
+
+def peer_of(certificate: Mapping[str, Any], chain: Sequence[bytes]) -> Peer | None:
+    """Whom a certificate is of, given as `SSLObject.getpeercert` has it, with its chain. None if it names nobody."""
     pairs = [pair for part in certificate.get("subject", ()) for pair in part]
     names = [value for kind, value in pairs if kind == "commonName"]
     if not names or not names[-1]:
         return None
     groups = [value for kind, value in pairs if kind == "organizationName" and value]
     user = User(names[-1], tuple(dict.fromkeys([*groups, AUTHENTICATED])))
-    begins, ends = (ssl.cert_time_to_seconds(certificate[name]) for name in ("notBefore", "notAfter"))
-    return Peer(user, begins, ends)
+    try:
+        spans = [certificates.span(one) for one in chain]
+        return Peer(user, max(begins for begins, _ in spans), min(ends for _, ends in spans))
+    except (ValueError, IndexError):  # there is none, or it cannot be read
+        return None

@@ -2,12 +2,15 @@
 
 Without credentials one may ask how the server is, and no more. Wrong ones are 401, whatever is wrong with them: what that is helps
 only who tries. What was recognised is remembered by a hash; what can change (time, accounts, files) is looked at each time.
+
+Most requests come from those who asked lately, with the same header. They are recalled by all of it: Python finds it by a hash with
+a key of this process, so how long that takes says nothing of how near a guess comes.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 from probate import errors
@@ -15,7 +18,7 @@ from probate.clock import Clock
 from probate.machinery.rbac.users import ANONYMOUS, User
 from probate.server.api import Recognised
 from probate.server.authentication import jwt
-from probate.server.authentication.accounts import Accounts, Ties
+from probate.server.authentication.accounts import LEEWAY, Accounts, Ties
 from probate.server.authentication.failures import Failures
 from probate.server.authentication.jwt import Claims, Parsed
 from probate.server.authentication.listed import Listed
@@ -35,6 +38,16 @@ class Known(NamedTuple):
     ties: Ties | None  # of a token of a service account
 
 
+class Lately(NamedTuple):
+    """A token that was good lately. It is so from when to when, while its ties hold, or while the file says so."""
+
+    user: User
+    begins: float
+    ends: float
+    ties: Ties | None = None
+    listed: Mapping[str, User] | None = None
+
+
 class Recognition:
     """Everybody that one server knows."""
 
@@ -44,8 +57,33 @@ class Recognition:
         self._listed = listed
         self._oidc = oidc
         self._known: dict[str, Known] = {}
-        self._lately: dict[bytes, Known] = {}  # whole headers of those who asked last: nothing is made of them again
+        self._lately: dict[bytes, Lately] = {}  # by whole headers
         self._failures = Failures(clock)
+
+    def recall(self, scope: MutableMapping[str, Any]) -> User | None:
+        """Who a request is from, if that can be told without asking anybody and making anything of what it shows."""
+        peer = scope.get("peer")
+        if peer is not None:
+            return peer.user if peer.begins <= self._clock.now() < peer.ends else None
+        found: Lately | None = None
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                if found is not None:
+                    return None  # there are two
+                found = self._lately.get(value)
+                if found is None:
+                    return None
+        return found.user if found is not None and self._is_still(found, self._clock.now()) else None
+
+    def _is_still(self, found: Lately, now: float) -> bool:
+        if not found.begins <= now < found.ends:
+            return False
+        if found.ties is not None:
+            try:
+                return self._accounts.are_unchanged(found.ties, now)
+            except errors.ApiError:  # who asks the store again is told
+                return False
+        return found.listed is None or (self._listed is not None and found.listed is self._listed.users)
 
     async def __call__(self, scope: MutableMapping[str, Any]) -> User:
         """Who a request is from. `Unauthorized` if nobody can tell."""
@@ -54,9 +92,6 @@ class Recognition:
             return peer.user  # type: ignore[no-any-return]
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if given:
-            known = self._lately.get(given[0]) if len(given) == 1 else None
-            if known is not None and self._is_still(known):
-                return known.user
             return await self._authorized(given, scope)
         if peer is None and scope["path"].startswith(OPEN):
             return ANONYMOUS
@@ -70,20 +105,17 @@ class Recognition:
         except errors.Unauthorized:
             self._failures.note(address)
             raise
-        known = self._known.get(_digest(token))
-        if known is not None and known.ties is not None:
-            self._remember(given[0], known)
+        self._remember(given[0], user, self._known.get(_digest(token)))
         return user
 
-    def _remember(self, header: bytes, known: Known) -> None:
+    def _remember(self, header: bytes, user: User, known: Known | None) -> None:
         if len(self._lately) >= MAX_LATELY:
             self._lately.clear()
-        self._lately[header] = known
-
-    def _is_still(self, known: Known) -> bool:
-        """Whether a token that was good lately is so now, as far as that can be known without asking anybody."""
-        is_tied = known.ties is not None and self._accounts.are_unchanged(known.ties)
-        return is_tied and self._accounts.is_timely(known.claims)
+        if known is not None:
+            begins, ends = known.claims.get("nbf", 0) - LEEWAY, known.claims["exp"]
+            self._lately[header] = Lately(user, begins, ends, ties=known.ties)
+        elif self._listed is not None:
+            self._lately[header] = Lately(user, float("-inf"), float("inf"), listed=self._listed.users)
 
     async def of_token(self, token: str, audiences: tuple[str, ...]) -> Recognised:
         """Whom a token is of. `Unauthorized` if nobody can tell."""

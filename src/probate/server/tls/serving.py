@@ -1,7 +1,8 @@
 """The server's side of a handshake. New certificates are taken while connections go on: the next handshake uses them.
 
 Clients may show a certificate. One that another authority signed ends the handshake; when it begins and ends is looked at with each
-request, so that a connection does not outlive it.
+request, so that a connection does not outlive it. OpenSSL only ever adds to the authorities that a context has: so when their files
+change there is another context, and what was remembered of sessions with the former one is gone with it.
 """
 
 from __future__ import annotations
@@ -36,33 +37,41 @@ class Files(NamedTuple):
 
 
 class Serving:
-    """One context, which is kept up to date."""
+    """The context of those who connect now. It is another one after the files have changed."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
         self._stamp: tuple[tuple[int, int], ...] = files.stamp()
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self.context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
-        self.context.set_alpn_protocols(["http/1.1"])
-        self.context.verify_mode = ssl.CERT_OPTIONAL
-        self.context.verify_flags |= NO_CHECK_TIME
-        self._load()
+        self.context = self._loaded()
 
     def refresh(self) -> bool:
         """Take the files as they are now, if they have changed. Returns whether. `CannotOpen` if they cannot be used."""
         stamp = self._files.stamp()
         if stamp == self._stamp or not stamp:
             return False
-        self._load()
+        self.context = self._loaded()
         self._stamp = stamp
         return True
 
-    def _load(self) -> None:
+    def _loaded(self) -> ssl.SSLContext:
+        context = _new()
         try:
-            self.context.load_cert_chain(self._files.certificate, self._files.key)
+            context.load_cert_chain(self._files.certificate, self._files.key)
             for file in self._files.client_cas:
-                self.context.load_verify_locations(file)
+                context.load_verify_locations(file)
         except OSError as error:  # ssl.SSLError is one
             listed = ", ".join(str(file) for file in self._files.all)
             raise errors.CannotOpen(f"the certificates cannot be used ({listed}): {error}") from error
+        return context
+
+
+def _new() -> ssl.SSLContext:
+    """A ticket would let a client go on with a certificate that nobody looks at again: there are none."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET
+    context.num_tickets = 0
+    context.set_alpn_protocols(["http/1.1"])
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.verify_flags |= NO_CHECK_TIME
+    return context

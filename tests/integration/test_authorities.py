@@ -1,0 +1,81 @@
+"""Who may sign clients' certificates is said by files, which change while the server runs."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+import signed
+from in_process import running
+from probate.server import listener
+from probate.server.listener import Listener
+from probate.server.tls.folder import Folder
+from probate.server.tls.serving import Files, Serving
+from signed import Signed
+
+ASKED = b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+def files(path: Path, *believed: Signed) -> Files:
+    folder = Folder(path / "pki")
+    folder.ensure(("localhost",), time.time())
+    (path / "believed.crt").write_bytes(b"".join(one.pem for one in believed))
+    return Files(folder.file("server.crt"), folder.file("server.key"), (path / "believed.crt",))
+
+
+@asynccontextmanager
+async def served(serving: Serving) -> AsyncIterator[int]:
+    """The port of a server."""
+    begun = asyncio.Event()
+    async with running(collects=False) as house:
+        with listener.bind("127.0.0.1:0", is_insecure=False) as listening:
+            server = Listener(house.app, begun.set, patience=10, serving=serving)
+            working = asyncio.create_task(server.serve([listening]))
+            await begun.wait()
+            yield listening.getsockname()[1]
+            server.should_exit = True
+            await working
+
+
+@asynccontextmanager
+async def connected(port: int, path: Path, shown: Signed) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection that has been answered once."""
+    context = ssl.create_default_context(cafile=str(path / "pki" / "ca.crt"))
+    (path / "client.pem").write_bytes(shown.shown)
+    context.load_cert_chain(path / "client.pem")
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
+    try:
+        writer.write(ASKED)
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+        await reader.readexactly(2)
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def test_an_authority_that_is_taken_away_is_believed_no_more(tmp_path: Path) -> None:
+    stays, goes = signed.root("stays"), signed.root("goes")
+    serving = Serving(files(tmp_path, stays, goes))
+    async with served(serving) as port:
+        async with connected(port, tmp_path, signed.of(goes, "ann")) as (reader, _):
+            files(tmp_path, stays)
+            assert serving.refresh()
+            assert await asyncio.wait_for(reader.read(), 10) == b""  # the connection was kept, and is ended
+        with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
+            async with connected(port, tmp_path, signed.of(goes, "ann")):
+                pass
+        async with connected(port, tmp_path, signed.of(stays, "ann")):
+            pass
+
+
+async def test_nobody_goes_on_where_they_were_without_showing_their_certificate(tmp_path: Path) -> None:
+    one = signed.root("one")
+    async with served(Serving(files(tmp_path, one))) as port, connected(port, tmp_path, signed.of(one, "ann")) as (_, writer):
+        session = writer.get_extra_info("ssl_object").session
+        assert session is None or not session.has_ticket
