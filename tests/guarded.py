@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from cluster import Cluster, in_memory
 from in_process import House, Told, running
 from probate.aio import tasks
 from probate.clock import Clock
@@ -43,10 +44,26 @@ class Guarded(House):
         return told
 
 
+class GuardedCluster(Guarded, Cluster):
+    """The same with controllers, on a clock that the test moves."""
+
+
 @asynccontextmanager
-async def guarded(clock: Clock | None = None) -> AsyncGenerator[Guarded, None]:
+async def controlled(*names: str) -> AsyncGenerator[GuardedCluster, None]:
+    """A server in memory, with namespaces a and b, its collector, and the controllers of these names."""
+    async with in_memory(*names) as cluster:
+        cluster.__class__ = GuardedCluster
+        assert isinstance(cluster, GuardedCluster)
+        for namespace in ("a", "b"):
+            await cluster.create("namespaces", "", {"metadata": {"name": namespace}})
+        await cluster.settle()
+        yield cluster
+
+
+@asynccontextmanager
+async def guarded(clock: Clock | None = None, *, collects: bool = False) -> AsyncGenerator[Guarded, None]:
     """A server in memory, with namespaces a and b."""
-    async with running(clock=clock, collects=False) as house:
+    async with running(clock=clock, collects=collects) as house:
         house.__class__ = Guarded
         assert isinstance(house, Guarded)
         await seeding.ensure_roles(house.api)

@@ -168,7 +168,7 @@ class Duration(click.ParamType[float]):
     type=click.Choice(OWNER_RIGHTS),
     default=DEFAULT_OWNER_RIGHTS,
     show_default=True,
-    help="To refer to which owners one needs the right to hold them: those whose deletion one blocks, or all.",
+    help="To refer to which owners one needs the right to hold them: none, those whose deletion one blocks, or all.",
 )
 @click.option(
     "--owner-checks",

@@ -128,7 +128,10 @@ class Every(NamedTuple):
     seconds: int
 
     def next_after(self, moment: datetime) -> datetime | None:
-        return moment.replace(microsecond=0) + timedelta(seconds=self.seconds)
+        try:
+            return moment.replace(microsecond=0) + timedelta(seconds=self.seconds)
+        except OverflowError:
+            return None
 
 
 def parse(text: str) -> Schedule:

@@ -28,6 +28,9 @@ FOREGROUNDS = frozenset({FOREGROUND, "CollectingGarbage", "GarbageCollectionInPr
 COLLECTORS = FOREGROUNDS | {ORPHAN}
 """The finalizers that the collector takes off."""
 
+MAX_GRACE = 2**31 - 1
+"""Seconds of grace that a pod gets at most. Any number can be asked for, and some end after all that can be written as a time."""
+
 
 class Policy(Enum):
     """What becomes of the dependents."""
@@ -155,7 +158,7 @@ def _grace(wish: Wish, pod: dict[str, Any]) -> int:
 
 
 def _positive(grace: int) -> int:
-    return 1 if grace < 0 else grace
+    return 1 if grace < 0 else min(grace, MAX_GRACE)
 
 
 def _count_generation(marked: dict[str, Any], before: dict[str, Any]) -> None:

@@ -163,7 +163,7 @@ def _time(value: str, path: Trail, *, digits: int) -> str:
         moment = datetime.fromisoformat(value.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
         raise errors.BadRequest(f"{spelled(path)}: {shown(value)} is no time that there is") from None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if digits else "%Y-%m-%dT%H:%M:%SZ")
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds' if digits else 'seconds')}Z"
 
 
 def _mistyped(value: Any, expected: str, path: Trail) -> errors.BadRequest:

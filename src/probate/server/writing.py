@@ -14,9 +14,8 @@ from probate.machinery.apply import entries
 from probate.machinery.apply.entries import Entry
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Problem
-from probate.machinery.rbac import grants
 from probate.server import allocation, claims, content, deletions, places, refusals, versions, wire
-from probate.server.access import ownership, privileges
+from probate.server.access import lifelines, ownership, written
 from probate.server.admission import phases
 from probate.server.admission.attributes import NO_TERMS, Act, Terms
 from probate.server.api import Api
@@ -219,8 +218,10 @@ async def replace(
 async def write(api: Api, at: Target, now: Record, new: Object, act: Act) -> Record | None:
     """Both phases of admission, and then `replace`."""
     new = await admitted(api, at, now, new, act)
-    if at.resource.group == grants.GROUP:
-        await privileges.check(api, act.user, at.resource, new, wire.loaded(now, at.resource))
+    if at.resource.group in written.CHECKS:
+        await written.CHECKS[at.resource.group](api, act.user, at, new, wire.loaded(now, at.resource))
+    if lifelines.may_differ(act.user, new, now.value):
+        await lifelines.check(api, act.user, at, new, wire.loaded(now, at.resource))
     if "ownerReferences" in new["metadata"]:
         old = wire.loaded(now, at.resource)
         await ownership.check(api, act.user, at, new, old)

@@ -14,7 +14,8 @@ from probate.server.access.owners import Owners
 MAPS = "/api/v1/namespaces/a/configmaps"
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
-WRITE = {"verbs": ["create", "update", "patch", "get"], "apiGroups": [""], "resources": ["configmaps"]}
+WRITE = {"verbs": ["create", "update", "patch", "get", "delete"], "apiGroups": [""], "resources": ["configmaps"]}
+FINALIZERS = {"verbs": ["update"], "apiGroups": [""], "resources": ["secrets/finalizers"]}
 
 
 @pytest.fixture
@@ -27,6 +28,12 @@ async def house() -> AsyncIterator[Guarded]:
 def reference(*, uid: str = "u", name: str = "owner", blocks: bool | None = True, kind: str = "Secret", version: str = "v1") -> Any:
     found = {"apiVersion": version, "kind": kind, "name": name, "uid": uid}
     return found if blocks is None else {**found, "blockOwnerDeletion": blocks}
+
+
+async def uid_of(house: Guarded, name: str = "owner", resource: str = "secrets", namespace: str = "a") -> str:
+    """That of a new owner."""
+    made = await house.create(resource, namespace, {"metadata": {"name": name}})
+    return str(made["metadata"]["uid"])
 
 
 def dependent(*references: Any) -> Any:
@@ -70,7 +77,28 @@ async def test_blocking_an_owner_without_the_right_to_hold_it_is_refused_naming_
 )
 async def test_who_may_hold_the_owner_may_block_it(house: Guarded, way: str, rule: Any) -> None:
     await house.grant("ann", {**rule, "apiGroups": [""], "resourceNames": ["owner"]}, namespace="a")
-    assert (await WAYS[way](house, dependent(reference()))).code in {200, 201}
+    assert (await WAYS[way](house, dependent(reference(uid=await uid_of(house))))).code in {200, 201}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_owner_that_is_not_there_or_another_cannot_be_held_and_which_of_both_is_not_told(house: Guarded, way: str) -> None:
+    await house.grant("ann", FINALIZERS, namespace="a")
+    absent = await WAYS[way](house, dependent(reference()))
+    await uid_of(house)
+    another = await house.ask_as("ann", "POST", MAPS, dependent(reference()))
+    assert (absent.code, another.code) == (422, 422)
+    assert absent.json["details"]["causes"] == another.json["details"]["causes"]
+    assert "there is no Secret owner with the uid u, so it cannot be held" in absent.json["message"]
+
+
+async def test_nothing_is_asked_if_that_is_wanted(house: Guarded) -> None:
+    house.api.owners = Owners.NONE
+    assert (await create(house, dependent(reference()))).code == 201
+    less = await house.ask_as("bob", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": None}}, media=MERGE)
+    assert less.code == 403
+    await house.grant("bob", {**WRITE, "verbs": ["patch"]}, namespace="a")
+    less = await house.ask_as("bob", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": None}}, media=MERGE)
+    assert less.code == 200
 
 
 @pytest.mark.parametrize("verbs", [["update"], ["delete"], ["get", "list", "patch"]])
@@ -82,17 +110,18 @@ async def test_half_of_the_right_is_none(house: Guarded, verbs: list[str]) -> No
 async def test_right_to_another_owner_is_none(house: Guarded) -> None:
     rule = {"verbs": ["update"], "apiGroups": [""], "resources": ["secrets/finalizers"], "resourceNames": ["other"]}
     await house.grant("ann", rule, namespace="a")
-    assert (await create(house, dependent(reference()))).code == 422
-    assert (await create(house, dependent(reference(name="other")))).code == 201
+    assert (await create(house, dependent(reference(uid=await uid_of(house))))).code == 422
+    assert (await create(house, dependent(reference(name="other", uid=await uid_of(house, "other"))))).code == 201
 
 
 async def test_right_to_a_cluster_wide_owner_has_to_be_cluster_wide(house: Guarded) -> None:
     rule = {"verbs": ["update"], "apiGroups": [""], "resources": ["nodes/finalizers"]}
     await house.grant("ann", rule, namespace="a")
-    refused = await create(house, dependent(reference(kind="Node")))
+    node = reference(kind="Node", uid=await uid_of(house, resource="nodes", namespace=""))
+    refused = await create(house, dependent(node))
     assert "at the cluster scope" in refused.json["message"]
     await house.grant("ann", rule)
-    assert (await create(house, dependent(reference(kind="Node")))).code == 201
+    assert (await create(house, dependent(node))).code == 201
 
 
 async def test_refusal_says_nothing_about_whether_the_owner_is_there(house: Guarded) -> None:
@@ -117,7 +146,7 @@ async def test_reference_that_does_not_block_takes_no_right_unless_that_is_wante
     assert [one["field"] for one in refused.json["details"]["causes"]] == ["metadata.ownerReferences[0]"]
 
 
-@pytest.mark.parametrize("owners", Owners)
+@pytest.mark.parametrize("owners", [Owners.BLOCKING, Owners.ALL])
 async def test_what_somebody_else_has_set_can_stay(house: Guarded, owners: Owners) -> None:
     house.api.owners = owners
     await house.create("configmaps", "a", dependent(reference()))

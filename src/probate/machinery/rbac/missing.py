@@ -18,12 +18,13 @@ MAX_LOST = 5
 MAX_RULES = 50
 
 
-def refusal(user: User, ask: Ask, lost: Iterable[Granted] = ()) -> Forbidden:
-    """The user may not do this."""
+def refusal(user: User, ask: Ask, lost: Iterable[Granted] = (), why: str = "") -> Forbidden:
+    """The user may not do this; `why` says what it was needed for."""
     what = f"{ask.resource}.{ask.group}" if ask.group else ask.resource
     about = f'{what} "{ask.name}"' if ask.name else what
     rule = json.dumps(rules.to_object(rule_for(ask)))
-    told = f"{about} is forbidden: {sentence(user, ask)}{reason(lost)}. What is missing is a rule such as {rule}"
+    needed = f"{why}: " if why else ""
+    told = f"{about} is forbidden: {needed}{sentence(user, ask)}{reason(lost)}. What is missing is a rule such as {rule}"
     cause = Problem(RULE, "", rule)
     return Forbidden(told, Details(name=ask.name, group=ask.group, kind=ask.resource, causes=(cause,)))
 

@@ -25,6 +25,12 @@ def about_resource(request: Request, asked: Asked) -> Ask:
     return Ask(verb, resource.group, resource.plural, at.subresource, namespace, name)
 
 
+def about_object(verb: str, at: Target) -> Ask:
+    """May this be done to the object itself, of which perhaps a part is written?"""
+    is_namespace = at.resource.plural == "namespaces" and not at.resource.group
+    return Ask(verb, at.resource.group, at.resource.plural, "", at.name if is_namespace else at.namespace or "", at.name)
+
+
 def about_new(at: Target) -> Ask:
     """May an object be created that was to be changed, and is not there?"""
     return Ask("create", at.resource.group, at.resource.plural, "", at.namespace or "", at.name)

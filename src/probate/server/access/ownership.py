@@ -4,39 +4,51 @@ To set `blockOwnerDeletion: true` takes what it would take to hold the owner dir
 and `delete` of the owner itself. With `Owners.ALL` that goes for every reference to an owner. What was there before the write is
 nobody's doing. A reference to a kind that is not served is refused to all but masters, since nobody can say what it would take.
 
-The owner is not looked at: whether it is there makes no difference to the answer, so the answer tells nothing about it.
+An owner that leaves its dependents behind (`orphan`) leaves when nothing refers to it any more: so ever new references would hold
+it too, and to refer to it takes the same right from then on.
+
+The right is to the owner that the reference names, and what it holds is found by its uid. So both have to be of one object, or the
+right to one would do for another. That is looked at only for who has the right: others learn nothing about what is there.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
+from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupVersion
+from probate.machinery.ownership import Item, Meta, Owner
 from probate.machinery.problems import FORBIDDEN, Problem
 from probate.machinery.rbac import missing, rules
 from probate.machinery.rbac.rules import Ask
 from probate.machinery.rbac.users import User
-from probate.server import refusals
+from probate.server import refusals, sightings
 from probate.server.access.owners import Owners
 from probate.server.api import Api
 from probate.server.request import Target
 
 Object = dict[str, Any]
 
+SLICE = 100
+"""References that are looked at before others get the event loop."""
+CONTROLLERS = "system:serviceaccount:kube-system:"
+"""The server's own controllers. They refer to what they have just read, which may be gone by then."""
+
 
 async def check(api: Api, user: User, at: Target, new: Object, old: Object | None) -> None:
     """`Invalid`, naming the rule that is missing, if the write refers to owners in a way that its author may not."""
     references = new["metadata"].get("ownerReferences")
-    if not references or user.is_master:
+    if not references or user.is_master or api.owners is Owners.NONE:
         return
     known = {_said(one) for one in (old or {}).get("metadata", {}).get("ownerReferences") or ()}
-    asked = [
-        (place, one)
-        for place, one in enumerate(references)
-        if (one.get("blockOwnerDeletion") or api.owners is Owners.ALL) and _said(one) not in known
-    ]
-    found = [problem for place, one in asked if (problem := await _problem(api, user, at, place, one)) is not None]
+    found = []
+    for place, one in enumerate(references):
+        if _said(one) not in known and (why := await _objection(api, user, at, one)):
+            found.append(Problem(FORBIDDEN, _path(place, one), f"Forbidden: cannot be set: {why}"))
+        if place % SLICE == SLICE - 1:
+            await asyncio.sleep(0)
     if found:
         raise refusals.invalid(at.resource, new["metadata"].get("name", ""), found)
 
@@ -46,26 +58,53 @@ def _said(reference: Object) -> tuple[object, ...]:
     return (*(reference.get(name) for name in ("apiVersion", "kind", "name", "uid")), bool(reference.get("blockOwnerDeletion")))
 
 
-async def _problem(api: Api, user: User, at: Target, place: int, reference: Object) -> Problem | None:
-    blocks = bool(reference.get("blockOwnerDeletion"))
-    path = f"metadata.ownerReferences[{place}]{'.blockOwnerDeletion' if blocks else ''}"
-    version = GroupVersion.parse(str(reference.get("apiVersion")))
-    kind = api.catalog.find_kind(version.group, version.version, str(reference.get("kind")))
+def _path(place: int, reference: Object) -> str:
+    return f"metadata.ownerReferences[{place}]{'.blockOwnerDeletion' if reference.get('blockOwnerDeletion') else ''}"
+
+
+async def _objection(api: Api, user: User, at: Target, reference: Object) -> str:
+    """What is against the reference, if anything is."""
+    blocks, owner = bool(reference.get("blockOwnerDeletion")), _owner(reference)
+    version = GroupVersion.parse(owner.api_version)
+    kind = api.catalog.find_kind(version.group, version.version, owner.kind)
     if kind is None:
-        told = f"no kind {reference.get('kind')} of {reference.get('apiVersion')} is served, so nobody has a right to it"
-        return Problem(FORBIDDEN, path, f"Forbidden: cannot be set: {told}")
-    where = at.namespace or "" if kind.is_namespaced else ""
-    owner = Ask("update", kind.group, kind.plural, "", where, str(reference.get("name")))
+        told = f"no kind {owner.kind} of {owner.api_version} is served, so nobody has a right to it"
+        return told if blocks or api.owners is Owners.ALL else ""
+    ask = Ask("update", kind.group, kind.plural, "", at.namespace or "" if kind.is_namespaced else "", owner.name)
+    if (blocks or api.owners is Owners.ALL) and not await _may_hold(api, user, ask):
+        return _told(user, ask._replace(subresource="finalizers"))
+    if user.name.startswith(CONTROLLERS):
+        return ""
+    found = await _find(api, at, owner, kind)
+    if found is None:
+        return f"there is no {kind.kind} {owner.name} with the uid {owner.uid}, so it cannot be held" if blocks else ""
+    if found.is_orphaning and not await _may_hold(api, user, ask):
+        return f"{owner} is being deleted and leaves its dependents behind, so nothing new can refer to it"
+    return ""
+
+
+async def _may_hold(api: Api, user: User, owner: Ask) -> bool:
     if await api.access.allows(user, owner._replace(subresource="finalizers")):
-        return None
-    if await api.access.allows(user, owner) and await api.access.allows(user, owner._replace(verb="delete")):
-        return None
-    return Problem(FORBIDDEN, path, _told(user, owner._replace(subresource="finalizers")))
+        return True
+    return await api.access.allows(user, owner) and await api.access.allows(user, owner._replace(verb="delete"))
+
+
+async def _find(api: Api, at: Target, owner: Owner, kind: Resource) -> Item | None:
+    """The owner, if who is named is who is meant."""
+    where = sightings.place(Item("", 0, Meta(at.name, at.namespace or "")), owner, kind)
+    record = await api.store.read(where) if where else None
+    found = None if record is None else sightings.item_of(record)
+    return found if found is not None and found.meta.uid == owner.uid else None
+
+
+def _owner(reference: Object) -> Owner:
+    version, kind, name, uid = (str(reference.get(one) or "") for one in ("apiVersion", "kind", "name", "uid"))
+    return Owner(version, kind, name, uid)
 
 
 def _told(user: User, ask: Ask) -> str:
     rule = json.dumps(rules.to_object(missing.rule_for(ask)))
     return (
-        f"Forbidden: cannot be set: it would hold an owner that its author may not hold: {missing.sentence(user, ask)}. "
+        f"it would hold an owner that its author may not hold: {missing.sentence(user, ask)}. "
         f'What is missing is a rule such as {rule}, or "update" and "delete" of {ask.resource}'
     )

@@ -2,7 +2,7 @@
 
 A role may be given rules that its author has, in the same namespace; others only by who may `escalate` the role. A binding may be
 made to a role all of whose rules its author has; to others only by who may `bind` the role. What the collector may change of any
-object, owners and finalizers, changes no rights and needs none of this.
+object, owners and finalizers, changes no rights and needs none of this. All else does: by its labels a role becomes part of others.
 """
 
 from __future__ import annotations
@@ -16,23 +16,20 @@ from probate.machinery.rbac import aggregation, covering, grants, missing, rules
 from probate.machinery.rbac.rules import ALL, Ask, Rule
 from probate.machinery.rbac.users import User
 from probate.server.api import Api
+from probate.server.request import Target
 
 Object = dict[str, Any]
 
 EVERYTHING = (Rule((ALL,), (ALL,), (ALL,)), Rule((ALL,), urls=(ALL,)))
 """What an aggregated role may come to grant: nobody knows which roles there will be."""
-_GRANTING = {
-    grants.ROLES: ("rules",),
-    grants.CLUSTER_ROLES: ("rules", "aggregationRule"),
-    grants.BINDINGS: ("subjects", "roleRef"),
-    grants.CLUSTER_BINDINGS: ("subjects", "roleRef"),
-}
+_COLLECTORS = ("ownerReferences", "finalizers", "managedFields", "resourceVersion")
+"""What may change in the metadata of any object when another one goes."""
 
 
-async def check(api: Api, user: User, resource: Resource, new: Object, old: Object | None) -> None:
+async def check(api: Api, user: User, at: Target, new: Object, old: Object | None) -> None:
     """`Forbidden` if the user would grant more than they have."""
-    granting = _GRANTING.get(resource.plural) if resource.group == grants.GROUP else None
-    if granting is None or user.is_master or (old is not None and all(new.get(one) == old.get(one) for one in granting)):
+    resource = at.resource
+    if user.is_master or (old is not None and _granting(new) == _granting(old)):
         return
     if resource.plural in {grants.ROLES, grants.CLUSTER_ROLES}:
         await _check_role(api, user, resource, new, old)
@@ -40,12 +37,18 @@ async def check(api: Api, user: User, resource: Resource, new: Object, old: Obje
         await _check_binding(api, user, resource, new)
 
 
+def _granting(object_: Object) -> Object:
+    """All of a role or binding that may have to do with what it grants."""
+    meta = {name: value for name, value in object_["metadata"].items() if name not in _COLLECTORS}
+    return {**{name: value for name, value in object_.items() if name not in {"kind", "apiVersion"}}, "metadata": meta}
+
+
 async def _check_role(api: Api, user: User, resource: Resource, new: Object, old: Object | None) -> None:
     name, namespace = new["metadata"]["name"], new["metadata"].get("namespace", "")
     if await api.access.allows(user, Ask("escalate", grants.GROUP, resource.plural, "", namespace, name)):
         return
-    wanted = rules.of_role(new) if old is None or new.get("rules") != old.get("rules") else ()
-    if aggregation.is_aggregated(new) and (old is None or new.get("aggregationRule") != old.get("aggregationRule")):
+    wanted = rules.of_role(new)
+    if aggregation.is_aggregated(new) or (old is not None and aggregation.is_aggregated(old)):
         wanted = (*wanted, *EVERYTHING)
     await _check_has(api, user, resource, new, wanted)
 

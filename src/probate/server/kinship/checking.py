@@ -18,6 +18,7 @@ from probate.machinery.problems import INVALID, Problem
 from probate.machinery.rbac.rules import Ask
 from probate.machinery.rbac.users import User
 from probate.server import refusals, sightings, strays
+from probate.server.access.ownership import CONTROLLERS
 from probate.server.admission.attributes import Act
 from probate.server.api import Api
 from probate.server.request import Target
@@ -29,7 +30,6 @@ MAX_REFERENCES = 20
 """References of one write that are looked at."""
 MAX_CLIMB = 20
 """How far up a circle is looked for."""
-_CONTROLLERS = "system:serviceaccount:kube-system:"
 
 
 class Answer(Enum):
@@ -43,7 +43,7 @@ class Answer(Enum):
 async def check(api: Api, act: Act, at: Target, new: Object, old: Object | None) -> None:
     """Warn about new references that will not do what they look like; or refuse them with `Invalid`."""
     answer = Answer(api.owner_checks)
-    if answer is Answer.NOTHING or act.user.name.startswith(_CONTROLLERS):
+    if answer is Answer.NOTHING or act.user.name.startswith(CONTROLLERS):
         return
     before = (old or {}).get("metadata", {})
     known, uid = before.get("ownerReferences") or [], before.get("uid", "")

@@ -162,13 +162,18 @@ def _of_parent(document: dict[str, Any], at: Target, paths: Paths) -> dict[str, 
     replicas = _found(document, ("spec", "replicas"))
     said = {} if replicas is None else _with({}, paths.wanted, replicas)
     about = {"kind": at.resource.kind, "apiVersion": str(at.resource.group_version)}
-    return {**about, "metadata": document.get("metadata"), **said}
+    meta = document.get("metadata")
+    if isinstance(meta, dict):  # what else it says of the object is not written through its scale
+        meta = {name: value for name, value in meta.items() if name in _MEANT}
+    return {**about, "metadata": meta, **said}
 
 
 def _shown(at: Target, record: Record, form: Form, paths: Paths, warnings: tuple[str, ...] = ()) -> Answer:
     return shaping.finish(of(wire.loaded(record, at.resource), paths), form, warnings=warnings)
 
 
+_MEANT = ("name", "namespace", "uid", "resourceVersion", "managedFields")
+"""What a Scale says about which object it is of. (Nobody applies managedFields: they are refused.)"""
 _SCALES = Resource(
     group="autoscaling",
     version="v1",

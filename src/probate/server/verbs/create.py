@@ -7,7 +7,6 @@ from typing import Any
 from probate import errors
 from probate.machinery import names
 from probate.machinery.apply.entries import Entry
-from probate.machinery.rbac import grants
 from probate.server import (
     allocation,
     claims,
@@ -23,7 +22,7 @@ from probate.server import (
     wire,
     writing,
 )
-from probate.server.access import ownership, privileges
+from probate.server.access import ownership, signers, written
 from probate.server.admission import phases
 from probate.server.admission.attributes import CREATE, NO_TERMS, Act, Terms
 from probate.server.api import Answer, Api
@@ -62,12 +61,16 @@ async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
 async def attempt(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners, act: Act, *, size: int) -> Record | None:
     """The new object; None if another try may work."""
     guards = await writing.open_scopes(api, at)
+    if at.resource.group == signers.GROUP:
+        given = signers.without_author(at, given)
     if api.admission.mutates(CREATE, at):
         object_ = await _mutated(api, at, given, owners, act, size=size)
     else:
         object_ = await api.apart(size, lambda: _made(api, at, given, owners))
-    if at.resource.group == grants.GROUP:
-        await privileges.check(api, act.user, at.resource, object_, None)
+    if at.resource.group == signers.GROUP:
+        object_ = signers.with_author(act.user, at, object_)
+    if at.resource.group in written.CHECKS:
+        await written.CHECKS[at.resource.group](api, act.user, at, object_, None)
     if "ownerReferences" in object_["metadata"]:
         await ownership.check(api, act.user, at, object_, None)
         await checking.check(api, act, at, object_, None)

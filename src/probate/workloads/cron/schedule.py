@@ -18,6 +18,10 @@ MANY = 100
 """Times that are missed before people are told: the clock, or the schedule, may not be what they think."""
 
 
+FAR = 1e9
+"""Seconds from now that are as good as never. What somebody has written into a status may be later than there are years."""
+
+
 class Plan(NamedTuple):
     """The time for which a Job is due now, if one is; whether many times were missed; the time after now."""
 
@@ -40,7 +44,7 @@ def plan(cron_job: Object, now: float) -> Plan:
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
     if deadline is not None:
         last = max(last, now - deadline)
-    after = datetime.fromtimestamp(last, moment.tzinfo)
+    after = datetime.fromtimestamp(min(max(last, 0.0), now + FAR), moment.tzinfo)
     due = latest(schedule, after, moment)
     coming = schedule.next_after((due or after) if isinstance(schedule, Every) else moment)
     return Plan(due, due is not None and _are_many(schedule, after, due), coming)

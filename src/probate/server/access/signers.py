@@ -1,0 +1,60 @@
+"""Certificates: who asks for one is who they are, and who approves or signs one needs a right to the signer.
+
+A request tells who made it, which is for the server to say: whoever approves it believes that. To approve takes `approve`, to sign
+`sign`, to vouch for a bundle `attest`, each of the signer by its name or of its whole domain (`example.com/*`), as in Kubernetes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.machinery.rbac import missing
+from probate.machinery.rbac.rules import Ask
+from probate.machinery.rbac.users import User
+from probate.server.api import Api
+from probate.server.request import Target
+
+Object = dict[str, Any]
+
+GROUP = "certificates.k8s.io"
+REQUESTS = "certificatesigningrequests"
+_BUNDLES = "clustertrustbundles"
+_SAID = ("username", "uid", "groups", "extra")
+_SIGNED = ("certificate", "conditions")
+
+
+def without_author(at: Target, object_: Object) -> Object:
+    """A new request for a certificate less what it says about who has made it."""
+    spec = object_.get("spec")
+    if at.resource.plural != REQUESTS or not isinstance(spec, dict):
+        return object_
+    return {**object_, "spec": {name: value for name, value in spec.items() if name not in _SAID}}
+
+
+def with_author(user: User, at: Target, object_: Object) -> Object:
+    """A new request for a certificate with who has made it."""
+    return {**object_, "spec": {**object_["spec"], **user.info}} if at.resource.plural == REQUESTS else object_
+
+
+async def check(api: Api, user: User, at: Target, new: Object, old: Object | None) -> None:
+    """`Forbidden` if the write says something in the name of a signer that its author may not speak for."""
+    verb = _verb(at, new, old)
+    name = str((new.get("spec") or {}).get("signerName") or "")
+    if not verb or user.is_master or (verb == "attest" and not name):
+        return
+    ask = Ask(verb, GROUP, "signers", name=name)
+    whole = ask._replace(name=f"{name.rpartition('/')[0]}/*")
+    if not await api.access.allows(user, ask) and not await api.access.allows(user, whole):
+        raise missing.refusal(user, ask, why=f'user not permitted to {verb} requests with signerName "{name}"')
+
+
+def _verb(at: Target, new: Object, old: Object | None) -> str:
+    """What is done to a signer; nothing if nothing is."""
+    if at.resource.plural == _BUNDLES:
+        return "attest" if old is None or new.get("spec") != old.get("spec") else ""
+    if at.resource.plural != REQUESTS or old is None:
+        return ""
+    if at.subresource == "approval":
+        return "approve"
+    before, after = old.get("status") or {}, new.get("status") or {}
+    return "sign" if at.subresource == "status" and any(before.get(one) != after.get(one) for one in _SIGNED) else ""
