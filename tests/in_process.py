@@ -72,15 +72,32 @@ class House:
         accept: str = "application/json",
         media: str = "application/json",
         headers: Sequence[tuple[bytes, bytes]] = (),
+        client: tuple[str, int] | None = None,
     ) -> Told:
-        sent: list[Any] = []
         content = b"" if body is None else orjson.dumps(body)
+        return await self.send(method, path, content, query=query, accept=accept, media=media, headers=headers, client=client)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        content: bytes,
+        *,
+        query: Mapping[str, Any] | None = None,
+        accept: str = "application/json",
+        media: str = "application/json",
+        headers: Sequence[tuple[bytes, bytes]] = (),
+        client: tuple[str, int] | None = None,
+    ) -> Told:
+        """Ask with a body as it goes on the wire."""
+        sent: list[Any] = []
         scope = {
             "type": "http",
             "method": method,
             "path": path,
             "query_string": urlencode(query or {}, doseq=True).encode(),
             "headers": [(b"accept", accept.encode()), (b"content-type", media.encode()), *headers],
+            "client": client,
         }
 
         async def receive() -> dict[str, Any]:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 
 @contextmanager
@@ -18,8 +19,8 @@ def serving(*options: str) -> Iterator[str]:
 
 
 @contextmanager
-def started(*options: str) -> Iterator[tuple[str, int]]:
-    """The same, with the id of its process."""
+def started(*options: str, stderr: IO[bytes] | None = None) -> Iterator[tuple[str, int]]:
+    """The same, with the id of its process, which writes its log there."""
     command = [
         sys.executable,
         "-m",
@@ -34,7 +35,9 @@ def started(*options: str) -> Iterator[tuple[str, int]]:
         "",
     ]
     command += ["--controllers", "collector,namespaces,definitions"]  # objects stay as the tests make them
-    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent) as process:
+    with subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=Path(__file__).parent
+    ) as process:
         try:
             assert process.stdout is not None
             greeting = re.search(r"http://\S+", process.stdout.readline())

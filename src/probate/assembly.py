@@ -35,6 +35,7 @@ from probate.server.access.owners import Owners
 from probate.server.admission import plugins
 from probate.server.api import Api
 from probate.server.app import App
+from probate.server.audit import running as auditing
 from probate.server.authentication.accounts import Accounts
 from probate.server.authentication.recognition import Recognition
 from probate.server.custom_kinds import Kinds
@@ -122,24 +123,28 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             accounts = _accounts(settings, store, clock, secured)
             api = _api(store, clock, Pool("large"), accounts, endpoints.services(settings.webhook_service))
             api.owners, api.owner_checks = Owners(settings.owner_rights), settings.owner_checks
-            await bootstrap.ensure_namespaces(api)
-            await seeding.ensure_roles(api)
-            await api.kinds.refresh(now=api.now())
-            await plugins.install(api)
-            host, port = listening.getsockname()[:2]
-            await own_service.ensure(api, host, port)
-            await api_services.settle(api)
-            api.kinds.on_change = functools.partial(api_services.settle, api)
+            await _furnish(api, *listening.getsockname()[:2])
             url = listener.url(listening, "http" if secured is None else "https")
             greeting = functools.partial(_greet, settings, url, clock, began)
             server = Server(identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured))
-            async with _recognising(settings, api, secured, url) as recognise:
+            async with auditing.running(settings, api), _recognising(settings, api, secured, url) as recognise:
                 known: Any = {} if recognise is None else {"recognise": recognise, "recall": recognise.recall}
                 app = App(api, patience=settings.patience, **known)
                 async with controllers.at_work(api, clock, names, settings, server=server):
                     serving = None if secured is None else secured.serving
                     await listener.Listener(app, on_start=greeting, patience=settings.patience, serving=serving).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
+
+
+async def _furnish(api: Api, host: str, port: int) -> None:
+    """What every server has before it serves."""
+    await bootstrap.ensure_namespaces(api)
+    await seeding.ensure_roles(api)
+    await api.kinds.refresh(now=api.now())
+    await plugins.install(api)
+    await own_service.ensure(api, host, port)
+    await api_services.settle(api)
+    api.kinds.on_change = functools.partial(api_services.settle, api)
 
 
 def _own_authority(secured: Secured | None) -> str:

@@ -19,6 +19,10 @@ OWNER_RIGHTS = ("none", "blocking", "all")
 DEFAULT_OWNER_RIGHTS = "blocking"
 OWNER_CHECKS = ("off", "warn", "refuse")
 DEFAULT_OWNER_CHECKS = "warn"
+AUDIT_MODES = ("batch", "strict")
+DEFAULT_AUDIT_MODE = "batch"
+DEFAULT_AUDIT_SIZE = 100
+DEFAULT_AUDIT_BACKUPS = 10
 DEFAULT_CONTROLLERS = "all"
 DEFAULT_NODES = 0
 DEFAULT_TERMINATED_PODS = 12_500
@@ -75,6 +79,18 @@ class Settings:
     """From which level on the log is written: debug, info, warning or error."""
     log_format: str = DEFAULT_LOG_FORMAT
     """How its lines are written: text or json."""
+    audit_log_path: str = ""
+    """Where the audit log is written, "-" for standard output; nowhere if empty."""
+    audit_policy_file: str = ""
+    """What is written there, as Kubernetes' audit policies say it; the usual, if empty."""
+    audit_log_maxsize: int = DEFAULT_AUDIT_SIZE
+    """Megabytes after which its file is put aside."""
+    audit_log_maxbackup: int = DEFAULT_AUDIT_BACKUPS
+    """How many of those are kept; all if it is 0."""
+    audit_log_maxage: int = 0
+    """How many days those are kept; for ever if it is 0."""
+    audit_log_mode: str = DEFAULT_AUDIT_MODE
+    """What becomes of requests when nothing can be written: batch or strict."""
     owner_rights: str = DEFAULT_OWNER_RIGHTS
     """Which references to owners one needs rights for: blocking or all."""
     owner_checks: str = DEFAULT_OWNER_CHECKS

@@ -16,6 +16,7 @@ from probate.machinery.crds import versions
 from probate.machinery.ownership import Describe, Standing
 from probate.machinery.structural.regexp import syntax
 from probate.server import api, app, connections, dispatch
+from probate.server.audit import bodies, writer
 from probate.server.kinship import drawing, graph
 from probate.server.webhooks import conversions, outbound
 from probate.settings import Settings
@@ -85,6 +86,12 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert [size(cell) for cell in row("versions of a custom kind")[1:]] == [versions.MAX_VERSIONS, versions.MAX_COLUMNS]
     assert [size(cell) for cell in row("a pattern in a schema")[1:]] == [syntax.MOST_SIZE] * 2
     assert [size(cell) for cell in row("work to check one object")[1:]] == [api.MOST_EFFORT] * 2
+
+
+def test_every_limit_of_the_audit_log_is_documented() -> None:
+    assert row("events of the audit log")[1] == f"{writer.MAX_EVENTS:,}, or {writer.MAX_BYTES // 1024**2} MiB"
+    assert [size(cell) for cell in row("a body in the audit log")[1:]] == [bodies.MAX_BYTES] * 2
+    assert [size(cell) for cell in row("a body in YAML there")[1:]] == [bodies.MAX_YAML_BYTES] * 2
 
 
 def test_every_limit_of_the_graph_is_documented() -> None:

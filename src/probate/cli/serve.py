@@ -10,6 +10,10 @@ import click
 
 from probate import logs
 from probate.settings import (
+    AUDIT_MODES,
+    DEFAULT_AUDIT_BACKUPS,
+    DEFAULT_AUDIT_MODE,
+    DEFAULT_AUDIT_SIZE,
     DEFAULT_CONTROLLERS,
     DEFAULT_EVICTION_RATE,
     DEFAULT_ISSUER,
@@ -162,6 +166,51 @@ class Duration(click.ParamType[float]):
     default=DEFAULT_LOG_FORMAT,
     show_default=True,
     help="How to write the lines of the log.",
+)
+@click.option(
+    "--audit-log-path",
+    default="",
+    show_default="none",
+    metavar="FILE",
+    help="Where to write who asked for what, and what was collected why: JSON lines, to standard output if it is -.",
+)
+@click.option(
+    "--audit-policy-file",
+    default="",
+    show_default="the usual",
+    metavar="FILE",
+    help="How much is written there of which requests: a Policy of audit.k8s.io/v1.",
+)
+@click.option(
+    "--audit-log-maxsize",
+    type=click.IntRange(1),
+    default=DEFAULT_AUDIT_SIZE,
+    show_default=True,
+    metavar="MEGABYTES",
+    help="How large its file gets before it is put aside.",
+)
+@click.option(
+    "--audit-log-maxbackup",
+    type=click.IntRange(0),
+    default=DEFAULT_AUDIT_BACKUPS,
+    show_default=True,
+    metavar="NUMBER",
+    help="How many of those put aside are kept. All if it is 0.",
+)
+@click.option(
+    "--audit-log-maxage",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="DAYS",
+    help="How long they are kept. For ever if it is 0.",
+)
+@click.option(
+    "--audit-log-mode",
+    type=click.Choice(AUDIT_MODES),
+    default=DEFAULT_AUDIT_MODE,
+    show_default=True,
+    help="When it cannot be written for long: go on and count what is lost (batch), or refuse requests (strict).",
 )
 @click.option(
     "--owner-rights",

@@ -15,7 +15,7 @@ object for null holds: that is how Kubernetes reads them. Array indexes are plai
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import orjson
@@ -36,9 +36,12 @@ class _Impossible(Exception):
     """Why an operation cannot be done."""
 
 
-def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
-    """The document with the patch's operations done in order. Raises `BadRequest`, `Invalid` or `TooLarge`; changes nothing."""
-    work = _Work(document)
+def apply(document: dict[str, Any], patch: Any, *, sealed: Collection[str] = ()) -> dict[str, Any]:
+    """The document with the patch's operations done in order. Raises `BadRequest`, `Invalid` or `TooLarge`; changes nothing.
+
+    What is in a `sealed` field of the document is copied or moved nowhere else.
+    """
+    work = _Work(document, sealed)
     for number, operation in enumerate(_checked(patch)):
         try:
             work.do(operation)
@@ -79,8 +82,9 @@ class _Work:
     An id cannot come to mean a container of the input: those live as long as this does.
     """
 
-    def __init__(self, document: Any) -> None:
+    def __init__(self, document: Any, sealed: Collection[str]) -> None:
         self.document = document
+        self._sealed = sealed
         self._owned: set[int] = set()
         self._copied_bytes = 0
         self._operations: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -124,8 +128,15 @@ class _Work:
         parent = self._writable(place[:-1])
         parent[_index(place, len(parent)) if isinstance(parent, list) else place[-1]] = value
 
-    def _move(self, operation: dict[str, Any]) -> None:
+    def _ends(self, operation: dict[str, Any]) -> tuple[Place, Place]:
+        """From where to where something goes."""
         source, target = _place(operation, "from"), _place(operation, "path")
+        if self._sealed and (not source or source[0] in self._sealed) and (not target or target[0] not in self._sealed):
+            raise _Impossible(f"what is in {' and '.join(self._sealed)} stays there: it cannot be copied or moved elsewhere")
+        return source, target
+
+    def _move(self, operation: dict[str, Any]) -> None:
+        source, target = self._ends(operation)
         if source == target:
             _read(self.document, source)
         elif target[: len(source)] == source:
@@ -134,7 +145,7 @@ class _Work:
             self._add(target, self._remove(source))
 
     def _copy(self, operation: dict[str, Any]) -> None:
-        source, target = _place(operation, "from"), _place(operation, "path")
+        source, target = self._ends(operation)
         text = orjson.dumps(_read(self.document, source))
         self._copied_bytes += len(text)
         if self._copied_bytes > MAX_COPIED_BYTES:

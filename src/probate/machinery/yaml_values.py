@@ -120,7 +120,7 @@ class _Builder:
 
     def _begin(self, event: Any, value: Any) -> None:
         if event.tag not in {None, "!", f"{_TAGS}map", f"{_TAGS}seq"}:
-            raise errors.BadRequest(f"{self._here()}: the tag {event.tag} is not understood")
+            raise errors.BadRequest(f"{self._here()}: its tag is not understood")
         self._count(1)
         self._check_depth(1)
         if event.anchor:
@@ -138,10 +138,10 @@ class _Builder:
 
     def _repeat(self, anchor: str) -> None:
         if anchor not in self._known:
-            raise errors.BadRequest(f"{self._here()}: there is no anchor {anchor} before its alias")
+            raise errors.BadRequest(f"{self._here()}: there is an alias (*), and no anchor (&) of its name before it")
         known = self._known[anchor]
         if known is None:
-            raise errors.BadRequest(f"{self._here()}: the alias {anchor} stands for something that it is in")
+            raise errors.BadRequest(f"{self._here()}: an alias stands for something that it is in")
         self._count(known.parts)
         self._check_depth(known.height)
         self._put(known.value, known.height)
@@ -201,7 +201,7 @@ def _scalar(event: Any) -> Any:
         return text
     value: Any = _plain(text) if kind in _KINDS and len(text) < 70 else _MERGE
     if type(value) not in _KINDS.get(kind, ()):
-        raise errors.BadRequest(f"{text[:100]!r} cannot be read as the tag {event.tag} says")
+        raise errors.BadRequest("a value cannot be read as its tag (!) says: put texts that begin with ! into quotes")
     return float(value) if kind == "float" else value
 
 

@@ -19,6 +19,7 @@ from probate.machinery.rbac.users import UNRECOGNISED, UNSECURED, User
 from probate.server import dispatch, negotiation
 from probate.server.access import impersonation
 from probate.server.api import Answer, Api, Stream
+from probate.server.audit.audited import Audited
 from probate.server.exchange import Exchange
 from probate.server.figures import Asked
 from probate.server.request import Request
@@ -61,22 +62,30 @@ class App:
         if scope["type"] != "http":
             return
         request = _request(scope, receive, self._waiting_for, self._recall(scope) or UNRECOGNISED)
+        audited = None if self._api.audit is None else Audited(self._api.audit, request, scope)
         self._under_way += 1
         try:
-            answer, asked = await self._answer(request, scope)
+            answer, asked = await self._answer(request, scope, audited)
         finally:
             self._under_way -= 1
         if isinstance(answer, Stream):
-            self._figures.note_watcher(asked, 1)
-            try:
-                exchange = scope.get("exchange")
-                if exchange is not None:
-                    answer.attach(exchange)
-                await _send_stream(answer, receive, send, self._stopping)
-            finally:
-                self._figures.note_watcher(asked, -1)
+            await self._stream(answer, asked, scope, receive, send, audited)
         else:
             await _send_whole(answer, send, scope.get("exchange"), is_head=request.method == "HEAD")
+
+    async def _stream(
+        self, answer: Stream, asked: Asked | None, scope: Scope, receive: Receive, send: Send, audited: Audited | None
+    ) -> None:
+        self._figures.note_watcher(asked, 1)
+        try:
+            exchange = scope.get("exchange")
+            if exchange is not None:
+                answer.attach(exchange)
+            await _send_stream(answer, receive, send, self._stopping)
+        finally:
+            self._figures.note_watcher(asked, -1)
+            if audited is not None:
+                audited.end()
 
     def stop(self) -> None:
         """End all streams: clients go on from where they were, elsewhere or later."""
@@ -98,36 +107,48 @@ class App:
             later = Details(retry_after_seconds=1)
             raise errors.TooManyRequests("too many requests are under way, please try again in a second", later)
 
-    async def _with_user(self, request: Request, scope: Scope) -> Request:
+    async def _with_user(self, request: Request, scope: Scope, audited: Audited | None) -> Request:
         """The request with who asks, and as whom."""
         user = request.user
         if user is UNRECOGNISED and self._recognise is not None:
             user = await self._recognise(scope)
+        if audited is not None:
+            request = audited.begin(request, user)
         if impersonation.is_meant(request.headers):
             wanted = impersonation.read(scope["headers"])
             if wanted is not None:
                 user = await impersonation.assume(self._api.access, user, wanted)
+                if audited is not None:
+                    audited.note_impersonated(user)
         return request if user is request.user else request._replace(user=user)
 
-    async def _answer(self, request: Request, scope: Scope) -> tuple[Answer | Stream, Asked | None]:
+    async def _answer(self, request: Request, scope: Scope, audited: Audited | None) -> tuple[Answer | Stream, Asked | None]:
         """The answer, and to what, as far as that was understood. It is counted."""
         clock, asked = self._api.clock, None
         began = clock.monotonic()
         try:
             self._check_has_room(request)
-            if request.user is UNRECOGNISED or impersonation.is_meant(request.headers):
-                request = await self._with_user(request, scope)
+            if request.user is UNRECOGNISED or audited is not None or impersonation.is_meant(request.headers):
+                request = await self._with_user(request, scope, audited)
             asked = dispatch.asked(self._api, request)
             answer = await dispatch.answer_to(self._api, request, asked)
         except errors.ApiError as error:
             answer = _refusal(error)
+            if audited is not None:
+                audited.refuse(error)
         except TimeoutError:
             answer = _refusal(errors.OutcomeUnknown("the request did not finish in time: read to see what was done"))
         except Exception:
             log.exception("a request failed in a way nobody foresaw: %s %s", request.method, request.path)
             answer = _refusal(errors.ApiError("an internal error occurred: the server's log says more"))
+            if audited is not None:
+                audited.panic()
+        except BaseException:  # it is cut off in the middle
+            if audited is not None:
+                audited.panic()
+            raise
         self._figures.note(request.method, asked, answer.code, clock.monotonic() - began)
-        return answer, asked
+        return answer if audited is None else audited.answer(answer), asked
 
 
 def _request(scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]], user: User) -> Request:

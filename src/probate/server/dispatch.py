@@ -10,10 +10,12 @@ import orjson
 
 from probate import errors
 from probate.machinery.gvk import GroupResource
+from probate.machinery.rbac.rules import Ask
 from probate.server import exposition, health, negotiation, paths, query, refusals, shaping, version
 from probate.server import request as requests
 from probate.server.access import asking
 from probate.server.api import PATIENCE, Answer, Api, Stream
+from probate.server.audit.trail import TRAIL
 from probate.server.figures import Asked
 from probate.server.kinship import drawing, ties
 from probate.server.negotiation import Form
@@ -77,14 +79,12 @@ async def answer(api: Api, request: Request) -> Answer | Stream:
 
 async def answer_to(api: Api, request: Request, wanted: Asked | None) -> Answer | Stream:
     """The answer to a request that was understood, if who asks may ask it."""
-    user = request.user
-    if not user.is_master:
-        if wanted is not None:
-            ask = asking.about_resource(request, wanted)
-            if not api.access.is_known_to_allow(user, ask):
-                await api.access.check(user, ask)
-        else:
-            await api.access.check_other(user, asking.about_path(request))
+    if api.audit is not None:
+        await _check_may(api, request, wanted)
+    elif not request.user.is_master:
+        ask = asking.about_path(request) if wanted is None else asking.about_resource(request, wanted)
+        if not (isinstance(ask, Ask) and api.access.is_known_to_allow(request.user, ask)):
+            await api.access.check_other(request.user, ask)
     if wanted is not None:
         return await _resource(api, request, *wanted)
     if request.path in QUESTIONS:
@@ -95,6 +95,16 @@ async def answer_to(api: Api, request: Request, wanted: Asked | None) -> Answer 
     if documents is not None:
         return documents
     return await _process(api, request)
+
+
+async def _check_may(api: Api, request: Request, wanted: Asked | None) -> None:
+    """`Forbidden` if who asks may not."""
+    user, ask = request.user, asking.about_path(request) if wanted is None else asking.about_resource(request, wanted)
+    if not user.is_master:
+        await api.access.check_other(user, ask)
+    trail = None if api.audit is None else TRAIL.get()
+    if trail is not None:
+        trail.note_decision(is_allowed=True, reason=await api.access.why(user, ask))
 
 
 async def _question(api: Api, request: Request) -> Answer:

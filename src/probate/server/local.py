@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
+from typing import Any
+from urllib.parse import urlencode
 
 import orjson
 
@@ -13,7 +15,8 @@ from probate.machinery import status
 from probate.machinery.rbac import missing
 from probate.machinery.rbac.users import INTERNAL, User
 from probate.server import dispatch
-from probate.server.api import Answer, Api
+from probate.server.api import Answer, Api, Stream
+from probate.server.audit.audited import Audited
 from probate.server.request import Request
 
 log = logging.getLogger(__name__)
@@ -34,8 +37,9 @@ class Local:
             return body
 
         headers = {b"content-type": media.encode(), b"user-agent": AGENT}
+        request = Request(method, path, _asked(query), headers, read_body, self._user)
         try:
-            answer = await dispatch.answer(self._api, Request(method, path, _asked(query), headers, read_body, self._user))
+            answer = await self._answer(request, self._audited(request))
         except errors.ApiError as error:
             if missing.is_told_by(error):
                 log.warning("what one of our own wants to do is not granted to them: %s", error)
@@ -44,16 +48,46 @@ class Local:
             raise errors.InvariantViolation(f"{path} answers with a stream")
         return answer.code, answer.body
 
+    def _audited(self, request: Request) -> Audited | None:
+        return None if self._api.audit is None else Audited(self._api.audit, request, _scope(request))
+
+    async def _answer(self, request: Request, audited: Audited | None) -> Answer | Stream:
+        """The answer, of which the audit log is told if there is one."""
+        if audited is None:
+            return await dispatch.answer(self._api, request)
+        try:
+            answer = await dispatch.answer(self._api, audited.begin(request, self._user))
+        except errors.ApiError as error:
+            audited.refuse(error)
+            audited.answer(Answer(error.code, orjson.dumps(status.failure(error))))
+            raise
+        except BaseException:
+            audited.panic()
+            raise
+        return audited.answer(answer)
+
     @asynccontextmanager
     async def stream(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[AsyncIterator[bytes], None]:
         async def read_body() -> bytes:
             return b""
 
-        answer = await dispatch.answer(self._api, Request("GET", path, _asked(query), {}, read_body, self._user))
+        request = Request("GET", path, _asked(query), {b"user-agent": AGENT}, read_body, self._user)
+        audited = self._audited(request)
+        answer = await self._answer(request, audited)
         if isinstance(answer, Answer):
             raise errors.InvariantViolation(f"{path} does not answer with a stream")
-        async with aclosing(answer.chunks) as chunks:
-            yield _lines(chunks)
+        try:
+            async with aclosing(answer.chunks) as chunks:
+                yield _lines(chunks)
+        finally:
+            if audited is not None:
+                audited.end()
+
+
+def _scope(request: Request) -> dict[str, Any]:
+    """The request as the door would have it."""
+    query = urlencode({name: values[0] for name, values in request.query.items()}).encode()
+    return {"raw_path": request.path.encode(), "query_string": query}
 
 
 def _asked(query: Mapping[str, str]) -> dict[str, list[str]]:

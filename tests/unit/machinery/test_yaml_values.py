@@ -61,7 +61,7 @@ def test_fields_given_twice_are_named_and_the_last_one_counts() -> None:
     ("text", "said"),
     [
         ("- &a [*a]", "stands for something that it is in"),
-        ("[*a]", "no anchor a"),
+        ("[*a]", "no anchor"),
         ("--- 1\n--- 2", "one document"),
         ("{[a]: b}", "not text"),
         ("{<<: 1}", "<< must be followed"),

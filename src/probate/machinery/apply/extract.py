@@ -75,6 +75,6 @@ def _check(value: Any, shape: Shape, path: str) -> None:
     wanted = shape.type
     if not wanted or value is None:
         return
-    given = "object" if type(value) is dict else "array" if type(value) is list else "scalar"
-    if given != ("scalar" if wanted in SCALARS else wanted):
-        raise Unfit(f"{path}: expected {wanted}, got {given if given != 'scalar' else repr(value)}")
+    given = "object" if type(value) is dict else "array" if type(value) is list else "a single value"
+    if given != ("a single value" if wanted in SCALARS else wanted):
+        raise Unfit(f"{path}: expected {wanted}, got {given}")

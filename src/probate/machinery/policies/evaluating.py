@@ -18,6 +18,7 @@ MAX_MESSAGE = 5 * 1024
 MAX_ANNOTATION = 10 * 1024
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 UNSUPPORTED = "resulted in unsupported return type. Return type must be either string or null."
+UNTOLD = "which is not told, since it can quote what is in the Secret"
 
 Object = dict[str, Any]
 
@@ -86,6 +87,7 @@ class Evaluator:
 
     def __init__(self, variables: Sequence[Expression], inputs: Inputs, budget: int = PER_OBJECT) -> None:
         self._slots = [*inputs, _Variables(variables, inputs)]
+        self._is_about_secret = _is_about_secret(inputs.request)
         self._budget = budget
 
     def evaluate(self, expression: Expression) -> Any:
@@ -101,9 +103,15 @@ class Evaluator:
                 OUT_OF_BUDGET if limit < PER_CALL else f"expression '{expression.source}' resulted in error: {error}"
             ) from None
         except CelError as error:
-            raise Trouble(f"expression '{expression.source}' resulted in error: {error}") from None
+            told = UNTOLD if self._is_about_secret else str(error)
+            raise Trouble(f"expression '{expression.source}' resulted in error: {told}") from None
         finally:
             self._budget -= limit - max(meter.remaining, 0)
+
+
+def _is_about_secret(request: Object) -> bool:
+    about = request.get("resource") or {}
+    return (about.get("group") or "", about.get("resource")) == ("", "secrets")
 
 
 def is_meant(conditions: Sequence[Expression], inputs: Inputs) -> bool:

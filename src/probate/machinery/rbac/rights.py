@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from probate.machinery.rbac import rules
+from probate.machinery.rbac import missing, rules
 from probate.machinery.rbac.grants import Granted, Grants
 from probate.machinery.rbac.rules import Ask, AskPath, Rule
 from probate.machinery.rbac.users import User
@@ -29,6 +29,7 @@ class Rights:
         self._everywhere = tuple(self._rules(""))
         self._known: dict[_Question, Names] = {}
         self._known_paths: dict[AskPath, bool] = {}
+        self._reasons: dict[Ask | AskPath, str] = {}
 
     def allow(self, ask: Ask) -> bool:
         """Whether the user may do this."""
@@ -52,6 +53,22 @@ class Rights:
                 if any(_allows(rule, ask) for rule in one.rules or ()):
                     return one
         return None
+
+    def reason(self, ask: Ask | AskPath) -> str:
+        """The same in words; empty if there is none. Remembered, for who wants to know it of every request."""
+        if (
+            isinstance(ask, Ask)
+            and ask.name
+            and self._names((ask.verb, ask.group, ask.resource, ask.subresource, ask.namespace)) is None
+        ):
+            ask = ask._replace(name="")
+        found = self._reasons.get(ask)
+        if found is None:
+            if len(self._reasons) >= MAX_KNOWN:
+                self._reasons.clear()
+            granting = self.granting(ask)
+            found = self._reasons[ask] = "" if granting is None else missing.allowed_by(granting)
+        return found
 
     def rules(self, namespace: str) -> list[Rule]:
         """All rules that the user has here: those of the cluster and, if it is not empty, those of the namespace."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from probate import errors
-from probate.machinery.problems import Path, shown
+from probate.machinery.problems import Path
 
 PATCH = "$patch"
 RETAIN_KEYS = "$retainKeys"
@@ -21,7 +21,7 @@ def of(patch: dict[str, Any], path: Path) -> str:
     """What is to be done with the object or item as a whole: merge, replace or delete."""
     directive = patch.get(PATCH, "merge")
     if directive not in ("merge", "replace", "delete"):
-        raise errors.BadRequest(f"{path / PATCH}: unknown patch type {shown(directive)}: it is delete, replace or merge")
+        raise errors.BadRequest(f"{path / PATCH}: unknown patch type: it is delete, replace or merge")
     return str(directive)
 
 

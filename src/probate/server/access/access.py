@@ -66,3 +66,7 @@ class Access:
             await self.check(user, ask)
         elif not await self.allows(user, ask):
             raise missing.path_refusal(user, ask)
+
+    async def why(self, user: User, ask: Ask | AskPath) -> str:
+        """By what the user may do this, who may: empty if it is not for a role."""
+        return "" if user.is_master else (await self.rights(user)).reason(ask)

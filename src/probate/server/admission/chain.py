@@ -12,7 +12,9 @@ import logging
 from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
+from probate.machinery.audit import redaction
 from probate.server.admission.attributes import NO_TERMS, Attributes, Terms
+from probate.server.audit.trail import TRAIL
 from probate.server.request import Target
 
 log = logging.getLogger(__name__)
@@ -105,6 +107,16 @@ class Chain:
         except BaseException:
             terms.release()
             raise
-        if write.act.annotations:
-            log.info("%s of %s %s: %s", write.operation, write.at.resource.group_resource, write.name, write.act.annotations)
+        finally:
+            if write.act.annotations:
+                _pass_on(write)
         return terms
+
+
+def _pass_on(write: Attributes) -> None:
+    """What is for the audit log goes there; to the process's log, if there is none, and then without what is said of Secrets."""
+    said, trail, resource = write.act.annotations, TRAIL.get(), write.at.resource.group_resource
+    if trail is not None:
+        trail.annotate(said)
+    else:
+        log.info("%s of %s %s: %s", write.operation, resource, write.name, list(said) if resource == redaction.SECRETS else said)

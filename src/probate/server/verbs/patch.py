@@ -11,6 +11,7 @@ from typing import Any
 from probate import errors
 from probate.machinery import jsonpatch, mergepatch, problems, strategic
 from probate.machinery.catalog import Resource
+from probate.machinery.gvk import GroupResource
 from probate.machinery.problems import Path
 from probate.server import managed, negotiation, patched, query, reading, refusals, shaping, versions, wire, writing
 from probate.server.admission.attributes import UPDATE, Act
@@ -25,6 +26,8 @@ MAX_TRIES = 20
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+SECRETS, SEALED = GroupResource("", "secrets"), ("data", "stringData")
+"""What is secret of a Secret: in no other field would anybody treat it so."""
 
 Change = Callable[[dict[str, Any]], Any]
 
@@ -58,7 +61,8 @@ def change_of(body: bytes, media: str, resource: Resource) -> Change:
         )
     value = reading.parse(body, negotiation.JSON).value
     if media == JSON_PATCH:
-        return lambda object_: jsonpatch.apply(object_, value)
+        sealed = SEALED if resource.group_resource == SECRETS else ()
+        return lambda object_: jsonpatch.apply(object_, value, sealed=sealed)
     if not isinstance(value, dict):
         raise errors.BadRequest("the patch must be an object")
     if media == MERGE_PATCH:

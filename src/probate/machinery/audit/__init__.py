@@ -1,0 +1,1 @@
+"""What is written down of requests: by which policy, in which shape, and what of it never is. Pure."""
