@@ -117,7 +117,7 @@ def _of_kind(root: str, group: str, kind: dict[str, Any]) -> Iterator[Right]:
 
 async def ask(house: Guarded, who: str, right: Right, method: str = "") -> Any:
     query = {"get": {}, "list": {}, "watch": {"watch": "1", "resourceVersion": "nonsense"}}.get(right.verb, {"dryRun": "All"})
-    body = None if right.verb in {"get", "list", "watch"} else {}
+    body: Any = None if right.verb in {"get", "list", "watch"} else {}
     media = "application/merge-patch+json" if right.verb == "patch" else "application/json"
     return await house.ask_as(who, method or VERBS[right.verb], right.path, body, query=query, media=media)
 
@@ -208,7 +208,7 @@ async def test_paths_that_are_no_resources(house: Guarded, path: str, method: st
 
 @pytest.mark.parametrize("question", QUESTIONS)
 async def test_questions_of_our_own(house: Guarded, question: str) -> None:
-    path, asked = f"/apis/probate.dev/v1alpha1/{question}", {"query": {"uid": "u"}}
+    path, asked = f"/apis/probate.dev/v1alpha1/{question}", dict[str, Any](query={"uid": "u"})
     rule = {"verbs": ["get"], "apiGroups": ["probate.dev"], "resources": [question]}
     await house.grant("has", rule)
     assert (await house.ask_as("has", "GET", path, **asked)).code != 403
