@@ -188,3 +188,29 @@ async def test_cancelled_batch_leaves_each_transaction_whole_or_undone(store: St
     objects = {key.removeprefix("objects/a/") for key in await steps.names(store, "objects/a/")}
     entries = {key.removeprefix("owned/u/") for key in await steps.names(store, "owned/u/")}
     assert objects == entries
+
+
+@pytest.mark.parametrize("way", ["update", "delete", "delete together", "renewed entry"])
+async def test_guard_that_held_before_does_not_hold_after_a_change_in_the_same_batch(store: Store, way: str) -> None:
+    """An engine that remembers what it looked up would let this through."""
+    entered = await steps.commit(store, contract.create(KEY, b"1", enter=[ENTRY]))
+    watched = ENTRY if way == "renewed entry" else KEY
+    guard = Unchanged(watched, entered)
+    changes = {
+        "update": [contract.update(KEY, b"2", revision=entered)],
+        "delete": [contract.delete(KEY, revision=entered, leave=[ENTRY])],
+        "delete together": [
+            contract.delete(KEY, revision=entered),
+            contract.delete(OTHER, revision=await steps.create(store, OTHER)),
+        ],
+        "renewed entry": [contract.update(KEY, b"2", revision=entered, enter=[ENTRY])],
+    }[way]
+    first, *_, last = await store.commit_many(
+        [
+            contract.create("objects/probes/before", b"", guards=[guard]),
+            *changes,
+            contract.create("objects/probes/after", b"", guards=[guard]),
+        ]
+    )
+    assert isinstance(first, int)
+    assert last == Refused((guard,))

@@ -18,7 +18,7 @@ def typed(api: Api, patched: Any, at: Target, field_validation: str) -> reading.
     try:
         if not isinstance(patched, dict):
             raise errors.BadRequest("the patch makes the object something else than an object")  # noqa: TRY301
-        return reading.typed_object(patched, api.kinds.rules(at.resource), field_validation, duplicates=[])
+        return reading.typed_object(patched, api.kinds.rules(at.resource), field_validation)
     except errors.BadRequest as error:
         if str(error).startswith("strict"):
             raise

@@ -18,7 +18,7 @@ from probate.machinery.protobuf import decode
 from probate.machinery.schema import Schema
 from probate.machinery.typed import MAX_UNKNOWN
 from probate.server import negotiation
-from probate.server.rules.contract import Rules
+from probate.server.rules.contract import Rules, Typed
 
 
 class Read(NamedTuple):
@@ -51,12 +51,18 @@ def read_object(body: bytes, media: str, resource: Resource, rules: Rules, field
     if not isinstance(document.value, dict):
         raise errors.BadRequest("the body must be an object")
     check_kind(document.value, resource)
-    return typed_object(document.value, rules, field_validation, duplicates=document.duplicates)
+    typed = Typed(document.value, []) if rules.fits(document.value) else rules.read(document.value)
+    return _told(typed, field_validation, duplicates=document.duplicates)
 
 
-def typed_object(value: dict[str, Any], rules: Rules, field_validation: str, *, duplicates: list[str]) -> Read:
+def typed_object(value: dict[str, Any], rules: Rules, field_validation: str) -> Read:
     """The value as an object of this kind."""
-    object_, unknown = rules.read(value)
+    return _told(rules.read(value), field_validation, duplicates=[])
+
+
+def _told(typed: Typed, field_validation: str, *, duplicates: list[str]) -> Read:
+    """The object, and what was odd about it."""
+    object_, unknown = typed
     meta = object_.setdefault("metadata", {})
     if not unknown and not duplicates and "ownerReferences" not in meta:
         return Read(object_, ())

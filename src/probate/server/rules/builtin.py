@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from probate.machinery import emptiness, metadata, names, selectable_fields, typed
+from probate.machinery import emptiness, metadata, names, plain, selectable_fields, typed
 from probate.machinery.apply import parts as owning
 from probate.machinery.apply.parts import Part
 from probate.machinery.apply.shapes import Shape
@@ -39,6 +39,9 @@ class BuiltIn:
     @functools.cached_property
     def _schema(self) -> Schema:
         return self._resource.load_schema()
+
+    def fits(self, value: Object) -> bool:
+        return plain.fits(value, self._schema)
 
     def read(self, value: Object) -> Typed:
         reader = typed.Reader(_quantity)

@@ -26,6 +26,10 @@ class Rules(Protocol):
 
     def __hash__(self) -> int: ...
 
+    def fits(self, value: Object) -> bool:
+        """Whether the value is, as it is, what `read` would make of it. If not, `read` knows more."""
+        ...
+
     def read(self, value: Object) -> Typed:
         """The value as an object of this kind; `BadRequest` if its types are wrong. The value itself is left alone."""
         ...

@@ -33,6 +33,9 @@ class Custom:
         self._definition = definition
         self._has_status = resource.subresource("status") is not None
 
+    def fits(self, value: Object) -> bool:
+        return False
+
     def read(self, value: Object) -> Typed:
         reader = typed.Reader(lambda _: None)
         object_: Object = orjson.loads(orjson.dumps(value))

@@ -270,6 +270,7 @@ class _Group:
         self._cursor = cursor
         self._is_watched = is_watched
         self._size = 0
+        self._known: writes.Known = {}
 
     @property
     def is_full(self) -> bool:
@@ -280,7 +281,7 @@ class _Group:
         self.jobs[job] = None
         if len(job.txns) > 1 and self._evaluate_together(job, at_once):
             return
-        result = writes.apply(self._cursor, job.txns[len(job.outcomes)], Revision(self.revision + 1), self._is_watched)
+        result = writes.apply(self._cursor, job.txns[len(job.outcomes)], Revision(self.revision + 1), self._is_watched, self._known)
         if isinstance(result, Refused):
             self.evaluated += 1
             job.outcomes.append(result)
@@ -295,6 +296,7 @@ class _Group:
         results = writes.apply_deletes(self._cursor, run[:number], Revision(self.revision + 1)) if number > 1 else None
         if not results:
             return False
+        self._known.clear()
         outcomes: list[Outcome] = [one if isinstance(one, Refused) else one.revision for one in results]
         self._note(job, outcomes, [one for one in results if isinstance(one, writes.Change)])
         return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import apsw
 import msgspec
@@ -65,15 +65,22 @@ def transaction(db: apsw.Connection) -> Iterator[None]:
         raise
 
 
-def apply(db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[str], bool]) -> Change | Refused:
+Known: TypeAlias = dict[str, Revision | None]
+"""Revisions of keys that were looked up for guards in this transaction of SQLite. Whoever writes a key takes it out."""
+
+
+def apply(db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[str], bool], known: Known) -> Change | Refused:
     """Make the change at this revision if every guard holds."""
     found = db.execute(_LIVE, (txn.key,)).get
     failed: tuple[Guard, ...] = () if (found or NOTHING) == txn.expects else (txn.own_guard(),)
     if txn.guards:
-        failed += tuple([guard for guard in txn.guards if not _holds(db, guard)])
+        failed += tuple([guard for guard in txn.guards if not _holds(db, guard, known)])
     if failed:
         return Refused(failed)
     _write_object(db, txn, revision, found)
+    if known:
+        for key in (txn.key, *txn.enter, *txn.leave):
+            known.pop(key, None)
     for entry in txn.enter:
         db.execute(_ENTER, (entry, revision))
     for entry in txn.leave:
@@ -158,9 +165,11 @@ def _write_object(db: apsw.Cursor, txn: Txn, revision: Revision, found: Revision
         db.execute(_GONE, (txn.key, revision))
 
 
-def _holds(db: apsw.Cursor, guard: Guard) -> bool:
-    if isinstance(guard, Unchanged):
-        return _revision_of(db, guard.key) == guard.revision
+def _holds(db: apsw.Cursor, guard: Guard, known: Known) -> bool:
+    if isinstance(guard, Unchanged):  # of the same namespace or owner, most often, as those before
+        if guard.key not in known:
+            known[guard.key] = _revision_of(db, guard.key)
+        return known[guard.key] == guard.revision
     if isinstance(guard, Absent):
         return _revision_of(db, guard.key) is None
     statement = _ANY_LIVE if keys.is_object(guard.prefix) else _ANY_ENTRY
