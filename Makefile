@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured fuzz simulate format clean
+.PHONY: help run test check lock audit bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured fuzz simulate format clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
@@ -25,6 +25,15 @@ check: $(READY) ## style, types, layers, generated code
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make-etcd-rpc.py --check
+	$(BIN)/python tools/lock.py --check
+	$(BIN)/python tools/find-secrets.py
+
+lock: $(READY) ## make the lock files anew, with the newest versions that pyproject.toml allows
+	@$(BIN)/python -m venv $(VENV)/uv && $(VENV)/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@PATH="$$PWD/$(VENV)/uv/bin:$$PATH" $(BIN)/python tools/lock.py
+
+audit: $(READY) ## ask whether any locked package is known to be vulnerable; says so where nobody can be asked
+	@$(BIN)/python tools/audit.py $(VENV)/audit
 
 bench: bench-store bench-api bench-cascade bench-living bench-extensions bench-secured ## measure the store, the API, cascades, controllers, extensions and security, each against its limit in the same run (ARGS=--quick for a short one)
 
@@ -62,10 +71,12 @@ format: $(READY) ## rewrite the sources in the house's format
 clean: ## forget the virtual environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-$(READY): pyproject.toml
+LOCKS := locks/run-and-test.txt locks/build.txt
+$(READY): pyproject.toml $(LOCKS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Probate needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 run")'
 	@echo "setting up $(VENV) (once; a minute or so)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.3"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/run-and-test.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --build-constraint locks/build.txt --editable .
 	@touch $(READY)

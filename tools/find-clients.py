@@ -3,9 +3,9 @@
 
     tools/find-clients.py FOLDER        ->  FOLDER/python (a virtual environment), FOLDER/node/node_modules
 
-What is wanted is written in tests/clients/requirements.txt and tests/clients/node/package.json. They have a place of their own, as
-what they depend on is nothing that Probate's own environment should have. Node.js comes with the former, as a package of the Python
-index, so that nothing has to be installed on the machine.
+What is wanted is written in locks/clients.txt (made from tests/clients/requirements.txt) and tests/clients/node/package.json. They
+have a place of their own, as what they depend on is nothing that Probate's own environment should have. Node.js comes with the
+former, as a package of the Python index, so that nothing has to be installed on the machine.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ import venv
 from collections.abc import Callable
 from pathlib import Path
 
-WANTED = Path(__file__).parents[1] / "tests" / "clients"
+ROOT = Path(__file__).parents[1]
+PYTHON, NODE = ROOT / "locks" / "clients.txt", ROOT / "tests" / "clients" / "node" / "package.json"
 
 
 def python_clients(into: Path) -> None:
-    """A virtual environment with what requirements.txt names."""
+    """A virtual environment with what the lock file names."""
     venv.create(into, clear=True, with_pip=True)
     pip = [str(into / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "--requirement", str(WANTED / "requirements.txt")], check=True)
+    subprocess.run([*pip, "install", "--require-hashes", "--requirement", str(PYTHON)], check=True)
 
 
 def node_clients(into: Path) -> None:
     """A folder with what package.json names."""
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir(parents=True)
-    shutil.copy(WANTED / "node" / "package.json", into)
+    shutil.copy(NODE, into)
     programs = into.parent / "python" / "bin"
     npm = [str(programs / "npm"), "install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
     found_first = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}  # npm runs `node` by its name
@@ -51,5 +52,5 @@ def make(into: Path, wanted: Path, maker: Callable[[Path], None]) -> None:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]).absolute()
-    make(folder / "python", WANTED / "requirements.txt", python_clients)
-    make(folder / "node", WANTED / "node" / "package.json", node_clients)
+    make(folder / "python", PYTHON, python_clients)
+    make(folder / "node", NODE, node_clients)
