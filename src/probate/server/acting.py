@@ -14,6 +14,7 @@ from probate import errors
 from probate.aio import tasks, turns
 from probate.machinery.catalog import Resource
 from probate.machinery.ownership import Action, Outcome
+from probate.machinery.rbac.rules import Ask
 from probate.server import content, deletions, effects, wire
 from probate.server.api import Api
 from probate.server.audit.doings import Doings, Done, Results
@@ -55,6 +56,10 @@ class Acting:
         except BaseException:
             await tasks.stop(*parts)
             raise
+
+    async def may(self, ask: Ask) -> bool:
+        """Whether who acts here may do this as well."""
+        return self._office is None or await self._office.may(ask)
 
     async def _act_as(self, actions: Sequence[Action]) -> list[Outcome]:
         """What may be done of these, and told if it has to be."""

@@ -77,6 +77,10 @@ class Office:
             found.append(permit)
         return found
 
+    async def may(self, ask: Ask) -> bool:
+        """Whether they may do this."""
+        return not self.doer.is_checked or await self._api.access.allows(self.doer.user, ask)
+
     def _permit(self, action: Action, rights: Rights | None) -> Permit:
         resource, where = self._kind_at(action.item.where), action.item.meta.namespace
         verb, part = _wanted(action, resource)

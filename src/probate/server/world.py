@@ -18,6 +18,7 @@ from probate.aio import turns
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource, GroupVersion
 from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Touch, Whole
+from probate.machinery.rbac.rules import Ask
 from probate.recent import Recent
 from probate.server import content, events, index, places, sightings, strays, wire
 from probate.server.acting import Acting
@@ -195,6 +196,8 @@ class World:
 
     async def warn(self, item: Item, reason: str, message: str) -> None:
         with contextlib.suppress(errors.ApiError):
+            if not await self._acting.may(Ask("create", "", "events", "", item.meta.namespace or "default")):
+                return
             await events.record(self._api, self.kind_at(item.where), item, reason, message)
 
     async def _page(self, prefix: str, more: str, limit: int) -> Places:

@@ -193,6 +193,20 @@ async def test_events_and_definitions_wait_for_their_rights() -> None:
         assert [(await house.ask("GET", path)).code for path in paths] == [404, 404]
 
 
+@pytest.mark.parametrize("may_tell", [True, False])
+async def test_it_warns_by_events_if_it_may(house: Guarded, may_tell: bool) -> None:
+    if not may_tell:
+        await narrow(house, COLLECTOR, rule("delete patch"))
+    await house.create("namespaces", "", {"metadata": {"name": "other"}})
+    owner = await house.create("configmaps", "other", {"metadata": {"name": "owner"}})
+    about = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    await house.create("configmaps", "default", {"metadata": {"name": "child-0", "ownerReferences": [about]}})
+    await settle(house, 0.1)
+    assert await there(house, "child-0") == []
+    found = (await house.ask("GET", "/api/v1/namespaces/default/events")).json["items"]
+    assert [one["reason"] for one in found] == (["OwnerRefInvalidNamespace"] if may_tell else [])
+
+
 async def test_a_server_that_asks_nobody_asks_not_them() -> None:
     async with governed(insecure=True) as house:
         await narrow(house, COLLECTOR)

@@ -267,7 +267,7 @@ def test_a_long_chain_is_cut_in_the_middle() -> None:
     known = Falls()
     known.note("0", Fall("maps", "a", "m0", user="ann", request="r"))
     for number in range(1, 1_000):
-        known.lead_to(str(number), Fall("maps", "a", f"m{number}"), [Lead(str(number - 1))])
+        known.note(str(number), Fall("maps", "a", f"m{number}", *known.below([Lead(str(number - 1))])))
     told = json.loads(known.chain([Lead("999")]))
     assert [one.get("name") for one in told] == [*(f"m{number}" for number in range(999, 999 - falls.NEAREST, -1)), None, "m0"]
     assert told[-2] == {"more": 1_000 - falls.NEAREST - 1}
@@ -279,7 +279,7 @@ def test_where_a_large_cascade_began_is_not_forgotten() -> None:
     known = Falls()
     known.note("root", Fall("maps", "a", "root", user="ann"))
     for number in range(3 * falls.REMEMBERED):
-        known.lead_to(str(number), Fall("maps", "a", "m"), [Lead("root")])
+        known.note(str(number), Fall("maps", "a", "m", *known.below([Lead("root")])))
         if number % 1_000 == 0:
             assert "ann" in known.chain([Lead("root")])
     assert "ann" in known.chain([Lead("root")])
@@ -289,5 +289,5 @@ def test_the_first_reason_counts() -> None:
     known = Falls()
     known.note("x", Fall("maps", "a", "x", user="ann"))
     known.note("x", Fall("maps", "a", "x", user="bob"))
-    known.lead_to("x", Fall("maps", "a", "x"), [])
+    known.note("x", Fall("maps", "a", "x"))
     assert "ann" in known.chain([Lead("other"), Lead("x")])

@@ -64,20 +64,19 @@ class Doings(NamedTuple):
         return SIZE * len(self.done.actions)
 
     def lines(self) -> Iterator[bytes]:
-        made: dict[tuple[object, ...], Object | None] = {}
-        results = self.done.results
+        results, last, common, below, what = self.done.results, None, None, falls.TOP, ""
         for at, (action, permit) in enumerate(zip(self.done.actions, self.done.permits, strict=True)):
-            outcome = results.outcomes[at]
+            outcome, item = results.outcomes[at], action.item
             if outcome not in _TOLD or (outcome is Outcome.DENIED and at not in self.new):
                 continue
-            leads = led_to(action, self.doer.leads)
+            name = item.meta.name if self.books.policy.asks_names or not _is_of_many(action) else ""
+            kin = (permit, type(action), outcome, results.removed[at], action.because, item.meta.owner_references, name)
+            if kin != last:
+                last, leads = kin, led_to(action, self.doer.leads)
+                below, what = self.books.falls.below(leads), str(permit.resource.group_resource)
+                common = self._common(action, permit, outcome, leads, is_removed=results.removed[at])
             if outcome is Outcome.DONE and type(action) is Delete:
-                self.books.falls.lead_to(action.item.meta.uid, _fall(action, permit.resource), leads)
-            name = action.item.meta.name if self.books.policy.asks_names else ""
-            key = (permit.ask, type(action), outcome, results.removed[at], action.because, leads, name)
-            if key not in made:
-                made[key] = self._common(action, permit, outcome, leads, is_removed=results.removed[at])
-            common = made[key]
+                self.books.falls.note(item.meta.uid, Fall(what, item.meta.namespace, item.meta.name, *below))
             if common is not None:
                 yield orjson.dumps(_of_one(common, self.books.new_id(), action))
 
@@ -120,9 +119,9 @@ def _itself(action: Action) -> Lead:
     return Lead(meta.uid, "", meta.name, meta.namespace)
 
 
-def _fall(action: Action, resource: Resource) -> Fall:
-    meta = action.item.meta
-    return Fall(str(resource.group_resource), meta.namespace, meta.name)
+def _is_of_many(action: Action) -> bool:
+    """Whether others like it go for the very same reason; if not, it goes for one of its own."""
+    return isinstance(action, Delete | Drop | Unblock)
 
 
 def _of_one(common: Object, id_: str, action: Action) -> Object:

@@ -39,6 +39,17 @@ class Fall(NamedTuple):
     request: str = ""
 
 
+class Below(NamedTuple):
+    """Where something stands in a chain: because of what (its uid), where it began, and how far from there."""
+
+    parent: str
+    root: str
+    depth: int
+
+
+TOP = Below("", "", 0)
+
+
 class Lead(NamedTuple):
     """An object whose deletion led to another's, as that one knows it."""
 
@@ -64,14 +75,11 @@ class Falls:
         if uid not in self._known:
             self._known[uid] = fall
 
-    def lead_to(self, uid: str, fall: Fall, leads: Sequence[Lead]) -> None:
-        """An object is deleted because of others."""
-        if uid not in self._known:
-            parent = self._followed(leads)
-            above = self._known.get(parent.uid) if parent is not None else None
-            if parent is not None and above is not None:
-                fall = fall._replace(parent=parent.uid, root=above.root or parent.uid, depth=above.depth + 1)
-            self._known[uid] = fall
+    def below(self, leads: Sequence[Lead]) -> Below:
+        """Where those stand in a chain who are deleted because of these."""
+        parent = self._followed(leads)
+        above = self._known.get(parent.uid) if parent is not None else None
+        return TOP if parent is None or above is None else Below(parent.uid, above.root or parent.uid, above.depth + 1)
 
     def _followed(self, leads: Sequence[Lead]) -> Lead | None:
         """Of several that led to something, the first of which more is known."""
