@@ -29,8 +29,12 @@ from probate.server.api import Api
 from probate.server.app import App
 from probate.server.custom_kinds import Kinds
 from probate.server.world import World
+from probate.settings import Settings
 from probate.store.contract import Store
 from probate.store.sqlite.store import open_memory
+
+OPEN = Settings(insecure=True)
+"""Of a server where everybody may do anything: so it needs no roles."""
 
 
 class Told(NamedTuple):
@@ -150,4 +154,4 @@ async def running(
     assert not failures, failures
 
 
-__all__ = ["FakeClock", "House", "Told", "running"]
+__all__ = ["OPEN", "FakeClock", "House", "Told", "running"]

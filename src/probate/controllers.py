@@ -48,6 +48,7 @@ from probate.machinery.rbac.users import AUTHENTICATED, User, account
 from probate.metrics import Registry
 from probate.scheduling import controller as scheduler
 from probate.server.api import Api
+from probate.server.doers import Doer, Leads
 from probate.server.local import Local
 from probate.server.world import World
 from probate.settings import USUAL, Settings
@@ -99,6 +100,10 @@ IN_EVERY_SERVER: dict[str, Callable[[Means], list[Workers]]] = {"identities": id
 MANAGER = User("system:kube-controller-manager", (AUTHENTICATED,))
 """Who looks for all of them, tells Events, and holds the Lease."""
 ACCOUNTS = {
+    COLLECTOR: "generic-garbage-collector",
+    "namespaces": "namespace-controller",
+    "definitions": "probate-definitions",
+    EVENTS: "probate-event-expiry",
     "replicationcontrollers": "replication-controller",
     "replicasets": "replicaset-controller",
     "deployments": "deployment-controller",
@@ -127,6 +132,8 @@ ACCOUNTS = {
     "identities": "probate-servers",
 }
 """The service account that each acts as, in kube-system: those of Kubernetes where it has such a controller."""
+LEADS = {COLLECTOR: Leads.OWNERS, "namespaces": Leads.SCOPE, "definitions": Leads.SCOPE, EVENTS: Leads.TIME}
+"""What leads to what those delete who act in bulk."""
 IN_BULK = (COLLECTOR, *SCOPES, EVENTS)
 NAMES = (*IN_BULK, *IN_EVERY_SERVER, *THROUGH_THE_API)
 """What they are called where they are chosen."""
@@ -147,21 +154,28 @@ def user_of(name: str) -> User:
     return account("kube-system", ACCOUNTS[name])
 
 
+def doer(name: str, *, is_checked: bool) -> Doer:
+    """As whom one acts who acts in bulk."""
+    return Doer(user_of(name), LEADS[name], is_checked)
+
+
 @asynccontextmanager
 async def at_work(
     api: Api, clock: Clock, names: Collection[str], settings: Settings = USUAL, *, server: Server = SOMEBODY
 ) -> AsyncGenerator[None, None]:
     """All that goes on beside the requests, until the end. It begins when the collector follows, or will not for a while."""
-    world, report = World(api), functools.partial(_report, api)
+    seen, report = World(api), functools.partial(_report, api)
+    world = {name: seen.acting_as(doer(name, is_checked=not settings.insecure)) for name in IN_BULK}
     loops: Loops = {
         "custom kinds": api.kinds.follow(api.now, lambda: clock.sleep(1.0)),
         "admission": api.configured.follow(lambda: clock.sleep(1.0)),
     }
     for name in [one for one in SCOPES if one in names]:  # always in the same order
-        loops[name] = Loop(name, Scopes(SCOPES[name](), world, clock), world, clock).run()
+        loops[name] = Loop(name, Scopes(SCOPES[name](), world[name], clock), seen, clock).run()
     if EVENTS in names:
-        loops[EVENTS] = Loop(EVENTS, EventLife(world, clock, settings.event_ttl, api.figures.registry), world, clock).run()
-    collector = _collector(api, world, clock) if COLLECTOR in names else None
+        life = EventLife(world[EVENTS], clock, settings.event_ttl, api.figures.registry)
+        loops[EVENTS] = Loop(EVENTS, life, seen, clock).run()
+    collector = _collector(api, world[COLLECTOR], clock) if COLLECTOR in names else None
     if collector is not None:
         loops[COLLECTOR] = collector.run()
     client, acting = Client(Local(api, MANAGER)), [name for name in THROUGH_THE_API if name in names]

@@ -21,6 +21,7 @@ from probate.server import bootstrap
 from probate.server.api import Api
 from probate.server.app import App
 from probate.server.custom_kinds import Kinds
+from probate.settings import Settings
 from probate.store import retention
 from probate.store.hub import Buffer
 from probate.store.sqlite.database import Database
@@ -152,7 +153,7 @@ class Machine:
         try:
             await bootstrap.ensure_namespaces(api)
             await api.kinds.refresh(now=api.now())
-            async with controllers.at_work(api, clock, self._weather.climate.crew):
+            async with controllers.at_work(api, clock, self._weather.climate.crew, Settings(insecure=True)):
                 process.app = App(api)
                 await process.death.wait()
         except errors.ApiError as error:

@@ -16,7 +16,7 @@ from probate.machinery.crds import versions
 from probate.machinery.ownership import Describe, Standing
 from probate.machinery.structural.regexp import syntax
 from probate.server import api, app, connections, dispatch
-from probate.server.audit import bodies, writer
+from probate.server.audit import bodies, falls, writer
 from probate.server.kinship import drawing, graph
 from probate.server.webhooks import conversions, outbound
 from probate.settings import Settings
@@ -89,6 +89,9 @@ def test_every_limit_of_the_door_is_documented() -> None:
 
 
 def test_every_limit_of_the_audit_log_is_documented() -> None:
+    audit = (ROOT / "docs" / "audit.md").read_text()
+    assert f"The last {falls.REMEMBERED:,} deletions" in audit
+    assert f"the nearest {falls.NEAREST} are told" in audit
     assert row("events of the audit log")[1] == f"{writer.MAX_EVENTS:,}, or {writer.MAX_BYTES // 1024**2} MiB"
     assert [size(cell) for cell in row("a body in the audit log")[1:]] == [bodies.MAX_BYTES] * 2
     assert [size(cell) for cell in row("a body in YAML there")[1:]] == [bodies.MAX_YAML_BYTES] * 2

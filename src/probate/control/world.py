@@ -100,6 +100,10 @@ class World(Protocol):
         """Do all of them, each for itself."""
         ...
 
+    def rights(self) -> int:
+        """A number that changes when what was denied may be granted now."""
+        ...
+
     async def warn(self, item: Item, reason: str, message: str) -> None:
         """Tell whoever looks at the object, by an Event."""
         ...

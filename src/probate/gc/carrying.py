@@ -8,6 +8,8 @@ from collections import Counter
 from probate.clock import Clock
 from probate.control.telling import tell
 from probate.control.world import World
+from probate.gc import denied
+from probate.gc.denied import Denied
 from probate.gc.leaving import RETRY_SECONDS, Leaving
 from probate.gc.pending import Appointments, Pending, Work
 from probate.machinery.ownership import Action, Outcome, Release, Unblock
@@ -24,19 +26,23 @@ class Carrying:
         self._pending = pending
         self._later = later
         self._leaving = leaving
+        self.denied = Denied(world)
         self.done: Counter[str] = Counter()  # actions by name
         self.failures: Counter[str] = Counter()  # by resource
 
     async def act(self, actions: list[Action], since: Work) -> bool:
         """Carry them out. Returns whether any failed."""
+        rights = self._world.rights()
         outcomes = await self._world.act(actions) if actions else []
         tell(log, self._world, zip(actions, outcomes, strict=True))
         held = await self._world.revision() if Outcome.HELD in outcomes else 0
         self.done.update([type(one).__name__ for one, outcome in zip(actions, outcomes, strict=True) if outcome is Outcome.DONE])
         for action, outcome in zip(actions, outcomes, strict=True):
-            if outcome is not Outcome.DONE:
+            if outcome is Outcome.DENIED:
+                self._put_off(action, since.get(action.item.where, self._pending.seen), rights)
+            elif outcome is not Outcome.DONE:
                 self._follow_up(action, outcome, since.get(action.item.where, self._pending.seen), held)
-        return Outcome.FAILED in outcomes
+        return Outcome.FAILED in outcomes or Outcome.DENIED in outcomes
 
     def _follow_up(self, action: Action, outcome: Outcome, since: int, held: int) -> None:
         if outcome is Outcome.HELD:
@@ -46,10 +52,28 @@ class Carrying:
             self._again(action).setdefault(action.item.where, since)
         else:
             self.failures[action.item.where.split("/")[1]] += 1
-            kind = {Release: "settle", Unblock: "stuck"}.get(type(action), "examine")
-            self._later.add(self._clock.monotonic() + RETRY_SECONDS, kind, action.item.where, since)
+            self._later.add(self._clock.monotonic() + RETRY_SECONDS, _kind(action), action.item.where, since)
+
+    def _put_off(self, action: Action, since: int, rights: int) -> None:
+        if self.denied.add(_kind(action), action.item.where, since, rights):
+            self._look_later(since)
+
+    def take_denied(self) -> dict[str, Work]:
+        """What was denied and may be granted now. What is not is looked at later."""
+        taken = self.denied.take()
+        if self.denied:
+            self._look_later(self.denied.oldest)
+        return taken
+
+    def _look_later(self, since: int) -> None:
+        self._later.add(self._clock.monotonic() + denied.LOOK_SECONDS, denied.KIND, "", since)
 
     def _again(self, action: Action) -> Work:
         if isinstance(action, Unblock):
             return self._pending.stuck
         return self._pending.settle if isinstance(action, Release) else self._pending.examine
+
+
+def _kind(action: Action) -> str:
+    """As which kind of work it comes again."""
+    return {Release: "settle", Unblock: "stuck"}.get(type(action), "examine")

@@ -22,7 +22,7 @@ from probate import errors
 from probate.aio import tasks, turns
 from probate.clock import Clock
 from probate.control.world import World
-from probate.gc import knots
+from probate.gc import denied, knots
 from probate.gc.carrying import Carrying
 from probate.gc.figures import Timeline
 from probate.gc.leaving import RETRY_SECONDS, Leaving
@@ -74,7 +74,7 @@ class Collector:
 
     @property
     def queue_length(self) -> int:
-        return len(self._pending) + len(self._later)
+        return len(self._pending) + len(self._later) + len(self._carrying.denied)
 
     @property
     def is_following(self) -> bool:
@@ -238,7 +238,11 @@ class Collector:
         pending = self._pending
         work = {"born": pending.born, "examine": pending.examine, "settle": pending.settle, "stuck": pending.stuck}
         for kind, where, since in self._later.due(self._clock.monotonic()):
-            work[kind].setdefault(where, since)
+            if kind != denied.KIND:
+                work[kind].setdefault(where, since)
+                continue
+            for again, pieces in self._carrying.take_denied().items():
+                work[again].update(pieces)
 
     async def _note_position(self) -> None:
         now = self._clock.monotonic()

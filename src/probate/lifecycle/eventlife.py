@@ -22,6 +22,8 @@ EVENTS = "events"
 FIRST = "first"
 TOGETHER = 1_000
 RETRY_SECONDS = 1.0
+DENIED_SECONDS = 60.0
+"""After which time it is tried again if it was not allowed."""
 TIMES = ("lastTimestamp", "eventTime", "firstTimestamp")
 
 log = logging.getLogger(__name__)
@@ -93,7 +95,7 @@ class EventLife:
             self._deleted[()] += 1
             return
         self._gone.discard(where)
-        again = self._ttl if outcome is Outcome.CHANGED else RETRY_SECONDS
+        again = {Outcome.CHANGED: self._ttl, Outcome.DENIED: DENIED_SECONDS}.get(outcome, RETRY_SECONDS)
         self._ends.setdefault(where, self._clock.monotonic() + again)
 
 

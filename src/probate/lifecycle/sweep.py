@@ -59,6 +59,8 @@ class Sweep:
         self._todo: dict[str, None] = {}  # of those, what has to be looked at
         self._tried: dict[str, int] = {}  # at which revision an object was last deleted
         self._failed: dict[str, None] = {}
+        self._denied: dict[str, None] = {}
+        self._rights = 0  # under which it was
 
     def touch(self, wheres: Sequence[str]) -> bool:
         """Something happened to these objects. Returns whether that matters."""
@@ -69,7 +71,9 @@ class Sweep:
     def retry(self) -> bool:
         """Look at those again that could not be deleted. Returns whether there are any."""
         self._todo.update(self._failed)
-        return bool(self._failed)
+        if self._denied and self._world.rights() != self._rights:
+            self._todo.update(self._denied)
+        return bool(self._failed or self._denied)
 
     @property
     def is_over(self) -> bool:
@@ -83,7 +87,7 @@ class Sweep:
         return Remains(
             Counter(resource_at(where) for where in self._found),
             Counter(finalizer for item in items for finalizer in item.meta.finalizers),
-            Counter(resource_at(where) for where in self._failed),
+            Counter(resource_at(where) for where in (*self._failed, *self._denied)),
         )
 
     async def step(self, scope: Item, because: str) -> bool:
@@ -113,7 +117,10 @@ class Sweep:
         try:
             due = self._sort(wheres, await self._world.items(wheres))
             actions = [Delete(item, self._way.policy, because, (scope,)) for item in due]
+            rights = self._world.rights()
             outcomes = await self._world.act(actions)
+            if Outcome.DENIED in outcomes:
+                self._rights = rights
             tell(log, self._world, zip(actions, outcomes, strict=True))
             for action, outcome in zip(actions, outcomes, strict=True):
                 self._note(action.item, outcome)
@@ -126,6 +133,7 @@ class Sweep:
         due = []
         for where, item in zip(wheres, items, strict=True):
             self._failed.pop(where, None)
+            self._denied.pop(where, None)
             if item is None:
                 self._found.pop(where, None)
                 self._tried.pop(where, None)
@@ -141,5 +149,7 @@ class Sweep:
             self._tried[item.where] = item.revision
         if outcome in {Outcome.DONE, Outcome.CHANGED}:
             self._todo[item.where] = None
+        elif outcome is Outcome.DENIED:
+            self._denied[item.where] = None
         else:
             self._failed[item.where] = None

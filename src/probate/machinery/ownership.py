@@ -182,3 +182,4 @@ class Outcome(Enum):
     CHANGED = "changed"  # something it was based on had changed: look again
     HELD = "held"  # a dependent, or content, came up in between: look again at those
     FAILED = "failed"  # the store or an admission refused it: try again later
+    DENIED = "denied"  # whoever wants it may not do it: try again when rights have changed

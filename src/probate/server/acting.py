@@ -14,9 +14,12 @@ from probate import errors
 from probate.aio import tasks, turns
 from probate.machinery.catalog import Resource
 from probate.machinery.ownership import Action, Outcome
+from probate.machinery.rbac.rules import Ask
 from probate.server import content, deletions, effects, wire
 from probate.server.api import Api
+from probate.server.audit.doings import Doings, Done, Results
 from probate.server.deletions import Plan
+from probate.server.doers import Doer, Office
 from probate.server.writing import sure
 from probate.store import contract
 from probate.store.contract import EmptyRange, Record, Txn
@@ -33,7 +36,9 @@ Result: TypeAlias = contract.Outcome | errors.ApiError | None
 class Acting:
     """Carries out actions on the objects of one API."""
 
-    def __init__(self, api: Api, kind_at: Callable[[str], Resource]) -> None:
+    def __init__(self, api: Api, kind_at: Callable[[str], Resource], doer: Doer | None = None) -> None:
+        self._api = api
+        self._office = None if doer is None else Office(api, doer, kind_at)
         self._clock = api.clock
         self._store = api.store
         self._kind_at = kind_at
@@ -45,14 +50,52 @@ class Acting:
         try:
             for start in range(0, len(actions), part):
                 # While one part becomes durable, the next is planned.
-                parts.append(asyncio.create_task(self._act(actions[start : start + part])))
+                parts.append(asyncio.create_task(self._act_as(actions[start : start + part])))
                 await turns.turn()
             return [outcome for some in await asyncio.gather(*parts) for outcome in some]
         except BaseException:
             await tasks.stop(*parts)
             raise
 
-    async def _act(self, actions: Sequence[Action]) -> list[Outcome]:
+    async def may(self, ask: Ask) -> bool:
+        """Whether who acts here may do this as well."""
+        return self._office is None or await self._office.may(ask)
+
+    async def _act_as(self, actions: Sequence[Action]) -> list[Outcome]:
+        """What may be done of these, and told if it has to be."""
+        office = self._office
+        if office is None or (self._api.audit is None and not office.doer.is_checked):
+            return (await self._act(actions)).outcomes
+        try:
+            permits = await office.permits(actions)
+            if self._api.audit is not None:
+                self._api.audit.check_has_room()
+        except errors.ApiError as error:
+            log.warning("%d actions cannot be carried out at the moment, and are tried again: %s", len(actions), error)
+            return [Outcome.FAILED] * len(actions)
+        denied = {
+            at for at, permit in enumerate(permits) if permit.names is not None and not permit.allows(actions[at].item.meta.name)
+        }
+        done = await (self._act(actions) if not denied else self._act_but(actions, denied))
+        if denied or self._api.audit is not None:
+            self._tell(office, Done(actions, permits, done), denied)
+        return done.outcomes
+
+    async def _act_but(self, actions: Sequence[Action], denied: set[int]) -> Results:
+        """All but those that are denied."""
+        allowed = [at for at in range(len(actions)) if at not in denied]
+        done = await self._act([actions[at] for at in allowed])
+        outcomes, removed = [Outcome.DENIED] * len(actions), [False] * len(actions)
+        for at, outcome, is_removed in zip(allowed, *done, strict=True):
+            outcomes[at], removed[at] = outcome, is_removed
+        return Results(outcomes, removed)
+
+    def _tell(self, office: Office, done: Done, denied: set[int]) -> None:
+        new = {at for at in denied if office.note_denied(done.permits[at], done.actions[at].item.meta.name)}
+        if self._api.audit is not None:
+            self._api.audit.note(Doings(self._api.audit.books, office.doer, done, new, self._clock.now()))
+
+    async def _act(self, actions: Sequence[Action]) -> Results:
         """Plan all, commit all, and remove what was only marked so far."""
         removals = effects.Removals(self._kind_at)
         txns = [removals.plan(action) for action in actions]
@@ -61,10 +104,17 @@ class Acting:
             txns[at] = None if plan is None else plan.txn
         written = iter(await self._commit([txn for txn in txns if txn is not None]))
         results = [None if txn is None else next(written) for txn in txns]
+        kept: list[int] = []
         if plans:
-            await self._turn_to_otherwise(plans, results)
+            kept = await self._turn_to_otherwise(plans, results)
             await self._finish([(plan, results[at]) for at, plan in plans.items() if plan is not None])
-        return [_idle_outcome(plans[at]) if at in plans and txns[at] is None else _outcome(one) for at, one in enumerate(results)]
+        outcomes = [
+            _idle_outcome(plans[at]) if at in plans and txns[at] is None else _outcome(one) for at, one in enumerate(results)
+        ]
+        removed = [txn is not None and (txn.value is None or _is_half(plans.get(at))) for at, txn in enumerate(txns)]
+        for at in kept:
+            removed[at] = False
+        return Results(outcomes, removed)
 
     async def _plans(self, actions: dict[int, Action]) -> dict[int, Plan | None]:
         """Plans of actions on objects that have to be read for it. None for what is no more."""
@@ -93,12 +143,13 @@ class Acting:
             log.warning("%s could not be changed: %s", txn.key, error)
             return error
 
-    async def _turn_to_otherwise(self, plans: dict[int, Plan | None], results: list[Result]) -> None:
-        """Write what some plans have for the case that something is in their way."""
+    async def _turn_to_otherwise(self, plans: dict[int, Plan | None], results: list[Result]) -> list[int]:
+        """Write what some plans have for the case that something is in their way. Returns which do."""
         others = {at: plan.otherwise.txn for at, plan in plans.items() if plan is not None and plan.otherwise is not None}
         held = {at: txn for at, txn in others.items() if txn is not None and _outcome(results[at]) is Outcome.HELD}
         for at, result in zip(held, await self._commit(list(held.values())), strict=True):
             results[at] = result
+        return list(held)
 
     async def _finish(self, plans: list[tuple[Plan, Result]]) -> None:
         """Remove what a plan has marked to be removed right after."""
@@ -107,6 +158,10 @@ class Acting:
         ]
         # Whoever changed one in between has been told that it goes, and that change removes it or holds it.
         await self._commit([sure(deletions.removal(record, wire.meta(record.value)).txn) for record in marked])
+
+
+def _is_half(plan: Plan | None) -> bool:
+    return plan is not None and plan.is_half
 
 
 def _idle_outcome(plan: Plan | None) -> Outcome:

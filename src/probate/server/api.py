@@ -117,6 +117,8 @@ class Api:
         self.access = Access(store)
         self.figures = Figures(metrics or Registry())
         self._offload = offload or Inline()
+        about = "What the server's own controllers had no right to do, and did not do."
+        self.denied = self.figures.registry.counter("probate_denied_actions", about, ("account", "verb", "resource"))
         self.kinds = kinds
         self.clock = clock
         self.patience = Deadline(PATIENCE)

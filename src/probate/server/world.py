@@ -6,6 +6,7 @@ Items are read from the metadata alone (`sightings`); what controllers decide is
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,10 +18,12 @@ from probate.aio import turns
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource, GroupVersion
 from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Touch, Whole
+from probate.machinery.rbac.rules import Ask
 from probate.recent import Recent
 from probate.server import content, events, index, places, sightings, strays, wire
 from probate.server.acting import Acting
 from probate.server.api import Api
+from probate.server.doers import Doer
 from probate.store import contract, keys
 from probate.store.contract import Event, Page, Record, Revision
 
@@ -46,6 +49,15 @@ class World:
         self._known_in, self._known = api.catalog, dict[str, Resource]()  # resources by how keys name them
         self._acting = Acting(api, self.kind_at)
         self._read: Recent[Item] = Recent(READ)  # read lately: who is deleted next comes by again in the feed
+
+    def acting_as(self, doer: Doer) -> World:
+        """The same world, in which this one acts: what they have no right to is not done."""
+        other = copy.copy(self)
+        other._acting = Acting(self._api, self.kind_at, doer)  # noqa: SLF001 it is one of us
+        return other
+
+    def rights(self) -> int:
+        return self._api.access.grants.generation
 
     async def position(self) -> int | None:
         found = await self._store.read(POSITION)
@@ -184,6 +196,8 @@ class World:
 
     async def warn(self, item: Item, reason: str, message: str) -> None:
         with contextlib.suppress(errors.ApiError):
+            if not await self._acting.may(Ask("create", "", "events", "", item.meta.namespace or "default")):
+                return
             await events.record(self._api, self.kind_at(item.where), item, reason, message)
 
     async def _page(self, prefix: str, more: str, limit: int) -> Places:

@@ -6,7 +6,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from in_process import FakeClock, House, running
+from in_process import OPEN, FakeClock, House, running
 from probate.controllers import COLLECTOR, at_work
 from probate.gc.collector import BIRTH_SECONDS
 from probate.gc.figures import Timeline
@@ -35,7 +35,7 @@ async def make(house: House, name: str, *references: Any, **more: Any) -> Any:
 
 
 async def test_what_was_done_is_counted_by_action() -> None:
-    async with running(clock=FakeClock(), collects=False) as house, at_work(house.api, house.clock, [COLLECTOR]):
+    async with running(clock=FakeClock(), collects=False) as house, at_work(house.api, house.clock, [COLLECTOR], OPEN):
         owner, keeper = await make(house, "owner"), await make(house, "keeper")
         await make(house, "child", reference(owner, blockOwnerDeletion=True))
         await make(house, "shared", reference(owner), reference(keeper))
@@ -52,7 +52,7 @@ async def test_what_was_done_is_counted_by_action() -> None:
 
 async def test_queue_and_its_age_grow_until_its_time_has_come() -> None:
     clock = FakeClock()
-    async with running(clock=clock, collects=False) as house, at_work(house.api, clock, [COLLECTOR]):
+    async with running(clock=clock, collects=False) as house, at_work(house.api, clock, [COLLECTOR], OPEN):
         await make(house, "child", reference(await make(house, "owner")))
         await house.turns()
         await clock.advance(BIRTH_SECONDS / 2)
@@ -66,7 +66,7 @@ async def test_queue_and_its_age_grow_until_its_time_has_come() -> None:
 
 async def test_lag_is_what_the_store_has_and_the_collector_was_not_told() -> None:
     async with running(clock=FakeClock(), collects=False) as house:
-        async with at_work(house.api, house.clock, [COLLECTOR]):
+        async with at_work(house.api, house.clock, [COLLECTOR], OPEN):
             await house.turns()
             assert (await figures(house))["lag_revisions"] == 0
         for number in range(3):
@@ -87,7 +87,7 @@ async def test_oldest_waiting_owner_is_told_by_its_age_also_by_a_server_that_did
         await house.ask("DELETE", f"{FOLDER}/first", {"propagationPolicy": "Foreground"})
         await clock.advance(30)
         assert (await figures(house))["oldest_waiting_seconds"] == 90
-        async with at_work(house.api, clock, [COLLECTOR]):
+        async with at_work(house.api, clock, [COLLECTOR], OPEN):
             await house.turns()
             assert (await figures(house))["oldest_waiting_seconds"] == 90
             held = (await house.ask("GET", f"{FOLDER}/holds-second")).json

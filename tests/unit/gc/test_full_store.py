@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from in_process import FakeClock, House, running
+from in_process import OPEN, FakeClock, House, running
 from probate.controllers import IN_BULK, at_work
 from probate.gc.collector import RETRY_SECONDS
 from probate.store.sqlite.store import SqliteStore
@@ -47,7 +47,7 @@ async def test_what_a_full_store_refuses_is_tried_again_a_second_later(policy: s
             await make(house, f"child-{number}", reference)
         await house.ask("DELETE", f"{FOLDER}/owner", {"propagationPolicy": policy})
         await fill(house)
-        async with at_work(house.api, clock, IN_BULK):
+        async with at_work(house.api, clock, IN_BULK, OPEN):
             await clock.advance(0.1)
             await house.turns(2_000)
             first = await failures(house)
@@ -73,7 +73,7 @@ async def test_circle_that_could_not_be_broken_is_broken_later() -> None:
         assert (await house.ask("PUT", f"{FOLDER}/one", one)).code == 200
         await house.ask("DELETE", f"{FOLDER}/one", {"propagationPolicy": "Foreground"})
         await fill(house)
-        async with at_work(house.api, clock, IN_BULK):
+        async with at_work(house.api, clock, IN_BULK, OPEN):
             await clock.advance(0.1)
             await house.turns(2_000)
             assert await failures(house) == 1

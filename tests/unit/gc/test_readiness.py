@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from in_process import FakeClock, running
+from in_process import OPEN, FakeClock, running
 from probate.controllers import COLLECTOR, at_work
 from probate.gc.collector import RETRY_SECONDS
 from probate.store.contract import create
@@ -37,7 +37,7 @@ async def test_collector_that_lost_the_thread_says_so_until_it_has_it_again() ->
 
 
 async def test_collector_that_ended_says_so() -> None:
-    async with running(clock=FakeClock(), collects=False) as house, at_work(house.api, house.clock, [COLLECTOR]):
+    async with running(clock=FakeClock(), collects=False) as house, at_work(house.api, house.clock, [COLLECTOR], OPEN):
         assert (await house.ask("GET", "/readyz")).code == 200
         await house.store.commit(create("objects/configmaps/default/broken", b'nothing that a server writes: "ownerReferences"'))
         await house.turns()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from in_process import FakeClock, House, running
+from in_process import OPEN, FakeClock, House, running
 from probate.controllers import IN_BULK, at_work
 
 SPACE = "/api/v1/namespaces/forced"
@@ -16,7 +16,7 @@ HOLD = "example.com/hold"
 async def forced() -> AsyncGenerator[tuple[House, FakeClock], None]:
     """A server with a namespace that nothing keeps for its content, which is one object that is held."""
     clock = FakeClock()
-    async with running(clock=clock, collects=False) as house, at_work(house.api, clock, IN_BULK):
+    async with running(clock=clock, collects=False) as house, at_work(house.api, clock, IN_BULK, OPEN):
         made = await house.create("namespaces", "", {"metadata": {"name": "forced"}})
         await house.create("configmaps", "forced", {"metadata": {"name": "held", "finalizers": [HOLD]}})
         assert (await house.ask("PUT", f"{SPACE}/finalize", {**made, "spec": {"finalizers": []}})).code == 200

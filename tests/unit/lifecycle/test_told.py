@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from in_process import FakeClock, running
+from in_process import OPEN, FakeClock, running
 from probate.controllers import IN_BULK, at_work
 
 
@@ -16,7 +16,7 @@ async def test_content_of_a_namespace_is_told_with_the_reason_and_then_the_names
     async with running(clock=clock, collects=False) as house:
         space = await house.create("namespaces", "", {"metadata": {"name": "doomed"}})
         made = await house.create("configmaps", "doomed", {"metadata": {"name": "inside"}})
-        async with at_work(house.api, clock, IN_BULK):
+        async with at_work(house.api, clock, IN_BULK, OPEN):
             await house.ask("DELETE", "/api/v1/namespaces/doomed")
             await house.turns()
             await clock.advance(10)

@@ -69,7 +69,7 @@ class Policy:
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
-        self._asks_names = any(one.names for rule in rules for one in rule.resources)
+        self.asks_names = any(one.names for rule in rules for one in rule.resources)
         self._asks_users = any(rule.users or rule.groups for rule in rules)
         self._known: dict[tuple[object, ...], Verdict] = {}
 
@@ -88,7 +88,7 @@ class Policy:
         who = None if user is None else (user.name, user.groups) if self._asks_users else True
         if not asked.resource:
             return who, asked.verb, asked.path
-        name = asked.name if self._asks_names else ""
+        name = asked.name if self.asks_names else ""
         return who, asked.verb, asked.group, asked.resource, asked.subresource, asked.namespace, name
 
     def _decide(self, user: User | None, asked: Asked) -> Verdict:

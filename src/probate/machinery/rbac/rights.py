@@ -33,8 +33,12 @@ class Rights:
 
     def allow(self, ask: Ask) -> bool:
         """Whether the user may do this."""
-        names = self._names((ask.verb, ask.group, ask.resource, ask.subresource, ask.namespace))
+        names = self.names(ask)
         return names is None or (bool(names) and ask.name in names)
+
+    def names(self, ask: Ask) -> Names:
+        """To which objects the user may do this, whichever the question names."""
+        return self._names((ask.verb, ask.group, ask.resource, ask.subresource, ask.namespace))
 
     def allow_path(self, ask: AskPath) -> bool:
         """Whether the user may do this at a path that is no resource. Only what is granted in all of the cluster counts."""
@@ -56,11 +60,7 @@ class Rights:
 
     def reason(self, ask: Ask | AskPath) -> str:
         """The same in words; empty if there is none. Remembered, for who wants to know it of every request."""
-        if (
-            isinstance(ask, Ask)
-            and ask.name
-            and self._names((ask.verb, ask.group, ask.resource, ask.subresource, ask.namespace)) is None
-        ):
+        if isinstance(ask, Ask) and ask.name and self.names(ask) is None:
             ask = ask._replace(name="")
         found = self._reasons.get(ask)
         if found is None:

@@ -24,13 +24,14 @@ from probate.machinery.rbac.users import INTERNAL, User
 from probate.metrics import Family, Labels, Registry
 from probate.server import negotiation
 from probate.server.audit.bodies import Body
+from probate.server.audit.falls import Fall, Falls
 from probate.server.audit.file import Out
-from probate.server.audit.trail import ROUGHLY, Stage, Trail
-from probate.server.audit.writer import MAX_EVENTS, RETRY_SECONDS, Gap, Writer
+from probate.server.audit.trail import ROUGHLY, TRAIL, Stage, Trail
+from probate.server.audit.writer import MAX_EVENTS, RETRY_SECONDS, Entry, Gap, Writer
 
 MAX_AGENT = 1024
 MAX_FORWARDED = 10
-MODES = ("batch", "strict")
+_READS = {"get", "list", "watch", "head", "options"}
 
 
 class Told(NamedTuple):
@@ -42,6 +43,34 @@ class Told(NamedTuple):
     headers: Mapping[bytes, bytes]
     url: str
     address: str = ""
+
+
+class Books(NamedTuple):
+    """What is needed to tell of what was done in bulk."""
+
+    policy: Policy
+    new_id: Callable[[], str]
+    falls: Falls
+
+
+class Going(NamedTuple):
+    """An entry that says nothing, but is remembered: an object is about to be deleted by somebody's request."""
+
+    falls: Falls
+    uid: str
+    fall: Fall
+
+    @property
+    def events(self) -> int:
+        return 0
+
+    @property
+    def size(self) -> int:
+        return ROUGHLY
+
+    def lines(self) -> Iterable[bytes]:
+        self.falls.note(self.uid, self.fall)
+        return ()
 
 
 class Missing(NamedTuple):
@@ -84,17 +113,21 @@ class Audit:
         self._clock = clock
         self._new_id = new_id
         self.writer = Writer(out, clock.now, lambda gap: Missing(new_id(), gap), retry=retry, max_events=max_events)
+        self.books = Books(policy_, new_id, Falls())
         self._levels = dict.fromkeys(NAMES, 0)
         self._rejected = 0
         metrics.add(self._figures)
 
     def begin(self, told: Told, user: User | None) -> Trail | None:
-        """A request of this user; None if nothing of it is wanted. `StoreUnavailable` if it could not be written down."""
+        """A request of this user; None if nothing of it is wanted. `StoreUnavailable` if it could not be written down.
+
+        Of one that may delete something it is known who asks, also if the policy does not want it to be written down.
+        """
         what = asking.asked(told.method, told.path, told.query)
         verdict = self.policy.verdict(user, what)
         self._levels[verdict.level] += 1
         if verdict.level is Level.NONE:
-            return None
+            return None if what.verb in _READS else Trail(events.Request("", verdict, what, "", user, 0.0), "")
         self.check_has_room()
         agent = told.headers.get(b"user-agent", b"")[:MAX_AGENT].decode("latin-1")
         request = events.Request(
@@ -131,6 +164,18 @@ class Audit:
     def _put(self, trail: Trail, stage: str, code: int, answer: Body | None) -> None:
         if trail.is_told(stage):
             self.writer.put(Stage(trail, stage, self._clock.now(), code, answer))
+
+    def note_going(self, resource: str, namespace: str, name: str, uid: str) -> None:
+        """The request that is under way is about to delete this object."""
+        trail = TRAIL.get()
+        user = None if trail is None else trail.impersonated or trail.request.user
+        if trail is not None and user is not None:
+            fall = Fall(resource, namespace, name, user=user.name, request=trail.request.id)
+            self.writer.put(Going(self.books.falls, uid, fall))
+
+    def note(self, entry: Entry) -> None:
+        """Something was done."""
+        self.writer.put(entry)
 
     @property
     def trouble(self) -> str | None:

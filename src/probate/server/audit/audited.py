@@ -74,7 +74,8 @@ class Audited:
             return answer
         if not self._is_over:
             self._audit.complete(trail, answer.code, _kept(trail, answer))
-        return answer._replace(headers=(*answer.headers, (HEADER, trail.request.id)))
+        id_ = trail.request.id
+        return answer._replace(headers=(*answer.headers, (HEADER, id_))) if id_ else answer
 
     def end(self) -> None:
         """A stream has ended."""

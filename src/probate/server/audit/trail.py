@@ -71,7 +71,8 @@ class Trail:
 
     def is_told(self, stage: str) -> bool:
         """Whether the policy wants this stage."""
-        return stage not in self.request.verdict.omitted
+        verdict = self.request.verdict
+        return verdict.level is not Level.NONE and stage not in verdict.omitted
 
 
 class Stage(NamedTuple):

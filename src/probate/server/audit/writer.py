@@ -74,19 +74,15 @@ class Writer:
         self._missing: Gap | None = None
         self._told_at = float("-inf")
         self._ending = threading.Event()
+        self.written = 0  # lines
         self.lost = 0  # for want of room
         self.unsaid = 0  # that could not be made into lines
         self.failures = 0  # attempts to write
         self.trouble: str | None = None  # why nothing can be written, if that is so
 
     @property
-    def written(self) -> int:
-        """Events that are done with."""
-        return self._done_events
-
-    @property
     def held(self) -> int:
-        """Events that are not."""
+        """Events that are not done with yet."""
         return self._given_events - self._done_events
 
     @property
@@ -185,6 +181,7 @@ class Writer:
         while lines and not self._try(lines):
             if self._ending.wait(self._retry):
                 return
+        self.written += lines.count(b"\n")
         self._done_events += sum(entry.events for entry in entries)
         self._done_bytes += sum(entry.size for entry in entries)
 

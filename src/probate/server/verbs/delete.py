@@ -101,6 +101,8 @@ async def _attempt(api: Api, at: Target, options: DeleteOptions, form: Form, act
     plan = deletions.plan(at.resource, now, meta, options.wish, api.clock.now(), is_held=is_held)
     if act is not None and plan.txn is not None and (api.admission.validators or api.admission.mutators):
         (await phases.check_delete(api, at, now, act, name=named)).release()
+    if api.audit is not None and plan.txn is not None and not options.is_dry_run:
+        api.audit.note_going(str(at.resource.group_resource), at.namespace or "", at.name, meta.uid)
     done = plan if options.is_dry_run else await carry_out(api, plan)
     if done is None:
         return None
