@@ -47,6 +47,10 @@ class Resource(msgspec.Struct, frozen=True):
         return GroupVersion(self.group, self.version)
 
     @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
     def group_resource(self) -> GroupResource:
         return GroupResource(self.group, self.plural)
 

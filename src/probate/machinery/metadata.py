@@ -45,8 +45,8 @@ def allows_unconditional_update(group: str, kind: str) -> bool:
 
 def validate_create(meta: Meta, *, is_namespaced: bool, name_rule: names.Rule, is_custom: bool = False) -> list[Problem]:
     """What is wrong with the metadata of an object that is to be created, its name already generated."""
-    found = [*_check_names(meta, name_rule), *_check_namespace(meta, is_namespaced=is_namespaced)]
-    return [*found, *first(_check_contents(meta, is_custom=is_custom))]
+    found = _check_names(meta, name_rule) + _check_namespace(meta, is_namespaced=is_namespaced)
+    return found + first(_check_contents(meta, is_custom=is_custom))
 
 
 def validate_update(new: Meta, old: Meta, *, is_custom: bool = False) -> list[Problem]:

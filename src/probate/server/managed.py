@@ -40,7 +40,7 @@ def manager(request: Request, given: str) -> str:
 
 def who(at: Target, name: str) -> Who:
     """Who writes what."""
-    return Who(name, str(at.resource.group_version), at.subresource)
+    return Who(name, at.resource.api_version, at.subresource)
 
 
 def of_new(kinds: Kinds, at: Target, object_: Object, name: str, now: str) -> list[Entry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from probate import errors
@@ -76,7 +77,9 @@ def _check_entries(entries: list[str]) -> None:
             raise errors.BadKey(f"{entry!r} is an object's key, not an index key: a transaction changes one object only")
 
 
+@functools.lru_cache(maxsize=1_000)
 def _check_guard(guard: contract.Guard) -> None:
+    """(Most guards come again and again: of a namespace that is open, of an owner.)"""
     if isinstance(guard, contract.EmptyRange):
         keys.check_prefix(guard.prefix)
     else:

@@ -10,6 +10,7 @@ built in are left alone.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from probate.machinery import builtin, emptiness
@@ -30,6 +31,7 @@ from probate.machinery.defaulting import (
     workloads,
 )
 from probate.machinery.defaulting.fields import Object
+from probate.machinery.schema import Schema
 
 Default = Callable[[Object], None]
 
@@ -86,14 +88,18 @@ _VERSIONS: dict[tuple[str, str, str], Default] = {
 
 def apply(group: str, version: str, kind: str, object_: Object) -> None:
     """Fill the object, in place, as Kubernetes does when it reads one. Never raises; what was given stays."""
-    schema = builtin.schema(group, version, kind)
+    schema, default = _known(group, version, kind)
     if schema is None:
         return
     emptiness.drop(object_, schema)
-    default = _VERSIONS.get((group, version, kind)) or _KINDS.get((group, kind))
     if default is not None:
         default(object_)
     emptiness.write(object_, schema)
+
+
+@functools.lru_cache(maxsize=300)
+def _known(group: str, version: str, kind: str) -> tuple[Schema | None, Default | None]:
+    return builtin.schema(group, version, kind), _VERSIONS.get((group, version, kind)) or _KINDS.get((group, kind))
 
 
 def kinds() -> list[tuple[str, str]]:

@@ -31,8 +31,7 @@ def check_config_map(config_map: Value) -> Problems:
     if binary:
         yield from _check_keys(binary, Path("binaryData"))
         yield from (invalid(Path("binaryData") @ key, key, "duplicate of key present in data") for key in binary if key in data)
-    size = sum(len((value or "").encode(errors="replace")) for value in data.values()) + sum(map(_decoded_size, binary.values()))
-    if size > MAX_BYTES:
+    if _are_over(data, MAX_BYTES - sum(map(_decoded_size, binary.values()))):
         yield too_long(Path(), MAX_BYTES)
 
 
@@ -115,6 +114,12 @@ def _decoded(value: str) -> bytes:
         return base64.b64decode(value, validate=False)
     except (binascii.Error, ValueError):
         return b""
+
+
+def _are_over(data: Value, limit: int) -> bool:
+    """Whether the values have more bytes than that, which their characters tell of most."""
+    texts = [value for value in data.values() if value]
+    return 4 * sum(map(len, texts)) > limit and sum(len(text.encode(errors="replace")) for text in texts) > limit
 
 
 def _decoded_size(value: str | None) -> int:
