@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from typing import NamedTuple
 
 from probate.clock import Clock
 from probate.control.telling import tell
@@ -15,6 +16,14 @@ from probate.gc.pending import Appointments, Pending, Work
 from probate.machinery.ownership import Action, Outcome, Release, Unblock
 
 log = logging.getLogger("probate.gc.collector")  # whom these lines are from, as its readers know it
+
+
+class Carried(NamedTuple):
+    """How actions went: whether some failed, or were denied, and under which rights."""
+
+    has_failed: bool
+    is_denied: bool
+    rights: int
 
 
 class Carrying:
@@ -30,8 +39,8 @@ class Carrying:
         self.done: Counter[str] = Counter()  # actions by name
         self.failures: Counter[str] = Counter()  # by resource
 
-    async def act(self, actions: list[Action], since: Work) -> bool:
-        """Carry them out. Returns whether any failed."""
+    async def act(self, actions: list[Action], since: Work) -> Carried:
+        """Carry them out."""
         rights = self._world.rights()
         outcomes = await self._world.act(actions) if actions else []
         tell(log, self._world, zip(actions, outcomes, strict=True))
@@ -39,10 +48,10 @@ class Carrying:
         self.done.update([type(one).__name__ for one, outcome in zip(actions, outcomes, strict=True) if outcome is Outcome.DONE])
         for action, outcome in zip(actions, outcomes, strict=True):
             if outcome is Outcome.DENIED:
-                self._put_off(action, since.get(action.item.where, self._pending.seen), rights)
+                self.put_off(_kind(action), action.item.where, since.get(action.item.where, self._pending.seen), rights)
             elif outcome is not Outcome.DONE:
                 self._follow_up(action, outcome, since.get(action.item.where, self._pending.seen), held)
-        return Outcome.FAILED in outcomes or Outcome.DENIED in outcomes
+        return Carried(Outcome.FAILED in outcomes, Outcome.DENIED in outcomes, rights)
 
     def _follow_up(self, action: Action, outcome: Outcome, since: int, held: int) -> None:
         if outcome is Outcome.HELD:
@@ -54,8 +63,9 @@ class Carrying:
             self.failures[action.item.where.split("/")[1]] += 1
             self._later.add(self._clock.monotonic() + RETRY_SECONDS, _kind(action), action.item.where, since)
 
-    def _put_off(self, action: Action, since: int, rights: int) -> None:
-        if self.denied.add(_kind(action), action.item.where, since, rights):
+    def put_off(self, kind: str, where: str, since: int, rights: int) -> None:
+        """Look at this again when rights are others than these."""
+        if self.denied.add(kind, where, since, rights):
             self._look_later(since)
 
     def take_denied(self) -> dict[str, Work]:

@@ -277,8 +277,12 @@ class Collector:
         self._acting.append(carrying)
 
     async def _carry_out(self, actions: list[Action], since: Work, orphaning: Work) -> None:
-        has_failed = await self._carrying.act(actions, since)
-        self._leaving.go_on_orphaning(orphaning, has_failed=has_failed)
+        carried = await self._carrying.act(actions, since)
+        if not carried.is_denied:
+            self._leaving.go_on_orphaning(orphaning, has_failed=carried.has_failed)
+            return
+        for where, revision in orphaning.items():
+            self._carrying.put_off("settle", where, revision, carried.rights)
 
     def _note_carried_out(self, examined: Work, born: Work, settled: Work, task: asyncio.Task[None]) -> None:
         if task.cancelled() or task.exception() is not None:  # it may have been cancelled before it began

@@ -125,6 +125,31 @@ async def test_what_is_denied_is_counted_and_waits_without_being_tried(house: Gu
     assert len((await house.ask("GET", MAPS)).json["items"]) == 20
 
 
+async def test_an_owner_that_may_not_let_go_waits_without_trying(house: Guarded) -> None:
+    await narrow(house, COLLECTOR, rule("delete"))
+    await family(house, "Orphan", number=3)
+    for _ in range(5):
+        await settle(house, denied.LOOK_SECONDS)
+    assert await figure(house, "probate_denied_actions_total", COLLECTOR) == 3
+
+
+async def test_a_right_to_one_thing_is_none_to_another(house: Guarded) -> None:
+    """Of objects in one folder, looked at together, some are to be deleted and some to be changed."""
+    await narrow(house, COLLECTOR, rule("patch"))
+    one, two = [await house.create("configmaps", "default", {"metadata": {"name": name}}) for name in ("one", "two")]
+    about = [
+        {"apiVersion": "v1", "kind": "ConfigMap", **{key: of["metadata"][key] for key in ("name", "uid")}} for of in (one, two)
+    ]
+    for name, owners in (("a-lone", about[:1]), ("b-kept", about), ("c-lone", about[:1])):
+        await house.create("configmaps", "default", {"metadata": {"name": name, "ownerReferences": owners}})
+    await settle(house, 0.1)
+    await house.ask("DELETE", f"{MAPS}/one")
+    await settle(house, 0.1)
+    assert await there(house, "a-lone", "b-kept", "c-lone") == ["a-lone", "b-kept", "c-lone"]
+    kept = (await house.ask("GET", f"{MAPS}/b-kept")).json["metadata"]["ownerReferences"]
+    assert [one["name"] for one in kept] == ["two"]
+
+
 async def test_a_binding_that_is_deleted_stops_it_too(house: Guarded) -> None:
     assert (await house.ask("DELETE", f"{RBAC}/clusterrolebindings/system:controller:{COLLECTOR}")).code == 200
     await family(house, "Background")

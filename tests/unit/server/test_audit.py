@@ -14,9 +14,11 @@ from audit_logs import EVERYTHING, METADATA, Log, audited
 from guarded import Guarded, guarded
 from probate import errors
 from probate.clock import FakeClock
+from probate.machinery.audit.redaction import REDACTED
 from probate.machinery.rbac.users import account
 from probate.server import dispatch
 from probate.server.app import App
+from probate.server.audit.trail import TRAIL
 from probate.server.local import Local
 
 MAPS = "/api/v1/namespaces/a/configmaps"
@@ -275,6 +277,7 @@ async def test_our_own_controllers_are_told_like_anybody(house: Guarded, log: Lo
     async with own.stream("/apis/batch/v1/jobs", {"watch": "true"}):
         pass
     assert [one["stage"] for one in await log.events(verb="watch")] == ["ResponseStarted", "ResponseComplete"]
+    assert TRAIL.get() is None
 
 
 async def test_where_a_request_comes_from_is_told_with_the_sender_last(house: Guarded, log: Log) -> None:
@@ -301,6 +304,30 @@ async def test_what_policies_say_for_the_audit_log_is_there(house: Guarded, log:
     annotations = (await log.events())[-1]["annotations"]
     assert annotations["p/seen"] == "it is m"
     assert "validation.policy.admission.k8s.io/validation_failure" in annotations
+
+
+async def test_what_policies_say_about_secrets_in_their_own_words_is_not_written(house: Guarded, quick_path: Path) -> None:
+    group = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["secrets", "configmaps"]}
+    validation = {"expression": "false", "messageExpression": "'it has ' + string(object.data.k)"}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [validation]}
+    await house.ask("POST", f"{group}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    bound = {"policyName": "p", "validationActions": ["Deny", "Audit"]}
+    await house.ask("POST", f"{group}/validatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": bound})
+    async with audited(house, quick_path, EVERYTHING) as log:
+        told = await house.ask("POST", "/api/v1/namespaces/a/secrets", new(data={"k": "U0VTQU1F"}))
+        assert (told.code, "it has U0VTQU1F" in told.json["message"]) == (422, True)
+        [event] = await log.events(stage="ResponseComplete")
+        assert "U0VTQU1F" not in await log.text()
+        assert (event["responseStatus"]["message"], event["responseStatus"]["reason"]) == (REDACTED, "Invalid")
+        await house.ask("POST", MAPS, new(data={"k": "open"}))
+        assert "it has open" in (await log.events(stage="ResponseComplete"))[-1]["responseStatus"]["message"]
+
+
+async def test_tokens_in_urls_are_not_written(house: Guarded, log: Log) -> None:
+    await house.ask("GET", MAPS, query={"limit": "5", "access_token": "SESAME", "token": "SESAME", "continue": ""})
+    [event] = await log.events()
+    assert event["requestURI"] == f"{MAPS}?limit=5&access_token={REDACTED}&token={REDACTED}&continue="
 
 
 async def test_times_are_those_of_the_clock(quick_path: Path) -> None:
