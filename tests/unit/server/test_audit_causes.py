@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from audit_logs import METADATA, Log, audited
-from guarded import Guarded
+from guarded import RBAC, Guarded
 from in_process import running
 from probate.clock import Clock, FakeClock
 from probate.controllers import EVENTS, IN_BULK, at_work
@@ -261,6 +261,21 @@ async def test_a_server_that_asks_nobody_tells_it_too(quick_path: Path) -> None:
         await gone(house, f"{MAPS}/child")
         [event] = await by(log, "generic-garbage-collector")
         assert [one["user"] for one in cause(event)] == ["system:unsecured"]
+
+
+async def test_what_is_denied_is_told_once_for_a_kind_and_namespace(house: Guarded, log: Log) -> None:
+    role = f"{RBAC}/clusterroles/system:controller:generic-garbage-collector"
+    assert (await house.ask("PATCH", role, {"rules": []}, media="application/merge-patch+json")).code == 200
+    owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
+    for name in ("a", "b"):
+        await house.create("configmaps", "default", owned(name, owner))
+    await house.ask_as("ann", "DELETE", f"{MAPS}/owner")
+    await until(lambda: _holds(log, 1))
+    [event] = await by(log, "generic-garbage-collector")
+    assert (event["responseStatus"]["code"], event["responseStatus"]["reason"]) == (403, "Forbidden")
+    assert event["annotations"]["authorization.k8s.io/decision"] == "forbid"
+    assert "probate.dev/effect" not in event["annotations"]
+    assert [one["user"] for one in cause(event)] == ["ann"]
 
 
 def test_a_long_chain_is_cut_in_the_middle() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import resource
 import signal
 from collections.abc import AsyncGenerator, Callable
@@ -18,8 +19,9 @@ from audit_logs import METADATA, audited
 from in_process import House, running
 from probate import errors
 from probate.clock import FakeClock
+from probate.server.audit import file
 from probate.server.audit import running as auditing
-from probate.server.audit.file import Limits, RotatingFile
+from probate.server.audit.file import Limits, RotatingFile, Stdout
 from probate.server.audit.writer import Gap, Writer
 from probate.settings import Settings
 
@@ -37,10 +39,10 @@ def day(number: int) -> float:
 
 
 def test_a_full_file_is_put_aside_with_its_time(quick_path: Path) -> None:
-    file = RotatingFile(quick_path / "a" / "audit.log", Limits(size=10), FakeClock(day(1) + 0.5))
+    kept = RotatingFile(quick_path / "a" / "audit.log", Limits(size=10), FakeClock(day(1) + 0.5))
     for line in (b"one\n", b"two\n", b"three\n", b"much longer than a file\n", b"four\n"):
-        file.write(line)
-    file.close()
+        kept.write(line)
+    kept.close()
     told = {path.name: path.read_text() for path in (quick_path / "a").iterdir()}
     assert told == {
         "audit.log": "four\n",
@@ -59,49 +61,49 @@ def test_what_was_put_aside_is_kept_by_number_and_by_age(quick_path: Path, limit
     other = quick_path / "audit-mine.log"
     other.write_text("kept")
     for number in range(1, 6):
-        file = RotatingFile(quick_path / "audit.log", limits, FakeClock(day(number)))
-        file.write(b"%d\n" % number)
-        file.close()
+        kept = RotatingFile(quick_path / "audit.log", limits, FakeClock(day(number)))
+        kept.write(b"%d\n" % number)
+        kept.close()
     assert {int(path.read_text()) for path in quick_path.glob("audit-2026*")} == left
     assert other.exists()
 
 
 def test_a_file_that_somebody_moved_away_is_begun_anew(quick_path: Path) -> None:
     path = quick_path / "audit.log"
-    file = RotatingFile(path, Limits(), FakeClock())
-    file.write(b"one\n")
+    kept = RotatingFile(path, Limits(), FakeClock())
+    kept.write(b"one\n")
     path.rename(quick_path / "moved")
-    file.write(b"two\n")
+    kept.write(b"two\n")
     path.unlink()
-    file.write(b"three\n")
+    kept.write(b"three\n")
     assert ((quick_path / "moved").read_text(), path.read_text()) == ("one\n", "three\n")
 
 
 def test_what_is_there_already_is_kept(quick_path: Path) -> None:
     path = quick_path / "audit.log"
     path.write_text("before\n")
-    file = RotatingFile(path, Limits(size=12), FakeClock(day(1)))
-    file.write(b"one\n")
-    file.write(b"two\n")
+    kept = RotatingFile(path, Limits(size=12), FakeClock(day(1)))
+    kept.write(b"one\n")
+    kept.write(b"two\n")
     assert path.read_text() == "two\n"
     assert (quick_path / "audit-2026-01-01T00-00-00.000.log").read_text() == "before\none\n"
 
 
 def test_a_full_disk_leaves_no_half_line(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
-    file = RotatingFile(path, Limits(), FakeClock())
-    file.write(b"one\n")
+    kept = RotatingFile(path, Limits(), FakeClock())
+    kept.write(b"one\n")
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))  # no file gets larger: a write is cut off in the middle
     try:
         with pytest.raises(OSError, match="File too large"):
-            file.write(b"a line that does not fit\n")
+            kept.write(b"a line that does not fit\n")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, before)
     assert path.read_text() == "one\n"
-    file.write(b"two\n")
+    kept.write(b"two\n")
     assert path.read_text() == "one\ntwo\n"
 
 
@@ -111,16 +113,27 @@ def test_a_file_that_cannot_be_put_aside_grows(
     def refuse(*_: object) -> None:
         raise PermissionError("not in this folder")
 
-    file = RotatingFile(quick_path / "audit.log", Limits(size=4), FakeClock(day(1)))
-    file.write(b"one\n")
+    kept = RotatingFile(quick_path / "audit.log", Limits(size=4), FakeClock(day(1)))
+    kept.write(b"one\n")
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", refuse)
-        file.write(b"two\n")
-        file.write(b"three\n")
+        kept.write(b"two\n")
+        kept.write(b"three\n")
     assert (quick_path / "audit.log").read_text() == "one\ntwo\nthree\n"
     assert caplog.text.count("cannot be put aside") == 1
-    file.write(b"four\n")
+    kept.write(b"four\n")
     assert (quick_path / "audit.log").read_text() == "four\n"
+
+
+def test_standard_output_gets_whole_lines() -> None:
+    reading, writing = os.pipe()
+    out = Stdout(writing)
+    out.write(b"one\ntwo\n")
+    out.close()
+    os.close(writing)
+    with os.fdopen(reading, "rb") as told:
+        assert told.read() == b"one\ntwo\n"
+    assert isinstance(file.opened("-", Limits(), FakeClock()), Stdout)
 
 
 async def test_what_cannot_be_written_is_kept_until_it_can(
