@@ -21,7 +21,7 @@ async def deletecollection(api: Api, request: Request, at: Target, form: Form) -
     prefix = places.within(at.resource, at.namespace)
     start = await snapshots.start(api.store, selected, prefix)
     found = await listing.collect(
-        api.store, prefix, filtering.of(at, selected, api.kinds.rules(at.resource).fields()), start, selected.limit
+        api, prefix, filtering.of(at, selected, api.kinds.rules(at.resource).fields()), start, selected.limit
     )
     act = Act(request.user, options)
     for record in found.records:
