@@ -18,6 +18,7 @@ from probate.machinery.structural.regexp import syntax
 from probate.server import api, app, connections, dispatch, exchange, gate, listings, rooms
 from probate.server.audit import bodies, falls, writer
 from probate.server.kinship import drawing, graph
+from probate.server.verbs import watch
 from probate.server.webhooks import conversions, outbound
 from probate.settings import Settings
 from probate.store.etcd.requests import LIMITS as ETCD
@@ -83,6 +84,10 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert f"over {rooms.SMALL // 1024} KiB" in row("bodies over")[0]
     assert [size(cell) for cell in row("bodies over")[1:]] == [rooms.MAX_BODIES] * 2
     assert [size(cell) for cell in row("heads of requests over")[1:]] == [rooms.MAX_HEADS] * 2
+    assert (
+        size(row("selectors of watches")[1].removesuffix(" characters"))
+        == rooms.MAX_SELECTORS // watch.COMPILED // 100_000 * 100_000
+    )
     assert [size(cell) for cell in row("answers that clients have not read")[1:]] == [rooms.MAX_UNREAD] * 2
     assert [size(cell) for cell in row("lists over 2 MiB")[1:]] == [listings.MAX_LARGE] * 2
     assert listings.LARGE_BYTES == 2 * 1024**2

@@ -16,6 +16,7 @@ SMALL = 16 * 1024
 """What is not counted."""
 MAX_BODIES = 256 * 1024 * 1024
 MAX_HEADS = 64 * 1024 * 1024
+MAX_SELECTORS = 64 * 1024 * 1024
 MAX_UNREAD = 256 * 1024 * 1024
 
 
@@ -30,7 +31,7 @@ class Room:
     def take(self, more: int) -> None:
         """`TooManyRequests` if there is not so much."""
         if self.taken + more > self._limit:
-            told = f"too many large {self._what} are being received at the moment, please try again in a second"
+            told = f"too many large {self._what} are held at the moment, please try again in a second"
             raise errors.TooManyRequests(told, Details(retry_after_seconds=1))
         self.taken += more
 

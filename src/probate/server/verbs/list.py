@@ -36,7 +36,7 @@ class Found(NamedTuple):
 async def list_(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """The objects that match, up to the limit."""
     options = query.list_options(request.query)
-    wanted = filtering.of(at, options, api.kinds.rules(at.resource).fields())
+    wanted = await filtering.read(api, at, options)
     prefix = places.within(at.resource, at.namespace)
     start = await snapshots.start(api.store, options, prefix)
     if form == negotiation.PLAIN and wanted.is_everything and start == snapshots.NOW and not at.resource.is_converted:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from typing import Self
 
 import orjson
@@ -26,6 +26,7 @@ from probate.server.filtering import Filter
 from probate.server.negotiation import Form
 from probate.server.query import ListOptions
 from probate.server.request import Request, Target
+from probate.server.rooms import Share
 from probate.server.rows import Lines
 from probate.server.verbs import list as listing
 from probate.store.contract import Batch, Record, Revision, Watch
@@ -35,6 +36,8 @@ LONGEST_SECONDS = 3600.0
 AT_ONCE = 100
 AT_ONCE_BYTES = 256 * 1024
 """Objects that are sent together when a watch begins with what is there, and about how much they may be."""
+COMPILED = 20
+"""Bytes that a selector takes for each character while it is watched by."""
 FIRST = 8
 """Of those, how many are read first: nobody knows yet how large they are, and a client may read slowly."""
 
@@ -42,11 +45,12 @@ FIRST = 8
 async def watch(api: Api, request: Request, at: Target, form: Form) -> Stream:
     """A stream of events that ends after the time asked for."""
     options = query.list_options({**request.query, "watch": ["1"]})
-    wanted = filtering.of(at, options, api.kinds.rules(at.resource).fields())
+    wanted = await filtering.read(api, at, options)
     if options.resource_version:
         snapshots.revision(options.resource_version)
     asked = _Asked(at, form, options, wanted)
-    return Stream(_guarded(api, asked), attach=asked.attach)
+    with asked.share(api):  # so that it is refused before it begins
+        return Stream(_guarded(api, asked), attach=asked.attach)
 
 
 class _Asked:
@@ -62,12 +66,23 @@ class _Asked:
     def attach(self, outlet: Outlet) -> None:
         self.outlet = outlet
 
+    @contextmanager
+    def share(self, api: Api) -> Iterator[None]:
+        """Room for the selectors, which may be long, for as long as they are watched by."""
+        share = Share(api.selectors)
+        share.hold(COMPILED * (len(self.options.label_selector) + len(self.options.field_selector)))
+        try:
+            yield
+        finally:
+            share.drop()
+
 
 async def _guarded(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
     try:
-        async with aclosing(_events(api, asked)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        with asked.share(api):
+            async with aclosing(_events(api, asked)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
     except errors.ApiError as error:
         yield wire.event(b"ERROR", orjson.dumps(status.failure(error)))
     except errors.TooSlow as error:
