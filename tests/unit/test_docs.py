@@ -135,7 +135,7 @@ def test_every_make_target_named_in_the_readme_exists() -> None:
 
 
 def test_every_file_linked_from_the_documentation_exists() -> None:
-    for document in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+    for document in [ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
             assert (document.parent / target).exists(), f"{document} links to {target}"
 
