@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lock audit bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured fuzz simulate format clean
+.PHONY: help run test check lock audit bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile fuzz simulate format clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
@@ -35,7 +35,7 @@ lock: $(READY) ## make the lock files anew, with the newest versions that pyproj
 audit: $(READY) ## ask whether any locked package is known to be vulnerable; says so where nobody can be asked
 	@$(BIN)/python tools/audit.py $(VENV)/audit
 
-bench: bench-store bench-api bench-cascade bench-living bench-extensions bench-secured ## measure the store, the API, cascades, controllers, extensions and security, each against its limit in the same run (ARGS=--quick for a short one)
+bench: bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile ## measure the store, the API, cascades, controllers, extensions, security and attacks, each against its limit in the same run (ARGS=--quick for a short one)
 
 bench-store: $(READY) ## measure the store alone, against raw SQLite
 	@$(BIN)/python bench/store.py $(ARGS)
@@ -54,6 +54,9 @@ bench-extensions: $(READY) ## measure what extensions cost: a webhook, a policy,
 
 bench-secured: $(READY) ## measure what TLS, credentials and RBAC cost, beside a server without them
 	@$(BIN)/python bench/secured.py $(ARGS)
+
+bench-hostile: $(READY) ## measure how long others wait while somebody attacks, and what that takes of memory
+	@$(BIN)/python bench/hostile.py $(ARGS)
 
 SEEDS ?= 300
 STEPS ?= 500

@@ -244,12 +244,12 @@ async def others_meanwhile(folder: Path, number: int) -> tuple[float, float]:
 
 
 @contextlib.asynccontextmanager
-async def prober(port: int) -> AsyncIterator[list[float]]:
+async def prober(port: int, *more: str) -> AsyncIterator[list[float]]:
     """Reads beside what is done meanwhile. At the end the list has the time within which 99 of 100 were answered."""
     found: list[float] = []
     program = str(Path(__file__).with_name("prober.py"))
     process = await asyncio.create_subprocess_exec(
-        sys.executable, program, str(port), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        sys.executable, program, str(port), *more, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     await asyncio.sleep(0.2)  # until it has begun
     yield found

@@ -1,6 +1,7 @@
 """Another client: asks for one small object every two milliseconds until its input ends, and says how long 99 of 100 answers took.
 
-    python bench/prober.py PORT
+    python bench/prober.py PORT           in plain HTTP
+    python bench/prober.py PORT FOLDER    over TLS, with the admin's certificate in this folder
 
 It is a process of its own, so what it measures is the server's doing and not that of whoever loads it.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import statistics
 import sys
 import time
@@ -33,8 +35,17 @@ def _length(text: bytes) -> int:
     return len(head) + len(end) + int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
 
 
-def main(port: int) -> None:
-    with socket.create_connection(("127.0.0.1", port)) as connection:
+def connect(port: int, folder: str) -> socket.socket:
+    plain = socket.create_connection(("127.0.0.1", port))
+    if not folder:
+        return plain
+    context = ssl.create_default_context(cafile=f"{folder}/ca.crt")
+    context.load_cert_chain(f"{folder}/admin.crt", f"{folder}/admin.key")
+    return context.wrap_socket(plain, server_hostname="localhost")
+
+
+def main(port: int, folder: str = "") -> None:
+    with connect(port, folder) as connection:
         took = [ask(connection) for _ in range(10)]  # the first are not like the others
         took.clear()
         while len(took) < 200 or not select.select([sys.stdin], [], [], PAUSE)[0]:
@@ -43,4 +54,4 @@ def main(port: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), *sys.argv[2:])

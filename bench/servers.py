@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import socket
@@ -10,9 +11,10 @@ import ssl
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from client import Address
 
@@ -65,6 +67,19 @@ def whoever() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
+
+
+def fill(server: Server, pki: Path, megabytes: int) -> None:
+    """Put so much into the namespace `large`."""
+    context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+    context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+    maps = "/api/v1/namespaces/large/configmaps"
+    made: list[tuple[str, Any]] = [("/api/v1/namespaces", {"metadata": {"name": "large"}})]
+    made += [(maps, {"metadata": {"name": f"x{number}"}, "data": {"a": "a" * 1_000_000}}) for number in range(megabytes)]
+    for path, body in made:
+        url, headers = f"https://localhost:{server.at.port}{path}", {"content-type": "application/json"}
+        request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+        urllib.request.urlopen(request, context=context).close()  # noqa: S310
 
 
 @contextlib.contextmanager

@@ -15,9 +15,10 @@ from probate.machinery import label_requirements, problems, yaml_values
 from probate.machinery.crds import versions
 from probate.machinery.ownership import Describe, Standing
 from probate.machinery.structural.regexp import syntax
-from probate.server import api, app, connections, dispatch
+from probate.server import api, app, connections, dispatch, exchange, gate, listings, rooms
 from probate.server.audit import bodies, falls, writer
 from probate.server.kinship import drawing, graph
+from probate.server.verbs import watch
 from probate.server.webhooks import conversions, outbound
 from probate.settings import Settings
 from probate.store.etcd.requests import LIMITS as ETCD
@@ -75,6 +76,21 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert [size(cell) for cell in row("a URL")[1:]] == [connections.MAX_URL_BYTES] * 2
     assert row("how long a connection")[1:] == [f"{connections.IDLE_SECONDS} s"] * 2
     assert [size(cell) for cell in row("requests to the API under way")[1:]] == [app.MAX_UNDER_WAY] * 2
+    assert [size(cell) for cell in row("connections at once")[1:]] == [gate.MAX_CONNECTIONS] * 2
+    assert f"or {gate.RESERVED} less" in row("connections at once")[0]
+    assert [size(cell) for cell in row("connections whose handshake")[1:]] == [gate.MAX_ARRIVING] * 2
+    assert row("how long a handshake")[1:] == [f"{gate.HANDSHAKE_SECONDS:g} s"] * 2
+    assert [size(cell) for cell in row("requests sent on one connection")[1:]] == [exchange.MAX_WAITING] * 2
+    assert f"over {rooms.SMALL // 1024} KiB" in row("bodies over")[0]
+    assert [size(cell) for cell in row("bodies over")[1:]] == [rooms.MAX_BODIES] * 2
+    assert [size(cell) for cell in row("heads of requests over")[1:]] == [rooms.MAX_HEADS] * 2
+    assert (
+        size(row("selectors of watches")[1].removesuffix(" characters"))
+        == rooms.MAX_SELECTORS // watch.COMPILED // 100_000 * 100_000
+    )
+    assert [size(cell) for cell in row("answers that clients have not read")[1:]] == [rooms.MAX_UNREAD] * 2
+    assert [size(cell) for cell in row("lists over 2 MiB")[1:]] == [listings.MAX_LARGE] * 2
+    assert listings.LARGE_BYTES == 2 * 1024**2
     assert [size(cell) for cell in row("requests to one webhook server")[1:]] == [outbound.MAX_AT_ONCE] * 2
     assert [size(cell) for cell in row("objects of one conversion")[1:]] == [conversions.MAX_OBJECTS] * 2
     assert [size(cell) for cell in row("the answer of a webhook")[1:]] == [outbound.MAX_ANSWER_BYTES] * 2
@@ -119,7 +135,7 @@ def test_every_make_target_named_in_the_readme_exists() -> None:
 
 
 def test_every_file_linked_from_the_documentation_exists() -> None:
-    for document in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+    for document in [ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
             assert (document.parent / target).exists(), f"{document} links to {target}"
 

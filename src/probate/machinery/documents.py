@@ -19,6 +19,11 @@ from probate.machinery import yaml_values
 from probate.machinery.problems import field
 from probate.machinery.yaml_values import MAX_DEPTH, MAX_DUPLICATES, MAX_PARTS
 
+_TEXT_OR_BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
+_LEVELS = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
+LARGE_BYTES = 64 * 1024
+BEGINNING = 500
+"""Texts and brackets of a large body that are looked at before it is read."""
 _TEXT_OR_PART = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{\[]', re.DOTALL)
 
 
@@ -31,6 +36,8 @@ class Document(NamedTuple):
 
 def parse_json(body: bytes, *, finds_duplicates: bool) -> Document:
     """The value in this JSON. Looking for duplicates costs extra."""
+    if len(body) > LARGE_BYTES:
+        _check_beginning(body)
     parts = body.count(b"{") + body.count(b"[")
     if parts > MAX_PARTS:
         _check_parts(body)
@@ -41,6 +48,15 @@ def parse_json(body: bytes, *, finds_duplicates: bool) -> Document:
     if parts > MAX_DEPTH:  # fewer cannot be nested deeper
         _check_depth(value)
     return Document(value, _duplicates_in_json(body) if finds_duplicates and _may_repeat(body, value) else [])
+
+
+def _check_beginning(body: bytes) -> None:
+    """`BadRequest` if the body begins with more levels than it may have. To find that out later takes all of it, in one go."""
+    depth = 0
+    for found in islice(_TEXT_OR_BRACKET.finditer(body), BEGINNING):
+        depth += _LEVELS.get(found[0], 0)
+        if depth > MAX_DEPTH:
+            raise errors.BadRequest(f"the body is nested deeper than {MAX_DEPTH} levels")
 
 
 def _check_parts(body: bytes) -> None:

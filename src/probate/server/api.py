@@ -26,8 +26,9 @@ from probate.server.audit.audit import Audit
 from probate.server.authentication.accounts import Accounts
 from probate.server.custom_kinds import Kinds
 from probate.server.figures import Figures
-from probate.server.listings import Listings
+from probate.server.listings import Large, Listings
 from probate.server.request import Targets
+from probate.server.rooms import MAX_SELECTORS, Room
 from probate.server.webhooks.conditions import Conditions
 from probate.server.webhooks.conversions import Converter
 from probate.server.webhooks.endpoints import Services
@@ -122,7 +123,8 @@ class Api:
         self.kinds = kinds
         self.clock = clock
         self.patience = Deadline(PATIENCE)
-        self.listings = Listings()
+        self.listings, self.large_lists = Listings(), Large()
+        self.selectors = Room("selectors of watches", MAX_SELECTORS)
         self.targets = Targets()
         self.accounts = accounts or Accounts(store, clock)
         self.tokens: Tokens = _unknown_token

@@ -23,6 +23,7 @@ from probate.server.audit.audited import Audited
 from probate.server.exchange import Exchange
 from probate.server.figures import Asked
 from probate.server.request import Request
+from probate.server.rooms import MAX_BODIES, Room, Share
 from probate.settings import DEFAULT_PATIENCE
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -52,7 +53,8 @@ class App:
         self._recall = recall if recognise is not None else lambda _: UNSECURED
         self._patience = patience
         self._under_way = 0
-        self._bodies = Deadline(patience)
+        self._deadline = Deadline(patience)  # for bodies
+        self._room = Room("bodies", MAX_BODIES)
         self._stopping = asyncio.Event()
         self._figures = api.figures
         about = "Requests that are being answered, watches and those that wait for their own bodies aside."
@@ -61,14 +63,18 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        request = _request(scope, receive, self._waiting_for, self._recall(scope) or UNRECOGNISED)
+        share = Share(self._room)
+        request = _request(scope, receive, self._waiting_for, self._recall(scope) or UNRECOGNISED, share)
         audited = None if self._api.audit is None else Audited(self._api.audit, request, scope)
         self._under_way += 1
         try:
             answer, asked = await self._answer(request, scope, audited)
         finally:
             self._under_way -= 1
+            share.drop()
         if isinstance(answer, Stream):
+            if audited is None:  # a watch may be long, and so may they be
+                scope["headers"], request = [], request._replace(headers={}, read_body=_encoded)
             await self._stream(answer, asked, scope, receive, send, audited)
         else:
             await _send_whole(answer, send, scope.get("exchange"), is_head=request.method == "HEAD")
@@ -95,7 +101,7 @@ class App:
         """A request that waits for its own body keeps nobody else out, and does not wait for ever."""
         self._under_way -= 1
         try:
-            with self._bodies.running():
+            with self._deadline.running():
                 return await body
         except TimeoutError:
             raise errors.RequestTimeout(f"the body did not come within {self._patience:g} seconds: nothing was done") from None
@@ -151,12 +157,18 @@ class App:
         return answer if audited is None else audited.answer(answer), asked
 
 
-def _request(scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]], user: User) -> Request:
+def _request(
+    scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]], user: User, share: Share
+) -> Request:
     headers: dict[bytes, bytes] = dict(scope["headers"])
     asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True) if scope["query_string"] else {}
     exchange: Exchange | None = scope.get("exchange")
     whole = exchange.whole_body() if exchange is not None else None
-    read = (lambda: waiting_for(_body(headers, receive))) if whole is None else (lambda: _at_hand(whole))
+    read: Callable[[], Awaitable[bytes]]
+    if headers.get(b"content-encoding", b"identity") != b"identity":
+        read = _encoded
+    else:
+        read = (lambda: waiting_for(_body(headers, receive, share))) if whole is None else (lambda: _at_hand(whole))
     return Request(scope["method"], scope["path"], asked, headers, read, user)
 
 
@@ -166,7 +178,11 @@ async def _at_hand(body: bytes) -> bytes:
     return body
 
 
-async def _body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
+async def _encoded() -> bytes:
+    raise errors.UnsupportedMediaType("the body is encoded (Content-Encoding), which nothing here can read: send it as it is")
+
+
+async def _body(headers: dict[bytes, bytes], receive: Receive, share: Share) -> bytes:
     """The whole body; `TooLarge` as soon as it is known to be over the limit."""
     length = headers.get(b"content-length", b"")
     if length.isdigit() and int(length) > MAX_BODY_BYTES:
@@ -181,6 +197,7 @@ async def _body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
         size += len(parts[-1])
         if size > MAX_BODY_BYTES:
             raise _too_large()
+        share.hold(size)
         if not message.get("more_body"):
             return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -14,6 +14,7 @@ a moment before the connection ends.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import httptools
@@ -23,6 +24,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from probate import errors
 from probate.machinery import status
 from probate.server.exchange import Frugal
+from probate.server.rooms import MAX_HEADS, Debts, Room, Share
 
 MAX_HEAD_BYTES = 1024 * 1024
 HEADER_COST = 200
@@ -30,6 +32,9 @@ HEADER_COST = 200
 MAX_URL_BYTES = 65_535
 IDLE_SECONDS = 90
 LINGER_SECONDS = 2.0
+HEADS, DEBTS = Room("heads of requests", MAX_HEADS), Debts()
+"""Of all connections of the process."""
+_VERSIONS = ("1.1", "1.0")
 
 
 class Connection(Frugal):
@@ -38,6 +43,9 @@ class Connection(Frugal):
     def __init__(self, patience: float, **given: Any) -> None:
         super().__init__(**given)
         self._patience = patience
+        self.since = self.loop.time()  # when it came, or its last answer was complete
+        self.on_leaving: Callable[[Connection], None] = lambda _: None
+        self._head = Share(HEADS)
         self._is_in_head = False
         self._is_in_body = False
         self._is_over = False
@@ -49,7 +57,14 @@ class Connection(Frugal):
         super().connection_made(transport)
         self._set_deadline()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
     def connection_lost(self, exc: Exception | None) -> None:
+        self.on_leaving(self)
+        self._head.drop()
         self._unset_deadline()
         self.resume_writing()
         super().connection_lost(exc)
@@ -71,6 +86,7 @@ class Connection(Frugal):
     def _check_what_is_unfinished(self) -> None:
         if self._is_in_head:
             self._check_head()
+            self._head.hold(self._unparsed + HEADER_COST * len(self.headers))
             if self._deadline is None:
                 self._set_deadline()
         elif self._is_in_body and self._unparsed > MAX_HEAD_BYTES:  # what is neither head nor body: trailers, a size of many zeros
@@ -87,6 +103,18 @@ class Connection(Frugal):
                 f"the headers are over the limit of {MAX_HEAD_BYTES:,} bytes, where each counts {HEADER_COST} more than it has"
             )
 
+    def _check_form(self) -> None:
+        """What a head must not say, or two who read it could read two requests in it. (The parser finds most of that.)"""
+        version, names = self.parser.get_http_version(), [name for name, _ in self.headers]
+        if version not in _VERSIONS:
+            raise errors.BadRequest("this server speaks HTTP/1.1")
+        if names.count(b"host") != 1 and (version == "1.1" or b"host" in names):
+            raise errors.BadRequest("a request has one Host header")
+        if b"transfer-encoding" in names:
+            encodings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+            if version == "1.0" or encodings != [b"chunked"]:
+                raise errors.BadRequest("a body comes as it is, or chunked: there is no other Transfer-Encoding")
+
     # What the parser calls.
 
     def on_message_begin(self) -> None:
@@ -96,6 +124,8 @@ class Connection(Frugal):
     def on_headers_complete(self) -> None:
         self._is_in_head = False
         self._check_head()
+        self._head.drop()
+        self._check_form()
         super().on_headers_complete()
         self._is_in_body, self._unparsed = True, 0
         self._unset_deadline()
@@ -114,15 +144,19 @@ class Connection(Frugal):
     # What uvicorn calls.
 
     def on_response_complete(self) -> None:
+        self.since = self.loop.time()
         super().on_response_complete()
         if self._is_in_body and not self.transport.is_closing():
             self._set_deadline()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._watch_reader(self.transport.get_write_buffer_size())
+        left = self.transport.get_write_buffer_size()
+        DEBTS.owe(self, left)
+        self._watch_reader(left)
 
     def resume_writing(self) -> None:
+        DEBTS.settle(self)
         if self._reader_check is not None:
             self._reader_check.cancel()
             self._reader_check = None
@@ -158,6 +192,7 @@ class Connection(Frugal):
     def _refuse(self, error: errors.ApiError) -> None:
         """Answer if it is this request's turn. Nothing that comes after it is read."""
         self._is_over = True
+        self._head.drop()
         self._unset_deadline()
         running = self.cycle if self.cycle is not None and not self.cycle.response_complete else None
         if self.pipeline or (running is not None and running.response_started):

@@ -20,10 +20,15 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from probate import errors
 from probate.aio import turns
 from probate.server.authentication import peers
 
 Headers = Iterable[tuple[bytes, bytes]]
+
+LARGE_BYTES = 256 * 1024
+MAX_WAITING = 50
+"""Requests of one connection that wait for the one before them. (Hardly any client sends one before the last is answered.)"""
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +153,11 @@ class Exchange:
         if self.disconnected:
             return
         self.response_started = True
-        self._transport.write(self._head(status, headers, b"") + body)
+        if len(body) > LARGE_BYTES:  # to put it together would be to copy it
+            self._transport.write(self._head(status, headers, b""))
+            self._transport.write(body)
+        else:
+            self._transport.write(self._head(status, headers, b"") + body)
         self._end()
 
     def _head(self, status: int, headers: Headers, more: bytes) -> bytes:
@@ -210,10 +219,12 @@ class Frugal(HttpToolsProtocol):
             self._turns.note_request()
         before: Any = self.cycle
         exchange: Any = Exchange(self, scope, keep_alive=version != "1.0" and parser.should_keep_alive())
-        self.cycle = exchange
+        self.cycle, self.headers = exchange, []  # which are the exchange's to keep, or to forget
         if before is None or before.response_complete:
             self._start_asgi_task(exchange, self.app)
         else:  # it was sent before the one before it was answered
+            if len(self.pipeline) >= MAX_WAITING:
+                raise errors.TooManyRequests(f"over {MAX_WAITING} requests were sent on one connection before any was answered")
             self.flow.pause_reading()
             self.pipeline.appendleft((exchange, self.app))
 
@@ -232,10 +243,10 @@ class Frugal(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
-        if self.pipeline:
+        if self.pipeline:  # no more is read before all of these are answered, but for the body of the one that is next
             self._start_asgi_task(*self.pipeline.pop())
             return
+        self.flow.resume_reading()
         self._be_idle()
 
     def _be_idle(self) -> None:

@@ -8,22 +8,24 @@ import functools
 import ipaddress
 import os
 import re
+import resource
 import signal
 import socket
 import ssl
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import uvicorn
 
 from probate import errors
+from probate.server import gate
 from probate.server.app import App
 from probate.server.connections import IDLE_SECONDS, Connection
 from probate.server.tls.serving import Serving
 
-GOOD_BYE_SECONDS = 1.0
-"""How long a client may take to answer when a connection ends."""
+MAX_DESCRIPTORS = 65_536
+"""As many are asked for; the system may allow less."""
 
 
 def bind(listen: str, *, is_insecure: bool = True) -> socket.socket:
@@ -72,6 +74,17 @@ def url(listening: socket.socket, scheme: str = "http") -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
+def allow_descriptors() -> int:
+    """As many file descriptors for the process as the system allows: one is needed for each connection. Returns how many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+
+
 class Listener(uvicorn.Server):
     """Serves an app on a socket until SIGTERM or SIGINT; `on_start` is called once requests are answered."""
 
@@ -92,34 +105,30 @@ class Listener(uvicorn.Server):
         super().__init__(config)
         self._app = app
         self._serving = serving
-        self._in_use: ssl.SSLContext | None = None
-        self._sockets: list[socket.socket] = []
-        self._patience = patience
+        self._in_use = self._context()
         self.servers: list[asyncio.base_events.Server] = []
         self._on_start = on_start
+        limit = min(gate.MAX_CONNECTIONS, allow_descriptors() - gate.RESERVED)
+        self._gate = gate.Gate(self._connection, self._context, patience=patience, limit=max(limit, 1))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections. (uvicorn's own way knows no limits for handshakes, nor for clients that do not answer a good-bye.)"""
         await self.lifespan.startup()
-        self._sockets = sockets or []
-        await self._accept()
+        for one in sockets or ():
+            self._gate.open(one)
         self.started = True
         self._on_start()
 
     async def on_tick(self, counter: int) -> bool:
         """uvicorn calls this ten times a second."""
-        if self._serving is not None and self._serving.context is not self._in_use:
-            await self._accept()
+        if self._context() is not self._in_use:
+            self._in_use = self._context()
             self._say_good_bye()
         return await super().on_tick(counter)
 
-    async def _accept(self) -> None:
-        """Accept connections with the context there is now. Those that are under way go on."""
-        before, self._in_use = self.servers, None if self._serving is None else self._serving.context
-        loop, given = asyncio.get_running_loop(), self._secured(self._in_use)
-        self.servers = [await loop.create_server(self._connection, sock=one.dup(), **given) for one in self._sockets]
-        for server in before:
-            server.close()
+    def _context(self) -> ssl.SSLContext | None:
+        """With which handshakes begin now."""
+        return None if self._serving is None else self._serving.context
 
     def _say_good_bye(self) -> None:
         """Who has shown a certificate shows it again: whoever signed it may not be believed any more. Answers are finished."""
@@ -127,18 +136,13 @@ class Listener(uvicorn.Server):
             if isinstance(connection, Connection) and connection.peer is not None:
                 connection.shutdown()
 
-    def _connection(self) -> asyncio.Protocol:
+    def _connection(self) -> Connection:
         given: Any = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
-        made: asyncio.Protocol = self.config.http_protocol_class(**given)
+        made: Connection = self.config.http_protocol_class(**given)  # type: ignore[assignment]
         return made
 
-    def _secured(self, context: ssl.SSLContext | None) -> dict[str, Any]:
-        if context is None:
-            return {"backlog": self.config.backlog}
-        limits = {"ssl_handshake_timeout": self._patience, "ssl_shutdown_timeout": GOOD_BYE_SECONDS}
-        return {"backlog": self.config.backlog, "ssl": context, **limits}
-
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._gate.close()
         self._app.stop()
         await super().shutdown(sockets)
 

@@ -6,13 +6,18 @@ what reading it again would give, and only its resourceVersion has to be written
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from probate.store.contract import Calm, Revision
+from probate.store.contract import Calm, Record, Revision
 
 MAX_BYTES = 24 * 1024 * 1024
 """Of all lists together. One that takes more than a quarter of it is not kept."""
+LARGE_BYTES = 2 * 1024 * 1024
+MAX_LARGE = 4
+"""Lists over this size that are read at once."""
 
 
 class Place(NamedTuple):
@@ -68,3 +73,33 @@ class Listings:
 
 def _size(place: Place, listing: Listing) -> int:
     return len(listing.items) + len(listing.last) + len(place.prefix) + 500  # about what a list costs besides
+
+
+class Large:
+    """Whose turn it is to read a large list: what is read of several at once is held several times."""
+
+    def __init__(self) -> None:
+        self._room = asyncio.Semaphore(MAX_LARGE)
+
+    def begin(self) -> Turn:
+        return Turn(self._room)
+
+
+class Turn:
+    """That of one list."""
+
+    def __init__(self, room: asyncio.Semaphore) -> None:
+        self._room = room
+        self._size = 0
+        self._is_on = False
+
+    async def note(self, records: Sequence[Record]) -> None:
+        """So much was read. From a size on it goes on when it is its turn."""
+        self._size += sum([len(record.value) for record in records])
+        if self._size > LARGE_BYTES and not self._is_on:
+            await self._room.acquire()
+            self._is_on = True
+
+    def end(self) -> None:
+        if self._is_on:
+            self._room.release()

@@ -1,10 +1,13 @@
 """Who shows wrong credentials again and again has to wait, before any more of theirs are looked at.
 
-Each address may fail some times at once, and then as often as one every so often. What was recognised before is not held up by
-that: it is known without being looked at again. So many addresses are remembered; the others are at no disadvantage.
+Each address may fail some times at once, and then as often as one every so often; of IPv6, where anybody has millions of them, each
+network of 64 bits. What was recognised before is not held up by that: it is known without being looked at again. So many addresses
+are remembered; the others are at no disadvantage.
 """
 
 from __future__ import annotations
+
+import ipaddress
 
 from probate import errors
 from probate.clock import Clock
@@ -24,7 +27,7 @@ class Failures:
 
     def check(self, address: str) -> None:
         """`TooManyRequests` if whoever is there has to wait."""
-        until = self._until.get(address)
+        until = self._until.get(_place(address))
         if until is None:
             return
         over = until - self._clock.monotonic() - AT_ONCE * SECONDS_EACH
@@ -34,9 +37,20 @@ class Failures:
 
     def note(self, address: str) -> None:
         """Whoever is there has failed once more."""
-        now = self._clock.monotonic()
+        address, now = _place(address), self._clock.monotonic()
         if address not in self._until and len(self._until) >= MAX_ADDRESSES:
             self._until = {one: until for one, until in self._until.items() if until > now}
             if len(self._until) >= MAX_ADDRESSES:
                 self._until.clear()
         self._until[address] = max(self._until.get(address, now), now) + SECONDS_EACH
+
+
+def _place(address: str) -> str:
+    """Where somebody is who has this address."""
+    if ":" not in address:
+        return address
+    try:
+        found = ipaddress.IPv6Address(address)
+    except ValueError:
+        return address
+    return str(found.ipv4_mapped or ipaddress.IPv6Network((found, 64), strict=False))

@@ -20,9 +20,7 @@ async def deletecollection(api: Api, request: Request, at: Target, form: Form) -
     options = await api.apart(len(body), lambda: delete_options.read(body, media, request.query))
     prefix = places.within(at.resource, at.namespace)
     start = await snapshots.start(api.store, selected, prefix)
-    found = await listing.collect(
-        api.store, prefix, filtering.of(at, selected, api.kinds.rules(at.resource).fields()), start, selected.limit
-    )
+    found = await listing.collect(api, prefix, await filtering.read(api, at, selected), start, selected.limit)
     act = Act(request.user, options)
     for record in found.records:
         _, namespace, name = record.key.rsplit("/", 2)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
 from probate.machinery.catalog import Resource
 from probate.server import filtering, negotiation, places, query, shaping, snapshots, versions, wire
 from probate.server.api import Answer, Api
 from probate.server.filtering import Filter
-from probate.server.listings import Listing, Place
+from probate.server.listings import Listing, Place, Turn
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
 from probate.store.contract import Record, Revision, Store
@@ -35,12 +36,12 @@ class Found(NamedTuple):
 async def list_(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """The objects that match, up to the limit."""
     options = query.list_options(request.query)
-    wanted = filtering.of(at, options, api.kinds.rules(at.resource).fields())
+    wanted = await filtering.read(api, at, options)
     prefix = places.within(at.resource, at.namespace)
     start = await snapshots.start(api.store, options, prefix)
     if form == negotiation.PLAIN and wanted.is_everything and start == snapshots.NOW and not at.resource.is_converted:
         return await _whole(api, at.resource, prefix, options.limit)
-    found = await collect(api.store, prefix, wanted, start, options.limit)
+    found = await collect(api, prefix, wanted, start, options.limit)
     found = found._replace(records=await versions.served(api, at.resource, found.records))
     has_remaining = found.last and wanted.is_everything and start.at is None
     remaining = await api.store.count(prefix, after=found.last) if has_remaining else None
@@ -58,7 +59,7 @@ async def _whole(api: Api, resource: Resource, prefix: str, limit: int) -> Answe
     calm = api.store.calm(prefix)
     known = api.listings.find(place, calm)
     if known is None or calm is None:
-        found = await collect(api.store, prefix, filtering.EVERYTHING, snapshots.NOW, limit)
+        found = await collect(api, prefix, filtering.EVERYTHING, snapshots.NOW, limit)
         remaining = await api.store.count(prefix, after=found.last) if found.last else None
         known = Listing(wire.items(found.records, resource), found.revision, found.last, remaining or None)
         api.listings.keep(place, known)
@@ -69,8 +70,16 @@ async def _whole(api: Api, resource: Resource, prefix: str, limit: int) -> Answe
     return Answer(200, wire.listing(resource, known.items, revision=revision, continue_=continue_, remaining=known.remaining))
 
 
-async def collect(store: Store, prefix: str, wanted: Filter, start: snapshots.Start, limit: int) -> Found:
-    """The first `limit` objects that match (all, if it is 0)."""
+async def collect(api: Api, prefix: str, wanted: Filter, start: snapshots.Start, limit: int) -> Found:
+    """The first `limit` objects that match (all, if it is 0). Few large lists are collected at once: the others wait."""
+    turn = api.large_lists.begin()
+    try:
+        return await _collect(api.store, prefix, wanted, start, limit, turn)
+    finally:
+        turn.end()
+
+
+async def _collect(store: Store, prefix: str, wanted: Filter, start: snapshots.Start, limit: int, turn: Turn) -> Found:
     records: list[Record] = []
     at, after = start
     chunk = FIRST_CHUNK
@@ -84,9 +93,26 @@ async def collect(store: Store, prefix: str, wanted: Filter, start: snapshots.St
         records += found
         if not page.more:
             return Found(records, at, "")
+        await turn.note(found)
         after = page.records[-1].key
         if limit and len(records) == limit:
             return Found(records, at, after)
+        await asyncio.sleep(0)
+
+
+async def pages(store: Store, prefix: str, wanted: Filter, *, first: int) -> AsyncGenerator[Found, None]:
+    """All that match now, of one moment, page by page: for who hands them on as they come. The first page has up to `first`."""
+    at: Revision | None = None
+    after, chunk = "", first
+    while True:
+        page = await store.scan(prefix, after=after, limit=chunk, at=at)
+        at, chunk = page.revision, _next_chunk(page.records)
+        found = page.records if wanted.is_everything else await _matching(page.records, wanted)
+        if not page.more:
+            yield Found(found, at, "")
+            return
+        after = page.records[-1].key
+        yield Found(found, at, after)
         await asyncio.sleep(0)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from typing import Self
 
 import orjson
@@ -26,24 +26,31 @@ from probate.server.filtering import Filter
 from probate.server.negotiation import Form
 from probate.server.query import ListOptions
 from probate.server.request import Request, Target
+from probate.server.rooms import Share
 from probate.server.rows import Lines
 from probate.server.verbs import list as listing
-from probate.store.contract import Batch, Revision, Watch
+from probate.store.contract import Batch, Record, Revision, Watch
 
 BOOKMARK_SECONDS = 60.0
 LONGEST_SECONDS = 3600.0
 AT_ONCE = 100
-"""Objects that are sent together when a watch begins with what is there."""
+AT_ONCE_BYTES = 256 * 1024
+"""Objects that are sent together when a watch begins with what is there, and about how much they may be."""
+COMPILED = 20
+"""Bytes that a selector takes for each character while it is watched by."""
+FIRST = 8
+"""Of those, how many are read first: nobody knows yet how large they are, and a client may read slowly."""
 
 
 async def watch(api: Api, request: Request, at: Target, form: Form) -> Stream:
     """A stream of events that ends after the time asked for."""
     options = query.list_options({**request.query, "watch": ["1"]})
-    wanted = filtering.of(at, options, api.kinds.rules(at.resource).fields())
+    wanted = await filtering.read(api, at, options)
     if options.resource_version:
         snapshots.revision(options.resource_version)
     asked = _Asked(at, form, options, wanted)
-    return Stream(_guarded(api, asked), attach=asked.attach)
+    with asked.share(api):  # so that it is refused before it begins
+        return Stream(_guarded(api, asked), attach=asked.attach)
 
 
 class _Asked:
@@ -59,12 +66,23 @@ class _Asked:
     def attach(self, outlet: Outlet) -> None:
         self.outlet = outlet
 
+    @contextmanager
+    def share(self, api: Api) -> Iterator[None]:
+        """Room for the selectors, which may be long, for as long as they are watched by."""
+        share = Share(api.selectors)
+        share.hold(COMPILED * (len(self.options.label_selector) + len(self.options.field_selector)))
+        try:
+            yield
+        finally:
+            share.drop()
+
 
 async def _guarded(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
     try:
-        async with aclosing(_events(api, asked)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        with asked.share(api):
+            async with aclosing(_events(api, asked)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
     except errors.ApiError as error:
         yield wire.event(b"ERROR", orjson.dumps(status.failure(error)))
     except errors.TooSlow as error:
@@ -77,12 +95,11 @@ async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
     prefix = places.within(asked.at.resource, asked.at.namespace)
     after, is_from_now = await _beginning(api, options)
     if is_from_now:
-        found = await listing.collect(api.store, prefix, wanted, snapshots.NOW, 0)
-        after = found.revision
-        there = await versions.served(api, resource, found.records)
-        for first in range(0, len(there), AT_ONCE):
-            records = there[first : first + AT_ONCE]
-            yield b"".join([lines.line(b"ADDED", record.value, record.revision) for record in records])
+        async with aclosing(listing.pages(api.store, prefix, wanted, first=FIRST)) as pages:
+            async for page in pages:
+                after = page.revision
+                for records in _pieces(await versions.served(api, resource, page.records)):
+                    yield b"".join([lines.line(b"ADDED", record.value, record.revision) for record in records])
         if options.sends_initial_events and options.wants_bookmarks:
             yield lines.bookmark(after, is_end_of_initial_events=True)
     seconds = min(options.timeout_seconds or LONGEST_SECONDS, LONGEST_SECONDS)
@@ -98,6 +115,20 @@ async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
                     yield lines.bookmark(changes.revision)
                 if pace.is_over:
                     return
+
+
+def _pieces(records: list[Record]) -> Iterator[list[Record]]:
+    """What is sent together: not more than the client reads soon, or than others want to wait for."""
+    piece: list[Record] = []
+    size = 0
+    for record in records:
+        if piece and (size + len(record.value) > AT_ONCE_BYTES or len(piece) == AT_ONCE):
+            yield piece
+            piece, size = [], 0
+        piece.append(record)
+        size += len(record.value)
+    if piece:
+        yield piece
 
 
 def _tell_at_once(asked: _Asked, lines: Lines, pace: _Pace, events: Batch) -> bool:

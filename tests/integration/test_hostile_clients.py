@@ -1,0 +1,349 @@
+"""Clients that mean harm: others are answered meanwhile, what they take is bounded and given back, and the log stays quiet.
+
+How fast others are answered is measured by `make bench-hostile`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hostile_target import MAPS, Target, attacked, codes, many, rest_of, until
+from probate.server import exchange, gate, rooms
+
+GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
+POST = b"POST " + MAPS.encode() + b"?dryRun=All HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+BODY = b'{"metadata":{"name":"x"}}'
+SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+MIB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    with attacked(tmp_path_factory.mktemp("secured")) as target:
+        yield target
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    with attacked(tmp_path_factory.mktemp("plain"), "--insecure") as target:
+        yield target
+
+
+def check_given_back(target: Target, before: int) -> None:
+    """No descriptor is kept that was not there before, but those of honest connections."""
+    until(lambda: target.descriptors <= before + 10, "closing all connections")
+
+
+@pytest.mark.parametrize("number", [3 * gate.MAX_ARRIVING])
+def test_handshakes_that_are_never_finished_keep_nobody_out_and_come_to_an_end(secured: Target, number: int) -> None:
+    before, memory = secured.descriptors, secured.megabytes
+    with many(number, secured.raw):
+        secured.check_others()
+        assert secured.descriptors <= before + gate.MAX_ARRIVING + 200
+        assert secured.megabytes - memory < 200
+        check_given_back(secured, before)  # while the clients are still there
+
+
+HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+NOISE = {
+    "plain": GET + b"\r\n",
+    "noise": bytes(range(256)) * 20,
+    "zeros": bytes(20_000),
+    "truncated": HELLO,
+    "huge": b"\x16\x03\x01\x40\x00\x01\xff\xff\xff\x03\x03" + bytes(20_000),
+    "fragments": b"\x16\x03\x01\x00\x01\x01" * 5_000,
+    "ssl2": b"\x80\x2e\x01\x00\x02\x00\x15\x00\x00\x00\x10" + bytes(40),
+    "alert": b"\x15\x03\x01\x00\x02\x01\x00" * 1_000,
+    "heartbeat": b"\x18\x03\x02\x00\x03\x01\x40\x00",
+}
+
+
+@pytest.mark.parametrize("name", NOISE)
+def test_what_is_no_tls_ends_the_connection(secured: Target, name: str) -> None:
+    before = secured.descriptors
+    with many(20, secured.raw, NOISE[name]) as lines:
+        for line in lines:
+            assert codes(rest_of(line)) == []
+        secured.check_others()
+    check_given_back(secured, before)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1], ids=["1.0", "1.1"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_old_tls_is_refused(secured: Target, version: ssl.TLSVersion) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.minimum_version = context.maximum_version = version
+    with secured.raw() as line, pytest.raises((ssl.SSLError, OSError)):
+        context.wrap_socket(line)
+
+
+ODD_REQUESTS = {
+    "both": POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + SMUGGLED,
+    "both, turned": POST + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + SMUGGLED,
+    "two lengths": POST + b"Content-Length: 25\r\nContent-Length: 0\r\n\r\n" + BODY + SMUGGLED,
+    "list of lengths": POST + b"Content-Length: 25, 25\r\n\r\n" + BODY,
+    "signed length": POST + b"Content-Length: +25\r\n\r\n" + BODY,
+    "negative length": POST + b"Content-Length: -1\r\n\r\n" + BODY,
+    "hexadecimal length": POST + b"Content-Length: 0x19\r\n\r\n" + BODY,
+    "space before colon": POST + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + SMUGGLED,
+    "xchunked": POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + SMUGGLED,
+    "chunked, identity": POST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n" + SMUGGLED,
+    "gzip, chunked": POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" + SMUGGLED,
+    "identity": POST + b"Transfer-Encoding: identity\r\n\r\n" + SMUGGLED,
+    "two encodings": POST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + SMUGGLED,
+    "vertical tab": POST + b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n" + SMUGGLED,
+    "folded": POST + b"Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n" + SMUGGLED,
+    "folded other": GET + b"A: b\r\n c: d\r\n\r\n",
+    "bare line feeds": b"GET /livez HTTP/1.1\nHost: x\n\n",
+    "bare returns": b"GET /livez HTTP/1.1\rHost: x\r\r",
+    "bare line feed in chunk": POST + b"Transfer-Encoding: chunked\r\n\r\n0\n\n" + SMUGGLED,
+    "nul in value": GET + b"A: b\x00c\r\n\r\n",
+    "nul in name": GET + b"A\x00: b\r\n\r\n",
+    "no name": GET + b": b\r\n\r\n",
+    "no colon": GET + b"foo\r\n\r\n",
+    "0.9": b"GET /livez\r\n\r\n",
+    "2.0": b"GET /livez HTTP/2.0\r\nHost: x\r\n\r\n",
+    "http/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "lower case": b"get /livez HTTP/1.1\r\nHost: x\r\n\r\n",
+    "other method": b"BREW /livez HTTP/1.1\r\nHost: x\r\n\r\n",
+    "connect": b"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "no host": b"GET /livez HTTP/1.1\r\n\r\n",
+    "two hosts": GET + b"Host: y\r\n\r\n",
+    "space in path": b"GET /li vez HTTP/1.1\r\nHost: x\r\n\r\n",
+    "tabs": b"GET\t/livez\tHTTP/1.1\r\nHost: x\r\n\r\n",
+    "endless chunk": POST + b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n" + BODY,
+    "negative chunk": POST + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n" + BODY,
+    "1.0 in chunks": b"POST /api HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + SMUGGLED,
+    "bad address": b"GET http://[::1/livez HTTP/1.1\r\nHost: x\r\n\r\n",
+}
+
+
+def test_requests_that_could_be_read_in_two_ways_are_refused_and_nothing_after_them_is_read(secured: Target) -> None:
+    with contextlib.ExitStack() as held:  # at once, since each is listened to for a while after its refusal
+        lines = {name: held.enter_context(secured.line(known=True)) for name in ODD_REQUESTS}
+        for name, line in lines.items():
+            line.sendall(ODD_REQUESTS[name])
+        said = {name: rest_of(line) for name, line in lines.items()}
+    assert {name: codes(one) for name, one in said.items()} == {name: [400] for name in said}
+    assert not any(b"smuggled" in one for one in said.values())
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (b"TRACE /livez HTTP/1.1\r\nHost: x\r\nCookie: secret\r\n\r\n", 405),
+        (b"GET http://elsewhere/livez HTTP/1.1\r\nHost: x\r\n\r\n", 200),
+        (b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 405),
+        (POST + b"Content-Encoding: gzip\r\nContent-Length: 25\r\n\r\n" + BODY, 415),
+        (GET + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n", 200),
+    ],
+    ids=["trace", "absolute", "options", "gzip", "h2c"],
+)
+def test_request_that_means_something_else_elsewhere_does_not_here(secured: Target, request_: bytes, expected: int) -> None:
+    with secured.line(known=True) as line:
+        line.sendall(request_.replace(b"Host: x\r\n", b"Host: x\r\nConnection: close\r\n") if expected != 200 else request_)
+        said = line.recv(65_536)
+    assert codes(said)[:1] == [expected]
+    assert b"secret" not in said
+
+
+def test_ten_thousand_idle_connections_keep_nobody_out(tmp_path: Path) -> None:
+    with attacked(tmp_path, "--insecure", "--patience", "10m") as target:
+        before, memory = target.descriptors, target.megabytes
+        with many(10_000, target.raw):
+            until(lambda: target.descriptors >= before + 9_990, "letting all of them in")
+            target.check_others()
+            assert target.megabytes - memory < 400
+        check_given_back(target, before)
+
+
+def test_connections_that_say_nothing_come_to_an_end(plain: Target) -> None:
+    before = plain.descriptors
+    with many(500, plain.raw) as lines:
+        assert {rest_of(line) for line in lines} == {b""}
+        check_given_back(plain, before)
+
+
+def test_where_there_is_no_room_those_go_that_have_been_idle_for_longest(tmp_path: Path) -> None:
+    with (
+        attacked(tmp_path, "--insecure", "--patience", "30s", descriptors=gate.RESERVED + 150) as target,
+        contextlib.ExitStack() as held,
+    ):
+        lines = []
+        for _ in range(400):
+            line = held.enter_context(target.raw())
+            line.sendall(GET + b"\r\n")
+            assert codes(line.recv(1_000)) == [200]
+            lines.append(line)
+        for line, is_cut in ((lines[0], True), (lines[-1], False)):
+            with contextlib.suppress(ConnectionError):
+                line.sendall(GET + b"\r\n")
+                assert codes(line.recv(1_000)) == ([] if is_cut else [200])
+        target.check_others()
+        assert target.descriptors <= gate.RESERVED + 150
+
+
+def test_slow_headers_keep_nobody_out_and_are_told(plain: Target) -> None:
+    before = plain.descriptors
+    with many(2_000, plain.raw, GET + b"A: ") as lines:
+        plain.check_others()
+        assert {tuple(codes(rest_of(line))) for line in lines} <= {(408,), ()}
+    check_given_back(plain, before)
+
+
+def test_large_headers_of_many_are_bounded_together(plain: Target) -> None:
+    memory = plain.megabytes
+    with many(3 * rooms.MAX_HEADS // MIB, plain.raw, GET + b"A: " + b"a" * 900_000) as lines:
+        plain.check_others()
+        assert plain.megabytes - memory < 2 * rooms.MAX_HEADS / MIB + 100
+        assert 429 in {code for line in lines for code in codes(rest_of(line))}
+
+
+def test_large_bodies_of_many_are_bounded_together(plain: Target) -> None:
+    memory = plain.megabytes
+    head = POST + b"Content-Length: 3000000\r\n\r\n"
+    with many(150, plain.raw, head + b"a" * 2_900_000) as lines:
+        plain.check_others()
+        assert plain.megabytes - memory < 2 * rooms.MAX_BODIES / MIB + 100
+        assert {code for line in lines for code in codes(rest_of(line))} == {408, 429}
+
+
+def test_body_without_end_is_refused(plain: Target) -> None:
+    with plain.raw() as line:
+        line.sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n")
+        with contextlib.suppress(OSError):
+            for _ in range(200):
+                line.sendall(b"10000\r\n" + b"a" * 65_536 + b"\r\n")
+        assert codes(rest_of(line)) in ([413], [])
+    plain.check_others()
+
+
+def test_who_expects_to_be_told_to_go_on_and_does_not_is_not_waited_for(plain: Target) -> None:
+    with many(500, plain.raw, POST + b"Content-Length: 25\r\nExpect: 100-continue\r\n\r\n") as lines:
+        plain.check_others()
+        assert {tuple(codes(rest_of(line))) for line in lines} == {(100, 408)}
+
+
+def test_requests_that_are_sent_before_others_are_answered_are_answered_in_order_up_to_a_limit(plain: Target) -> None:
+    with plain.raw() as line:
+        line.sendall((GET + b"\r\n") * (exchange.MAX_WAITING - 1) + GET + b"Connection: close\r\n\r\n")
+        assert codes(rest_of(line)) == [200] * exchange.MAX_WAITING
+
+
+def test_flood_of_requests_on_one_connection_ends_it_and_is_not_kept(plain: Target) -> None:
+    memory = plain.megabytes
+    with many(50, plain.raw) as lines:
+        for line in lines:
+            with contextlib.suppress(OSError):
+                line.sendall((GET + b"\r\n") * 20_000)
+        plain.check_others()
+        assert plain.megabytes - memory < 100
+        for line in lines:
+            assert len(codes(rest_of(line))) < 20_000
+
+
+@pytest.fixture(scope="module")
+def large_list(plain: Target) -> bytes:
+    """A request for a list of about 20 MB."""
+    plain.honest.post("/api/v1/namespaces", json={"metadata": {"name": "large"}})
+    for number in range(20):
+        body = {"metadata": {"name": f"x{number}"}, "data": {"a": "a" * MIB}}
+        assert plain.honest.post("/api/v1/namespaces/large/configmaps", json=body).status_code == 201
+    return b"GET /api/v1/namespaces/large/configmaps HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def narrow(target: Target) -> socket.socket:
+    """A connection of somebody who takes in little at a time."""
+    line = socket.socket()
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    line.settimeout(30)
+    line.connect(("127.0.0.1", target.port))
+    return line
+
+
+def test_answers_that_nobody_reads_are_bounded_together(plain: Target, large_list: bytes) -> None:
+    before, memory = plain.descriptors, plain.megabytes
+    with many(40, lambda: narrow(plain), large_list):
+        plain.check_others()
+        until(lambda: plain.descriptors < before + 40, "cutting off who does not read")
+        assert plain.megabytes - memory < 2.5 * rooms.MAX_UNREAD / MIB
+        check_given_back(plain, before)
+
+
+def test_watchers_that_never_read_are_cut_off(plain: Target, large_list: bytes) -> None:
+    before, memory = plain.descriptors, plain.megabytes
+    watch = large_list.replace(b" HTTP", b"?watch=1 HTTP", 1)
+    with many(30, lambda: narrow(plain), watch):
+        plain.check_others()
+        assert plain.megabytes - memory < 2.5 * rooms.MAX_UNREAD / MIB
+        check_given_back(plain, before)
+
+
+ALIASES = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
+    b"%c: &%c [%b]\n" % (letter, letter, b",".join([b"*%c" % (letter - 1)] * 9)) for letter in range(98, 112)
+)
+BOMBS = {
+    "aliases": ("application/yaml", ALIASES),
+    "deep yaml": ("application/yaml", b"[" * 200_000),
+    "deep json": ("application/json", b'{"metadata":' * 200_000),
+    "deep list": ("application/json", b"[" * 1_000_000),
+    "many keys": ("application/json", b"{" + b",".join(b'"k%d":{}' % number for number in range(220_000)) + b"}"),
+    "protobuf": ("application/vnd.kubernetes.protobuf", b"k8s\x00" + b"\x12\xff\xff\xff\x7f" * 100_000),
+    "numbers": ("application/json", b'{"metadata":{"name":"x"},"data":{"a":' + b"9" * 1_000_000 + b"}}"),
+    "gzip": ("application/json", gzip.compress(b" " * 50_000_000)),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bomb_in_a_body_is_refused_and_takes_little(plain: Target, name: str) -> None:
+    media, body = BOMBS[name]
+    memory = plain.megabytes
+    headers = {"content-type": media} | ({"content-encoding": "gzip"} if name == "gzip" else {})
+    for _ in range(3):
+        answer = plain.honest.post(MAPS, content=body, headers=headers)
+        assert answer.status_code in {400, 413, 415, 422}, answer.text[:300]
+        assert answer.json()["kind"] == "Status"
+    plain.check_others()
+    assert plain.megabytes - memory < 250
+
+
+QUERIES = {
+    "labels": ("labelSelector", ",".join(f"k{number}=v" for number in range(5_000))),
+    "values": ("labelSelector", f"a in ({','.join(f'v{number}' for number in range(9_000))})"),
+    "fields": ("fieldSelector", ",".join("metadata.name!=x" for _ in range(3_000))),
+    "parentheses": ("labelSelector", "a in " + "(" * 30_000),
+    "commas": ("labelSelector", "," * 60_000),
+    "continue": ("continue", "A" * 60_000),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_huge_selector_or_token_is_answered_soon(plain: Target, name: str) -> None:
+    key, value = QUERIES[name]
+    with many(20, plain.raw) as lines:
+        for line in lines:
+            query = value.replace(" ", "%20").replace("(", "%28").replace(")", "%29")
+            line.sendall(
+                b"GET %b?%b=%b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % (MAPS.encode(), key.encode(), query.encode())
+            )
+        plain.check_others()
+        assert {code for line in lines for code in codes(rest_of(line))} <= {200, 400, 414}
+
+
+def test_flood_of_wrong_credentials_has_to_wait_and_holds_up_nobody(secured: Target) -> None:
+    found = set()
+    with secured.line() as line:
+        for number in range(40):
+            line.sendall(b"GET /api HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer guess%d\r\n\r\n" % number)
+            found.add(codes(line.recv(10_000))[0])
+    assert found == {401, 429}
+    secured.check_others()
