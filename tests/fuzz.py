@@ -175,7 +175,8 @@ def main() -> None:
     options.add_argument("--quick", action="store_true", help="leave out kinds whose examples take long to make")
     given = options.parse_args()
     print(f"fuzzing for {given.seconds:.0f} seconds; to do the same again: --seed {given.seed}", flush=True)
-    with started("--history", "1s") as (url, pid):
+    with started("--history", "1s") as server:
+        url, pid = server.url, server.pid
         found = fuzz(url, seconds=given.seconds / 2, seed=given.seed, is_quick=given.quick)
         counted = ", ".join(f"{code}: {count}" for code, count in sorted(found.codes.items()))
         print(f"{found.codes.total()} requests, slowest answer {found.slowest:.2f} s; {counted}", flush=True)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+
+import served
 
 Object = dict[str, Any]
 SECONDS = 60
@@ -46,37 +45,16 @@ def condition(object_: Object | None, kind: str) -> Object:
 class Served:
     """A server of one's own."""
 
-    def __init__(self, process: subprocess.Popen[str], http: httpx.Client) -> None:
-        self.process = process
+    def __init__(self, server: served.Server, http: httpx.Client) -> None:
+        self.server = server
         self.http = http
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        self.server.kill()
 
 
 @contextmanager
 def serving(store: str, folder: Path) -> Iterator[Served]:
     """A server on this store, in a process that can be killed."""
-    command = [
-        sys.executable,
-        "-m",
-        "probate",
-        "serve",
-        "--insecure",
-        "--store",
-        store,
-        "--listen",
-        "127.0.0.1:0",
-        "--kubeconfig",
-        "",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
-        assert process.stdout is not None
-        greeting = re.search(r"http://\S+", process.stdout.readline())
-        assert greeting is not None
-        try:
-            with httpx.Client(base_url=greeting[0], timeout=30) as client:
-                yield Served(process, client)
-        finally:
-            process.kill()
+    with served.mortal(folder, store, "--insecure") as server, httpx.Client(base_url=server.url, timeout=30) as client:
+        yield Served(server, client)

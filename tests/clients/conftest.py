@@ -13,7 +13,7 @@ import pytest
 
 from clients.looking import Look
 from clients.programs import Program
-from clients.servers import Server, serving
+from served import Server, serving
 
 ROOT = Path(__file__).parents[2]
 _numbers = itertools.count(1)

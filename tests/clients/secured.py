@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 import signed
 from clients.programs import Program
-from clients.servers import Server, serving
 from oidc_issuer import Issuer, issuing
+from served import Server, serving
 from signed import Signed
 
 PROBATE = [sys.executable, "-m", "probate"]

@@ -10,7 +10,7 @@ import pytest
 
 from clients.looking import Look
 from clients.programs import Program
-from clients.servers import Server
+from served import Server
 
 CHART = Path(__file__).parent / "chart"
 WAIT = ("--wait", "--timeout", "90s")

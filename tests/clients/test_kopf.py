@@ -14,7 +14,7 @@ import pytest
 
 from clients.looking import Look
 from clients.programs import Program
-from clients.servers import Server, serving
+from served import Server, serving
 
 OPERATOR = Path(__file__).parent / "operators" / "bakery.py"
 ORDERS = "bakery.example.com/v1/orders"

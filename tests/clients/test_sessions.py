@@ -9,7 +9,7 @@ import pytest
 
 from clients.looking import Look
 from clients.programs import Program
-from clients.servers import Server
+from served import Server
 
 HERE = Path(__file__).parent
 SESSIONS = sorted(path.stem.removeprefix("with_") for path in (HERE / "sessions").glob("with_*.py"))

@@ -12,11 +12,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import random
-import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -29,6 +25,7 @@ from in_process import House, running
 from probate.server import index, wire
 from probate.store import paging
 from probate.store.sqlite.store import open_file
+from served import Server, mortal
 
 BRANCHES = 2_000
 LEAVES = 9
@@ -88,30 +85,12 @@ def expected() -> dict[str, set[str]]:
 
 
 @contextmanager
-def server(path: Path) -> Iterator[tuple[subprocess.Popen[str], http.client.HTTPConnection]]:
+def server(path: Path) -> Iterator[tuple[Server, http.client.HTTPConnection]]:
     """A real server on this store, and a connection to it."""
-    command = [
-        sys.executable,
-        "-m",
-        "probate",
-        "serve",
-        "--insecure",
-        "--store",
-        f"sqlite:{path}",
-        "--listen",
-        "127.0.0.1:0",
-        "--kubeconfig",
-        "",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=path.parent) as process:
-        try:
-            assert process.stdout is not None
-            greeting = re.search(r"http://([^:/]+):(\d+)", process.stdout.readline())
-            assert greeting is not None
-            with closing(http.client.HTTPConnection(greeting[1], int(greeting[2]), timeout=60)) as connection:
-                yield process, connection
-        finally:
-            process.kill()
+    with mortal(path.parent, f"sqlite:{path}", "--insecure") as one:
+        host, port = one.url.removeprefix("http://").split(":")
+        with closing(http.client.HTTPConnection(host, int(port), timeout=60)) as connection:
+            yield one, connection
 
 
 def ask(connection: http.client.HTTPConnection, method: str, path: str, body: Any = None) -> Any:
@@ -129,14 +108,14 @@ def begin(connection: http.client.HTTPConnection, policy: str) -> str:
     return str(before)
 
 
-def kill(process: subprocess.Popen[str], connection: http.client.HTTPConnection, since: str, after: int) -> bool:
+def kill(one: Server, connection: http.client.HTTPConnection, since: str, after: int) -> bool:
     """Kill the server once so many objects have gone since that revision. Returns whether there were still more to go."""
     connection.request("GET", f"{FOLDER}?watch=1&resourceVersion={since}")
     events = connection.getresponse()
     gone = 0
     while gone < after:
         gone += events.readline().startswith(b'{"type":"DELETED"')
-    process.send_signal(signal.SIGKILL)
+    one.kill()
     with suppress(http.client.IncompleteRead):
         while line := events.readline():
             gone += line.startswith(b'{"type":"DELETED"')
@@ -174,8 +153,8 @@ async def test_thirty_kills_in_the_middle_of_cascades_neither_lose_nor_leave_any
         path, since = tmp_path / f"{turn}.db", ""
         shutil.copy(prepared, path)
         for after in sorted(dice.randrange(CASCADE) for _ in range(KILLS)):
-            with server(path) as (process, connection):
+            with server(path) as (one, connection):
                 since = since or begin(connection, ("Background", "Foreground")[turn % 2])
-                in_the_middle += kill(process, connection, since, after)
+                in_the_middle += kill(one, connection, since, after)
         assert await finish(path) == expected()
     assert in_the_middle > CASCADES * KILLS / 2

@@ -14,6 +14,7 @@ def test_whatever_is_asked_is_answered_soon_and_never_with_a_failure() -> None:
 
 
 def test_patches_documents_selectors_and_definitions_of_all_sorts_are_answered_soon_and_never_with_a_failure() -> None:
-    with started("--history", "1s") as (url, pid):
+    with started("--history", "1s") as server:
+        url, pid = server.url, server.pid
         walker, _ = walk(url, pid, seconds=15, seed=7)
     assert {name for name, _ in walker.codes} > CLASSES.keys()

@@ -6,30 +6,15 @@ import asyncio
 import json
 import resource
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 
+from served import serving
+
 WATCHERS = 1_000
 CHANGES = 20  # before the restart, and as many after it
 PATH = "/api/v1/namespaces/default/configmaps"
-
-
-@contextmanager
-def serving(folder: Path, port: int) -> Iterator[None]:
-    command = [sys.executable, "-m", "probate", "serve", "--insecure", "--listen", f"127.0.0.1:{port}"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
-        try:
-            assert process.stdout is not None
-            assert "serving" in process.stdout.readline()
-            yield
-        finally:  # also when a test has failed, or it would wait for ever
-            process.terminate()
-        assert process.wait(timeout=30) == 0
 
 
 class Watcher:
@@ -68,14 +53,14 @@ async def test_thousand_watchers_see_every_change_once_and_in_order_over_a_resta
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with serving(tmp_path, port):
+    with serving(tmp_path, "sqlite:probate.db", "--insecure", listen=f"127.0.0.1:{port}"):
         start = httpx.get(f"http://127.0.0.1:{port}{PATH}").json()["metadata"]["resourceVersion"]
         watchers = [Watcher(port, int(start)) for _ in range(WATCHERS)]
         watching = [asyncio.ensure_future(watcher.watch(2 * CHANGES)) for watcher in watchers]
         made = await make(port, 0)
         await asyncio.sleep(0)
     await asyncio.gather(*watching)  # the server went away
-    with serving(tmp_path, port):
+    with serving(tmp_path, "sqlite:probate.db", "--insecure", listen=f"127.0.0.1:{port}"):
         watching = [asyncio.ensure_future(watcher.watch(2 * CHANGES)) for watcher in watchers]
         made += await make(port, CHANGES)
         await asyncio.wait_for(asyncio.gather(*watching), timeout=60)

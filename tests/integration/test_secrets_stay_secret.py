@@ -167,11 +167,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """All that a server wrote which was sent all of it, by where it wrote that."""
     folder = tmp_path_factory.mktemp("audited")
     found: dict[str, str] = {}
-    with (
-        (folder / "stderr").open("wb") as stderr,
-        started(*_talkative(folder), stderr=stderr) as (url, _),
-        httpx.Client(base_url=url, timeout=20) as client,
-    ):
+    with started(*_talkative(folder)) as server, httpx.Client(base_url=server.url, timeout=20) as client:
         _make_policies(client)
         found["refusals"] = "\n".join(_sent(client))
         found["tokens"] = "\n".join(_tokens(client))
@@ -181,7 +177,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         found["tables"] = json.dumps([row["cells"] for row in rows])
         found["metadata"] = _metadata(client)
         found["figures"] = client.get("/metrics").text
-    found["log"] = (folder / "stderr").read_text()
+        server.end()
+        found["log"] = server.log.read_text()
     found["audit"] = (folder / "audit.log").read_text()
     return found
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,30 +13,13 @@ import httpx
 
 import etcd_members
 import watching
+from served import mortal
 
 
 @contextmanager
 def serving(store: str, folder: Path) -> Iterator[httpx.Client]:
-    command = [
-        sys.executable,
-        "-m",
-        "probate",
-        "serve",
-        "--insecure",
-        "--store",
-        store,
-        "--listen",
-        "127.0.0.1:0",
-        "--kubeconfig",
-        "",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
-        assert process.stdout is not None
-        greeting = re.search(r"http://\S+", process.stdout.readline())
-        assert greeting is not None
-        with httpx.Client(base_url=greeting[0], timeout=30) as client:
-            yield client
-        process.kill()
+    with mortal(folder, store, "--insecure") as server, httpx.Client(base_url=server.url, timeout=30) as client:
+        yield client
 
 
 def test_objects_and_custom_kinds_of_one_server_are_served_by_the_other(etcd_member: etcd_members.Member, tmp_path: Path) -> None:
@@ -73,8 +53,7 @@ def test_pods_are_made_by_one_server_and_by_the_other_when_that_has_stopped(
         assert other.http.post(path, json={"metadata": {"name": "web"}, "spec": spec}).status_code == 201
         until_made(other.http, 3)
         lease = other.http.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/probate").json()
-        one.process.terminate()
-        one.process.wait()
+        one.server.end()
         patch = {"Content-Type": "application/merge-patch+json"}
         assert other.http.patch(f"{path}/web", json={"spec": {"replicas": 5}}, headers=patch).status_code == 200
         until_made(other.http, 5)

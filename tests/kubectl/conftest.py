@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_program import Kubectl
+from served import serving
 
 VERSIONS = ("1.20", "1.24", "1.30", "1.34", "1.37")
 CONTROLLERS = "collector,namespaces,definitions"
@@ -31,24 +32,8 @@ def kubectls() -> Path:
 @pytest.fixture(scope="session")
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("server")
-    command = [
-        sys.executable,
-        "-m",
-        "probate",
-        "serve",
-        "--insecure",
-        "--store",
-        "memory:",
-        "--listen",
-        "127.0.0.1:0",
-        "--controllers",
-        CONTROLLERS,
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
-        assert process.stdout is not None
-        assert "serving" in process.stdout.readline()
-        yield folder / "probate.kubeconfig"
-        process.terminate()
+    with serving(folder, "memory:", "--insecure", "--controllers", CONTROLLERS) as server:
+        yield server.kubeconfig
 
 
 @pytest.fixture(params=VERSIONS)

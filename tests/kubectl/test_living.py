@@ -6,8 +6,6 @@ What takes minutes is in e2e/test_living.py, on a clock that can be moved.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import orjson
 import pytest
 
 from kubectl_program import Kubectl
+from served import serving
 
 SOON = "--timeout=20s"
 TO_END = {"probate.dev/stop-delay": "1s"}
@@ -27,25 +26,8 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A server with three nodes on which pods start and end fast."""
     folder = tmp_path_factory.mktemp("server")
     delays = ("--pod-start-delay", "0.1s", "--pod-stop-delay", "0.1s")
-    command = [
-        sys.executable,
-        "-m",
-        "probate",
-        "serve",
-        "--insecure",
-        "--store",
-        "memory:",
-        "--listen",
-        "127.0.0.1:0",
-        "--nodes",
-        "3",
-        *delays,
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
-        assert process.stdout is not None
-        assert "serving" in process.stdout.readline()
-        yield folder / "probate.kubeconfig"
-        process.terminate()
+    with serving(folder, "memory:", "--insecure", "--nodes", "3", *delays) as server:
+        yield server.kubeconfig
 
 
 @pytest.fixture

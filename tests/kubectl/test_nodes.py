@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kubectl_program import Kubectl
+from served import serving
 
 DONE = 'deployment "web" successfully rolled out'
 PATIENCE = "--timeout=30s"
@@ -58,25 +57,9 @@ def version(request: pytest.FixtureRequest) -> str:
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A server with all controllers and simulated nodes, where pods start and stop fast."""
     folder = tmp_path_factory.mktemp("server")
-    command = [
-        sys.executable,
-        "-m",
-        "probate",
-        "serve",
-        "--insecure",
-        "--store",
-        "memory:",
-        "--listen",
-        "127.0.0.1:0",
-        "--nodes",
-        "3",
-    ]
-    command += ["--pod-start-delay", "0.1s", "--pod-stop-delay", "0.1s"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
-        assert process.stdout is not None
-        assert "serving" in process.stdout.readline()
-        yield folder / "probate.kubeconfig"
-        process.terminate()
+    delays = ("--pod-start-delay", "0.1s", "--pod-stop-delay", "0.1s")
+    with serving(folder, "memory:", "--insecure", "--nodes", "3", *delays) as server:
+        yield server.kubeconfig
 
 
 def apply(kubectl: Kubectl, here: tuple[str, str], tmp_path: Path, text: str) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +14,7 @@ import orjson
 import pytest
 
 from kubectl_program import Kubectl
+from served import serving
 
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 
@@ -49,16 +48,11 @@ class Node(threading.Thread):
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A server with all controllers, and its one node."""
     folder = tmp_path_factory.mktemp("server")
-    command = [sys.executable, "-m", "probate", "serve", "--insecure", "--store", "memory:", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
-        assert process.stdout is not None
-        greeting = re.search(r"http://\S+", process.stdout.readline())
-        assert greeting is not None
-        node = Node(greeting[0])
+    with serving(folder, "memory:", "--insecure") as server:
+        node = Node(server.url)
         node.start()
-        yield folder / "probate.kubeconfig"
-        process.terminate()
-        node.join()
+        yield server.kubeconfig
+    node.join()
 
 
 def test_deployment_rolls_out_and_back_and_goes_with_its_pods(kubectl: Kubectl, namespace: str) -> None:
