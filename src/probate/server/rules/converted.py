@@ -11,6 +11,9 @@ from probate.server.rules.contract import Object, Typed
 class Converted(BuiltIn):
     """The rules of a version that is not stored. Objects are of the stored shape as soon as they have been read."""
 
+    def fits(self, value: Object) -> bool:  # noqa: ARG002 whatever it is, it is not yet of the stored shape
+        return False
+
     def read(self, value: Object) -> Typed:
         object_, unknown = super().read(value)
         defaulting.apply(*self._served, object_)
