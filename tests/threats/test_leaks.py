@@ -172,3 +172,15 @@ async def test_t43_the_past_is_shown_to_who_may_list_the_present_and_to_nobody_e
         assert (await house.ask_as("eve", "GET", SECRETS, query=query)).code == 403
     await house.grant("eve", may("list", "secrets"), namespace="a")
     assert [one["metadata"]["name"] for one in (await house.ask_as("eve", "GET", SECRETS, query=before)).json["items"]] == ["s"]
+
+
+async def test_t44_token_is_bound_to_what_is_there_in_the_namespace_and_to_nothing_elsewhere(house: Guarded) -> None:
+    await house.grant("eve", may("create", "serviceaccounts/token"), namespace="a")
+    await house.create("serviceaccounts", "a", {"metadata": {"name": "mine"}})
+    for namespace in ("a", "b"):
+        await house.create("secrets", namespace, {"metadata": {"name": f"in-{namespace}"}})
+    found = {}
+    for name in ("in-a", "in-b", "absent"):
+        spec = {"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": name}}
+        found[name] = (await house.ask_as("eve", "POST", f"{CORE}/serviceaccounts/mine/token", {"spec": spec})).code
+    assert found == {"in-a": 201, "in-b": 404, "absent": 404}  # as in Kubernetes: who may make tokens there learns of the names
