@@ -12,7 +12,7 @@ class Converted(BuiltIn):
     """The rules of a version that is not stored. Objects are of the stored shape as soon as they have been read."""
 
     def fits(self, value: Object) -> bool:
-        return False
+        return False  # whatever it is, it is not yet of the stored shape
 
     def read(self, value: Object) -> Typed:
         object_, unknown = super().read(value)
