@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import resource
+import select
 import socket
 import ssl
 import subprocess
@@ -131,6 +132,14 @@ def until(check: Callable[[], bool], what: str) -> None:
     while not check():
         assert time.monotonic() < end, f"{what} did not happen within {LIMIT} s"
         time.sleep(0.02)
+
+
+def answered(lines: list[socket.socket]) -> list[socket.socket]:
+    """Those on which something was said."""
+    poll, by_number = select.poll(), {line.fileno(): line for line in lines}
+    for number in by_number:
+        poll.register(number, select.POLLIN)
+    return [by_number[number] for number, _ in poll.poll(0)]
 
 
 def rest_of(line: socket.socket) -> bytes:
