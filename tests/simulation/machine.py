@@ -18,10 +18,10 @@ from probate import controllers, errors
 from probate.aio import tasks
 from probate.machinery import builtin
 from probate.server import bootstrap
+from probate.server.access import seeding
 from probate.server.api import Api
 from probate.server.app import App
 from probate.server.custom_kinds import Kinds
-from probate.settings import Settings
 from probate.store import retention
 from probate.store.hub import Buffer
 from probate.store.sqlite.database import Database
@@ -152,8 +152,9 @@ class Machine:
         )
         try:
             await bootstrap.ensure_namespaces(api)
+            await seeding.ensure_roles(api)
             await api.kinds.refresh(now=api.now())
-            async with controllers.at_work(api, clock, self._weather.climate.crew, Settings(insecure=True)):
+            async with controllers.at_work(api, clock, self._weather.climate.crew):
                 process.app = App(api)
                 await process.death.wait()
         except errors.ApiError as error:

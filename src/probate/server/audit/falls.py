@@ -21,6 +21,7 @@ from probate.recent import Recent
 REMEMBERED = 50_000
 NEAREST = 8
 """Steps of a chain that are told, besides the one where it began."""
+MAX_NAME = 253
 UNKNOWN = "not known: it was gone when this server started, it never was there, or another server was asked to delete it"
 
 Object = dict[str, Any]
@@ -61,7 +62,7 @@ class Lead(NamedTuple):
 
 def of_owner(owner: Owner) -> Lead:
     """An owner, as the reference to it says."""
-    return Lead(owner.uid, owner.kind, owner.name)
+    return Lead(owner.uid, owner.kind[:MAX_NAME], owner.name[:MAX_NAME])
 
 
 class Falls:
