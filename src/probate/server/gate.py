@@ -31,7 +31,7 @@ CUT_AT_ONCE = 100
 """Idle connections that are cut off when there is no room: to look for them takes a moment, so it is not done for each."""
 RESERVED = 256
 """File descriptors that are kept for all else."""
-ACCEPTED_AT_ONCE = 32
+ACCEPTED_AT_ONCE = 4
 HANDSHAKE_SECONDS = 10.0
 GOOD_BYE_SECONDS = 1.0
 """How long a client may take to answer when a connection ends."""
