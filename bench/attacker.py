@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import os
 import resource
 import ssl
 import sys
@@ -242,6 +243,7 @@ async def main(port: int, folder: str, attack: str) -> None:
 
 
 if __name__ == "__main__":
+    os.nice(19)  # on a machine of few processors it would else take its time from those who are measured
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     uvloop.run(main(int(sys.argv[1]), sys.argv[2], sys.argv[3]))

@@ -5,12 +5,14 @@ One is good for as long as all are by which it is: its own, the one that signed 
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from probate.machinery import certificates
 from probate.machinery.rbac.users import AUTHENTICATED, User
+
+MAX_KNOWN = 500
+_DER = 2  # `ENCODING_DER`, which the module `ssl` does not show
 
 
 class Peer(NamedTuple):
@@ -21,13 +23,22 @@ class Peer(NamedTuple):
     ends: float
 
 
+_known: dict[tuple[bytes, ...], Peer | None] = {}  # by what was shown: to read it takes as long as several requests
+
+
 def shown_by(secured: Any) -> Peer | None:
     """Whom the certificate is of that a client has shown (`secured`: the `SSLObject` of its connection). None if it has not."""
-    certificate = secured.getpeercert()
-    return peer_of(certificate, _chain(secured)) if certificate else None
+    if not secured.getpeercert(binary_form=True):
+        return None
+    chain = _chain(secured)
+    if chain not in _known:
+        if len(_known) >= MAX_KNOWN:
+            _known.clear()
+        _known[chain] = peer_of(secured.getpeercert(), chain)
+    return _known[chain]
 
 
-def _chain(secured: Any) -> Sequence[bytes]:
+def _chain(secured: Any) -> tuple[bytes, ...]:
     """The certificates that were found to sign each other, the client's own first. Of a session that goes on: those it has sent.
 
     None of an authority that shows its own: that signs for others, and is nobody.
@@ -38,7 +49,7 @@ def _chain(secured: Any) -> Sequence[bytes]:
         found = inner.get_unverified_chain() or ()
     elif len(found) == 1:
         return ()
-    return [ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in found]
+    return tuple(one.public_bytes(_DER) for one in found)
 
 
 def peer_of(certificate: Mapping[str, Any], chain: Sequence[bytes]) -> Peer | None:
