@@ -10,7 +10,6 @@ import copy
 import random
 import time
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
@@ -27,6 +26,7 @@ from probate.server.app import App
 from probate.server.custom_kinds import Kinds
 from probate.store.sqlite.store import open_memory
 from validation_samples import SAMPLES
+from value_parts import at, places
 
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2**31, 2**63, -(2**63), 1.5, 1e308),
@@ -85,26 +85,26 @@ class Writer:
         return orjson.dumps(object_ if self._chance.random() < 0.2 else self._mutated(object_))
 
     def _operation(self, object_: dict[str, Any]) -> dict[str, Any]:
-        one, other = ("".join(f"/{part}" for part in self._chance.choice(list(_places(object_)))) for _ in range(2))
+        one, other = ("".join(f"/{part}" for part in self._chance.choice(list(places(object_)))) for _ in range(2))
         what = self._chance.choice(["add", "remove", "replace", "move", "copy", "test"])
         return {"op": what, "path": one, "from": other, "value": self._chance.choice(ODD)}
 
     def _mutated(self, value: dict[str, Any]) -> dict[str, Any]:
         for _ in range(self._chance.choice([1, 1, 1, 2, 5])):
-            places = [place for place in _places(value) if place]
-            if places:
-                self._mutate(value, *self._chance.sample(places, k=1))
+            inner = [place for place in places(value) if place]
+            if inner:
+                self._mutate(value, *self._chance.sample(inner, k=1))
         return value
 
     def _mutate(self, value: dict[str, Any], place: tuple[str | int, ...]) -> None:
-        holder = _at(value, place[:-1])
+        holder = at(value, place[:-1])
         match self._chance.randint(0, 5):
             case 0:
                 del holder[place[-1]]
             case 1 if isinstance(holder, list):
                 holder.append(copy.deepcopy(holder[int(place[-1])]))
             case 2:
-                holder[place[-1]] = copy.deepcopy(_at(value, self._chance.choice(list(_places(value)))))
+                holder[place[-1]] = copy.deepcopy(at(value, self._chance.choice(list(places(value)))))
             case _:
                 holder[place[-1]] = copy.deepcopy(self._chance.choice(ODD))
 
@@ -131,19 +131,6 @@ async def _asked(app: App, scope: dict[str, Any], body: bytes) -> tuple[int, byt
 
     await app(scope, receive, send)
     return sent[0]["status"], sent[1]["body"]
-
-
-def _places(value: Any, here: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    yield here
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for part, one in inner:
-        yield from _places(one, (*here, part))
-
-
-def _at(value: Any, place: tuple[str | int, ...]) -> Any:
-    for part in place:
-        value = value[part]
-    return value
 
 
 @hypothesis.settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])

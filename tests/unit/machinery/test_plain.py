@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
@@ -15,6 +14,7 @@ from probate.machinery import builtin, plain, typed
 from probate.machinery.schema import Schema
 from probate.machinery.validation import quantities
 from validation_samples import SAMPLES
+from value_parts import at, places
 
 ODD: tuple[Any, ...] = (
     *(None, True, 0, -1, 2**31, 2**31 - 1, -(2**31) - 1, 2**63, 2**63 - 1, 1.0, 1.5),
@@ -32,19 +32,6 @@ def schema_of(group: str, version: str, kind: str) -> Schema:
 def read(value: Any, schema: Schema) -> tuple[Any, list[str]]:
     reader = typed.Reader(lambda one: quantities.canonical(one) if quantities.is_quantity(one) else None)
     return reader.read(value, schema), reader.unknown
-
-
-def places(value: Any, here: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    yield here
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for part, one in inner:
-        yield from places(one, (*here, part))
-
-
-def at(value: Any, place: tuple[str | int, ...]) -> Any:
-    for part in place:
-        value = value[part]
-    return value
 
 
 def changed(value: Any, chance: random.Random) -> Any:

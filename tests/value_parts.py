@@ -1,0 +1,23 @@
+"""The parts of a JSON value, each by the way to it: for tests that change some of them at random."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+Place: TypeAlias = tuple[str | int, ...]
+
+
+def places(value: Any, here: Place = ()) -> Iterator[Place]:
+    """Where all parts of the value are, itself first."""
+    yield here
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for part, one in inner:
+        yield from places(one, (*here, part))
+
+
+def at(value: Any, place: Place) -> Any:
+    """The part there."""
+    for part in place:
+        value = value[part]
+    return value
