@@ -162,7 +162,8 @@ class Collector:
             if born := self._pending.note(change):
                 self._look_later(born, change.revision)
         self._pending.seen = changes[-1].revision
-        if changes[0].before is not None or changes[0].after is not None:
+        is_note_due = self._clock.monotonic() - self._noted_at >= NOTE_SECONDS
+        if changes[0].before is not None or changes[0].after is not None or is_note_due:
             self._work.set()
 
     def _look_later(self, born: str, revision: int) -> None:
