@@ -33,6 +33,8 @@ from probate.machinery.ownership import Action, Change, Drop
 __all__ = ["BIRTH_SECONDS", "RETRY_SECONDS", "Collector"]
 
 NOTE_SECONDS = 5.0
+NOTE_CHANGES = 1_000
+"""So many that mean nothing to it may come before it notes how far it got: it would look at them again after a restart."""
 BIRTH_SECONDS = 0.006
 """A new object whose owner is not there is left alone this long: whoever made it may be in the middle of saying more about it."""
 
@@ -162,9 +164,12 @@ class Collector:
             if born := self._pending.note(change):
                 self._look_later(born, change.revision)
         self._pending.seen = changes[-1].revision
-        is_note_due = self._clock.monotonic() - self._noted_at >= NOTE_SECONDS
-        if changes[0].before is not None or changes[0].after is not None or is_note_due:
+        if changes[0].before is not None or changes[0].after is not None or self._is_far():
             self._work.set()
+
+    def _is_far(self) -> bool:
+        """Whether it is time to note how far it got although there was nothing to do."""
+        return self._pending.seen - self._noted >= NOTE_CHANGES and self._clock.monotonic() - self._noted_at >= NOTE_SECONDS
 
     def _look_later(self, born: str, revision: int) -> None:
         self._later.add(self._clock.monotonic() + BIRTH_SECONDS, "born", born, revision)
