@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from clients import secured
 from clients.looking import Look
 from clients.programs import Program
+from clients.secured import Site
 from served import Server, serving
 
 ROOT = Path(__file__).parents[2]
@@ -67,3 +69,15 @@ def look(server: Server) -> Iterator[Look]:
     with Look(server.url, server.kubeconfig, f"clients-{next(_numbers)}") as found:
         found.make_namespace()
         yield found
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server over TLS with every kind of credential."""
+    with secured.site_in(tmp_path_factory.mktemp("site")) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def admin(site: Site, kubectls: Path, homes: Path) -> Program:
+    return site.kubectl(kubectls / "1.37" / "kubectl", homes / "admin")

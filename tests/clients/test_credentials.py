@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,17 +29,6 @@ class Person(NamedTuple):
 ROBOT = "system:serviceaccount:default:robot"
 ROBOTS = ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"]
 KINDS = ["certificate", "of-others", "through-one-between", "listed-token", "account-token", "bound-token", "id-token"]
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with secured.site_in(tmp_path_factory.mktemp("site")) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def admin(site: Site, kubectls: Path, homes: Path) -> Program:
-    return site.kubectl(kubectls / "1.37" / "kubectl", homes / "admin")
 
 
 @pytest.fixture(scope="module")

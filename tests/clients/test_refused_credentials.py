@@ -12,7 +12,7 @@ import hmac
 import json
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +40,6 @@ UNAUTHORIZED = {
 }
 OTHER_KEY = ec.generate_private_key(ec.SECP256R1())
 MASTERS = ["system:masters"]
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with secured.site_in(tmp_path_factory.mktemp("site")) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def admin(site: Site, kubectls: Path, homes: Path) -> Program:
-    return site.kubectl(kubectls / "1.37" / "kubectl", homes / "admin")
 
 
 @pytest.fixture(scope="module")
