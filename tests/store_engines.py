@@ -127,6 +127,10 @@ class ModelStore:
         checks.check_scan_many(prefixes, limit, self.limits)
         return [await self.scan(prefix, limit=limit) for prefix in prefixes]
 
+    async def filled(self, prefixes: Sequence[str]) -> set[str]:
+        checks.check_scan_many(prefixes, 1, self.limits)
+        return {prefix for prefix in prefixes if self._open().count(prefix, after="")}
+
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
         checks.check_scan(prefix, after, limit, self.limits)
         checks.check_at(prefix, at)

@@ -25,6 +25,7 @@ CALLS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "scan at": lambda store: store.scan("objects/", limit=1, at=Revision(1)),
     "count": lambda store: store.count("objects/"),
     "folders": lambda store: store.folders("objects/"),
+    "filled": lambda store: store.filled(["objects/"]),
     "commit": lambda store: store.commit(contract.create(KEY, b"")),
     "commit_many": lambda store: store.commit_many([contract.create(KEY, b"")]),
     "watch": lambda store: steps.follow(store, "objects/", after=Revision(1), last=contract.NOTHING),

@@ -132,6 +132,39 @@ async def test_folders_of_an_index_are_its_own(store: Store) -> None:
         await store.folders("owned")
 
 
+async def test_ranges_that_hold_anything_are_found_together(store: Store) -> None:
+    await fill(store, "b/2", "ab", "\U0001f600/1", "é/1")
+    await steps.commit(
+        store, contract.create("objects/pods/x", b"", enter=["owned/u/a/objects/pods/x", "owned/uv/a/objects/pods/x"])
+    )
+    gone = await steps.create(store, PREFIX + "c/1", b"")
+    await steps.commit(store, contract.delete(PREFIX + "c/1", revision=gone))
+    objects = {PREFIX + name for name in ("a/", "b/", "c/", "é/", "\U0001f600/")}
+    entries = {f"owned/{name}/" for name in ("t", "u", "u/a", "u/b", "uv", "w")}
+    found = {*(PREFIX + name for name in ("b/", "é/", "\U0001f600/")), "owned/u/", "owned/u/a/", "owned/uv/"}
+    assert await store.filled([*objects, *entries]) == found
+    assert await store.filled(list(objects)) == found & objects
+    assert await store.filled(list(entries)) == found & entries
+    assert await store.filled([]) == set()
+
+
+async def test_several_ranges_are_read_each_for_itself(store: Store) -> None:
+    await fill(store, "a/1", "a/2", "b/1")
+    pages = await store.scan_many([PREFIX + "b/", PREFIX + "c/", PREFIX + "a/"], limit=1)
+    assert [[record.key for record in page.records] for page in pages] == [[PREFIX + "b/1"], [], [PREFIX + "a/1"]]
+    assert [page.more for page in pages] == [False, False, True]
+
+
+async def test_ranges_that_are_none_are_refused(store: Store) -> None:
+    for prefixes in (["owned/u"], ["owned/", "owned//"], [""], ["owned/\n/"]):
+        with pytest.raises(errors.BadKey):
+            await store.filled(prefixes)
+        with pytest.raises(errors.BadKey):
+            await store.scan_many(prefixes, limit=1)
+    with pytest.raises(errors.TooLarge):
+        await store.filled([f"owned/{number}/" for number in range(store.limits.page + 1)])
+
+
 async def test_index_is_walked_page_by_page(store: Store) -> None:
     entries = [f"owned/u/objects/pods/{number}" for number in range(10)]
     await steps.commit(store, contract.create("objects/pods/x", b"", enter=entries))

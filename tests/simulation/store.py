@@ -75,6 +75,10 @@ class RoughStore:
         await self._reach()
         return await self._inner.scan_many(prefixes, limit=limit)
 
+    async def filled(self, prefixes: Sequence[str]) -> set[str]:
+        await self._reach()
+        return await self._inner.filled(prefixes)
+
     async def count(self, prefix: str, *, after: str = "") -> int:
         await self._reach()
         return await self._inner.count(prefix, after=after)

@@ -76,6 +76,10 @@ class World(Protocol):
         """The first objects that refer to each owner, as far as they can: from its namespace, or from anywhere if it has none."""
         ...
 
+    async def have_dependents(self, owners: Sequence[Item]) -> list[bool]:
+        """Of each owner, whether `dependents` has any."""
+        ...
+
     async def more_dependents(self, owner: Item, more: str, *, limit: int, are_blocking: bool) -> Places:
         """Those that follow, all or only those that block the owner's deletion in the foreground."""
         ...

@@ -44,8 +44,11 @@ class Carrying:
         rights = self._world.rights()
         outcomes = await self._world.act(actions) if actions else []
         tell(log, self._world, zip(actions, outcomes, strict=True))
+        kinds = Counter([type(one) for one, outcome in zip(actions, outcomes, strict=True) if outcome is Outcome.DONE])
+        self.done.update({kind.__name__: number for kind, number in kinds.items()})
+        if kinds.total() == len(actions):
+            return Carried(has_failed=False, is_denied=False, rights=rights)
         held = await self._world.revision() if Outcome.HELD in outcomes else 0
-        self.done.update([type(one).__name__ for one, outcome in zip(actions, outcomes, strict=True) if outcome is Outcome.DONE])
         for action, outcome in zip(actions, outcomes, strict=True):
             if outcome is Outcome.DENIED:
                 self.put_off(_kind(action), action.item.where, since.get(action.item.where, self._pending.seen), rights)

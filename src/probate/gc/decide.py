@@ -44,8 +44,9 @@ FINE = Judgement(is_fine=True)
 
 def judge(owners: Owners) -> Judgement:
     """What these owners mean."""
-    standings = {seen.standing for _, seen in owners}
-    if not standings or standings & {Standing.UNKNOWN, Standing.OUT_OF_REACH} or standings == {Standing.SOLID}:
+    standings = [seen.standing for _, seen in owners]
+    is_doubtful = Standing.UNKNOWN in standings or Standing.OUT_OF_REACH in standings
+    if is_doubtful or standings.count(Standing.SOLID) == len(standings):
         return FINE
     lost = [(owner, seen) for owner, seen in owners if seen.standing is not Standing.SOLID]
     waiting, solid = (_items(owners, standing) for standing in (Standing.WAITING, Standing.SOLID))

@@ -24,6 +24,7 @@ PIECE = 200
 each. (Each dependent that goes is looked up as an owner once, so both go on at the same pace.)"""
 
 NOBODY: Mapping[str, Item] = {}
+NOWHERE = Places([])
 
 
 class Looking:
@@ -46,8 +47,8 @@ class Looking:
         if not self._pending.owners:
             return
         asked = list(islice(self._pending.owners.items(), turns.piece(TURN)))
-        blocked = await self.blocked([(item, owner) for (_, owner), (item, _) in asked], known=self._pending.waiting)
-        for (key, (_, since)), waiting in zip(asked, blocked, strict=True):
+        blocked = await self.blocked([(item, owner) for _, (item, owner, _) in asked], known=self._pending.waiting)
+        for (key, (_, _, since)), waiting in zip(asked, blocked, strict=True):
             if waiting is not None:
                 self._pending.settle.setdefault(waiting.where, since)
             del self._pending.owners[key]
@@ -88,14 +89,22 @@ class Looking:
 
     async def _expand(self, some: list[Expansion]) -> list[Places]:
         """The next dependents of each. Most that went had none: those are found out together."""
-        fresh = [one for one in some if not one.more and not one.is_for_blockers]
-        first = iter(await self._world.dependents([one.owner for one in fresh], limit=PIECE) if fresh else [])
+        first = await self._first([one.owner for one in some if not one.more and not one.is_for_blockers])
         return [
             await self._world.more_dependents(one.owner, one.more, limit=turns.piece(PIECE), are_blocking=one.is_for_blockers)
             if one.more or one.is_for_blockers
-            else next(first)
+            else first.get(one.owner.meta.uid, NOWHERE)
             for one in some
         ]
+
+    async def _first(self, owners: list[Item]) -> dict[str, Places]:
+        """The first dependents of those that have any, by the owner's uid. Who waits has some, who went hardly ever."""
+        waiting = self._pending.waiting
+        went = [one for one in owners if one.where not in waiting]
+        have = await self._world.have_dependents(went) if went else []
+        asked = [one for one in owners if one.where in waiting] + [one for one, has in zip(went, have, strict=True) if has]
+        pages = await self._world.dependents(asked, limit=PIECE) if asked else []
+        return {one.meta.uid: page for one, page in zip(asked, pages, strict=True)}
 
     async def decide(self, work: Work, *, are_born: bool = False) -> list[Action]:
         """What is to be done about these objects. Those just born may have time."""
@@ -127,12 +136,12 @@ class Looking:
         if not items:
             return set()
         revision = await self._world.revision()
-        pages = await self._world.dependents(items, limit=1)
+        have = await self._world.have_dependents(items)
         if self._pending.seen <= revision:
-            for item, page in zip(items, pages, strict=True):
-                if not page.wheres:
+            for item, has in zip(items, have, strict=True):
+                if not has:
                     self._pending.childless[item.meta.uid] = True
-        return {item.where for item, page in zip(items, pages, strict=True) if page.wheres}
+        return {item.where for item, has in zip(items, have, strict=True) if has}
 
     def _too_late(self, family: list[Item], owners: Owners, born: Work) -> list[Item]:
         """Those new objects that have to be dealt with at once. One whose owner waits has time until the owner cannot leave."""
@@ -177,8 +186,12 @@ def _waiting(seen: Seen, found: Item | None, by: Item) -> Item | None:
 def _families(items: list[Item]) -> list[list[Item]]:
     """The items, those together that have the same owners."""
     found: dict[tuple[str, tuple[Owner, ...]], list[Item]] = {}
+    family: list[Item] = []
     for item in items:
-        found.setdefault((item.meta.namespace, tuple(item.meta.owner_references)), []).append(item)
+        meta = item.meta
+        if not family or meta.owner_references != family[0].meta.owner_references or meta.namespace != family[0].meta.namespace:
+            family = found.setdefault((meta.namespace, tuple(meta.owner_references)), [])
+        family.append(item)
     return list(found.values())
 
 

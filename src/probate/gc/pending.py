@@ -50,7 +50,7 @@ class Pending:
         self.born: Work = {}  # with owners that may not be there
         self.settle: Work = {}  # objects that wait for blockers, or for references, to vanish
         self.expand: dict[str, Expansion] = {}  # by the owner's uid
-        self.owners: dict[tuple[str, Owner], tuple[Item, int]] = {}  # that may be free now, as seen from a namespace: who says so
+        self.owners: dict[tuple[str, str], tuple[Item, Owner, int]] = {}  # that may be free now, by namespace and uid: who says so
         self.kinds: Work = {}  # definitions that changed, by where
         self.stuck: Work = {}  # objects that wait, and could be in a circle
         self.gone: Recent[str] = Recent(GONE)  # objects that were seen to go: where each was, by uid
@@ -75,7 +75,7 @@ class Pending:
             self.kinds.values(),
             self.stuck.values(),
             (one.since for one in self.expand.values()),
-            (since for _, since in self.owners.values()),
+            (since for _, _, since in self.owners.values()),
         )
         return min(pieces, default=None)
 
@@ -180,7 +180,7 @@ class Pending:
     def _free(self, item: Item, owners: Iterable[Owner], revision: int) -> None:
         for owner in owners:
             if owner.block_owner_deletion:
-                self.owners.setdefault((item.meta.namespace, owner), (item, revision))
+                self.owners.setdefault((item.meta.namespace, owner.uid), (item, owner, revision))
 
 
 class Appointments:

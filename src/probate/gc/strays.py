@@ -14,7 +14,7 @@ from probate.gc.decide import Owners
 from probate.machinery.ownership import Item, Owner, Standing
 
 REASON = "OwnerRefInvalidNamespace"
-_ASTRAY = {Standing.DANGLING, Standing.OUT_OF_REACH}
+_ASTRAY = (Standing.DANGLING, Standing.OUT_OF_REACH)
 
 
 async def warn(world: World, families: Iterable[tuple[list[Item], Owners]], gone: Container[str]) -> None:

@@ -17,6 +17,7 @@ alike, and a new one is always written by its modern name.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import Enum
@@ -174,7 +175,13 @@ def is_past(moment: str | None, now: float) -> bool:
 
 def timestamp(moment: float) -> str:
     """A moment as objects tell it: in whole seconds."""
-    return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _told(int(moment))
+
+
+@functools.lru_cache(maxsize=64)
+def _told(moment: int) -> str:
+    """(Much happens within a second.)"""
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def seconds(moment: str) -> float:

@@ -86,8 +86,10 @@ class Acting:
         allowed = [at for at in range(len(actions)) if at not in denied]
         done = await self._act([actions[at] for at in allowed])
         outcomes, removed = [Outcome.DENIED] * len(actions), [False] * len(actions)
-        for at, outcome, is_removed in zip(allowed, *done, strict=True):
-            outcomes[at], removed[at] = outcome, is_removed
+        for at, outcome in zip(allowed, done.outcomes, strict=True):
+            outcomes[at] = outcome
+        for at, is_removed in zip(allowed, done.removed, strict=False):
+            removed[at] = is_removed
         return Results(outcomes, removed)
 
     def _tell(self, office: Office, done: Done, denied: set[int]) -> None:
@@ -108,13 +110,11 @@ class Acting:
         if plans:
             kept = await self._turn_to_otherwise(plans, results)
             await self._finish([(plan, results[at]) for at, plan in plans.items() if plan is not None])
-        outcomes = [
-            _idle_outcome(plans[at]) if at in plans and txns[at] is None else _outcome(one) for at, one in enumerate(results)
-        ]
-        removed = [txn is not None and (txn.value is None or _is_half(plans.get(at))) for at, txn in enumerate(txns)]
-        for at in kept:
-            removed[at] = False
-        return Results(outcomes, removed)
+        outcomes = [Outcome.DONE if type(one) is int else _outcome(one) for one in results]
+        for at in plans:
+            if txns[at] is None:
+                outcomes[at] = _idle_outcome(plans[at])
+        return Results(outcomes, [] if self._api.audit is None else _removed(txns, plans, kept))
 
     async def _plans(self, actions: dict[int, Action]) -> dict[int, Plan | None]:
         """Plans of actions on objects that have to be read for it. None for what is no more."""
@@ -158,6 +158,14 @@ class Acting:
         ]
         # Whoever changed one in between has been told that it goes, and that change removes it or holds it.
         await self._commit([sure(deletions.removal(record, wire.meta(record.value)).txn) for record in marked])
+
+
+def _removed(txns: Sequence[Txn | None], plans: dict[int, Plan | None], kept: Sequence[int]) -> list[bool]:
+    """Of each action, whether it removes its object."""
+    removed = [txn is not None and (txn.value is None or _is_half(plans.get(at))) for at, txn in enumerate(txns)]
+    for at in kept:
+        removed[at] = False
+    return removed
 
 
 def _is_half(plan: Plan | None) -> bool:

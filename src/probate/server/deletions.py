@@ -137,7 +137,8 @@ def _plan_with_care(
     verdict = deletion.decide(object_["metadata"], wish, habit, moment, pod=object_ if is_pod else None)
     if verdict.metadata is not None:
         new = {**object_, "metadata": verdict.metadata}
-        return msgspec.structs.replace(change(now, meta, new, guards), is_half=verdict.removes)
+        made = change(now, meta, new, guards)
+        return msgspec.structs.replace(made, is_half=True) if verdict.removes else made
     if not verdict.removes:
         return Plan(None, now)
     content = guards_of_removal(resource, object_)

@@ -34,13 +34,15 @@ _IGNORED = "objects/events/"
 
 def entries(key: str, meta: Meta) -> list[str]:
     """All entries of the object."""
-    found = [range_ + key for range_ in ranges(key, meta.owner_references)]
+    return [*[range_ + key for range_ in ranges(key, meta.owner_references)], *_leaving(key, meta)]
+
+
+def _leaving(key: str, meta: Meta) -> list[str]:
+    """The entries that the object has because it is being deleted."""
     if meta.deletion_timestamp is None or key.startswith(_IGNORED) or deletion.COLLECTORS.isdisjoint(meta.finalizers):
-        return found
-    found.append(f"{SINCE}{meta.deletion_timestamp}/{key}")
-    if deletion.is_foreground(meta.finalizers):
-        found.append(f"{waiting(meta.uid)}{key}")
-    return found
+        return []
+    since = f"{SINCE}{meta.deletion_timestamp}/{key}"
+    return [since, f"{waiting(meta.uid)}{key}"] if deletion.is_foreground(meta.finalizers) else [since]
 
 
 def ranges(key: str, owners: Sequence[Owner]) -> list[str]:
@@ -70,8 +72,11 @@ def _ranges(owner: Owner, namespace: str) -> tuple[str, ...]:
 
 def changes(key: str, new: Meta | None, old: Meta | None) -> tuple[list[str], list[str]]:
     """What enters and what leaves when the object changes so."""
-    before = entries(key, old) if old is not None else []
-    after = entries(key, new) if new is not None else []
+    if new is not None and old is not None and new.owner_references == old.owner_references:  # most often
+        before, after = _leaving(key, old), _leaving(key, new)
+    else:
+        before = entries(key, old) if old is not None else []
+        after = entries(key, new) if new is not None else []
     if before == after:
         return [], []
     return [one for one in after if one not in before], [one for one in before if one not in after]

@@ -36,7 +36,9 @@ class Lines:
         key = (self._resource.group, self._resource.version, self._resource.kind, self._form, wanted.text)
         made = events.made.get(key)
         if made is None:
-            made = events.made[key] = b"".join([self._change(event, wanted) for event in events])
+            is_all = wanted.is_everything and not self._form.shape
+            lines = wire.changes(events, self._resource) if is_all else [self._change(event, wanted) for event in events]
+            made = events.made[key] = b"".join(lines)
         return made
 
     def _change(self, event: Event, wanted: Filter) -> bytes:

@@ -17,6 +17,7 @@ which of them it is, since that changes with the definition:
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -26,7 +27,7 @@ from probate.machinery.catalog import Resource
 from probate.machinery.conversion import table as conversion
 from probate.machinery.gvk import GroupVersion
 from probate.machinery.ownership import Meta
-from probate.store.contract import NOTHING, Record, Revision
+from probate.store.contract import NOTHING, Event, Record, Revision
 
 _START = b'{"metadata":{'
 _SKIP = len(_START)
@@ -68,6 +69,8 @@ _generations = msgspec.json.Decoder(_Generations)
 
 def is_unobserved(value: bytes) -> bool:
     """Whether the object's status says that its controller has not seen its newest generation yet."""
+    if b'"observedGeneration"' not in value:
+        return False
     try:
         found = _generations.decode(value)
     except msgspec.ValidationError:  # a custom kind's status can be anything
@@ -155,6 +158,27 @@ def answered(value: bytes, revision: Revision, resource: Resource) -> bytes:
         revision,
         value[_SKIP:],
     )
+
+
+def changes(events: Iterable[Event], resource: Resource) -> list[bytes]:
+    """The lines of a watch that shows everything, as it is."""
+    is_plain = resource.stored_as is None and not resource.is_custom
+    opening = _opening(resource.group, resource.version, resource.kind)
+    lines: list[bytes] = []
+    for one in events:
+        value, previous = one.value, one.previous
+        if value is not None:
+            kind = b"ADDED" if previous is None else b"MODIFIED"
+        elif previous is None:
+            continue
+        else:
+            kind, value = b"DELETED", previous.value
+        if is_plain:  # in one go what `event` and `answered` make of it
+            about = (kind, opening, one.revision, value[_SKIP:])
+            lines.append(b'{"type":"%b","object":%b"metadata":{"resourceVersion":"%d",%b}\n' % about)
+        else:
+            lines.append(event(kind, answered(value, one.revision, resource)))
+    return lines
 
 
 def items(records: list[Record], resource: Resource) -> bytes:

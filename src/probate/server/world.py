@@ -30,6 +30,8 @@ from probate.store.contract import Event, Page, Record, Revision
 SLICE = 100
 """Objects that are read before others get the event loop."""
 READ = 4_000
+MAX_REFERRED = 1_000
+"""Kinds that references may name, of which it is remembered what they are: anything can be named."""
 _RESOURCE = len(keys.OBJECTS)
 """Where the name of the resource begins in a key."""
 POSITION = "objects/positions.probate.dev/-/collector"
@@ -46,7 +48,9 @@ class World:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._store = api.store
-        self._known_in, self._known = api.catalog, dict[str, Resource]()  # resources by how keys name them
+        self._known_in = api.catalog
+        self._known: dict[str, Resource] = {}  # by how keys name them
+        self._referred: dict[tuple[str, str], Resource | None] = {}  # by how references name their kind
         self._acting = Acting(api, self.kind_at)
         self._read: Recent[Item] = Recent(READ)  # read lately: who is deleted next comes by again in the feed
 
@@ -96,15 +100,13 @@ class World:
         found: list[Item | None] = []
         slice_ = turns.piece(SLICE)
         for start in range(0, len(wheres), slice_):
-            records = await self._store.read_many(wheres[start : start + slice_])
-            found += [None if record is None else self._remember(sightings.item_of(record)) for record in records]
+            for record in await self._store.read_many(wheres[start : start + slice_]):
+                item = None if record is None else sightings.item_of(record)
+                found.append(item)
+                if item is not None and not item.where.startswith(_HIDDEN):  # what does not come by would never be forgotten
+                    self._read[item.where] = item
             await turns.turn()
         return found
-
-    def _remember(self, item: Item) -> Item:
-        if not item.where.startswith(_HIDDEN):  # what does not come by would never be forgotten
-            self._read[item.where] = item
-        return item
 
     async def _changes(self, watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Change], None]:
         async for happened in watch:
@@ -149,11 +151,25 @@ class World:
     async def dependents(self, owners: Sequence[Item], *, limit: int) -> list[Places]:
         return await self._scan([index.dependents(one.meta.uid, one.meta.namespace) for one in owners], limit=limit)
 
+    async def have_dependents(self, owners: Sequence[Item]) -> list[bool]:
+        ranges = [index.dependents(one.meta.uid, one.meta.namespace) for one in owners]
+        filled = await self._filled(ranges)
+        return [range_ in filled for range_ in ranges]
+
     async def _scan(self, ranges: Sequence[str], *, limit: int) -> list[Places]:
         found: list[Places] = []
         slice_ = turns.piece(SLICE)
         for start in range(0, len(ranges), slice_):
             found += [_places(page) for page in await self._store.scan_many(ranges[start : start + slice_], limit=limit)]
+            await turns.turn()
+        return found
+
+    async def _filled(self, ranges: Sequence[str]) -> set[str]:
+        """Those of the ranges that hold anything."""
+        found: set[str] = set()
+        slice_ = turns.piece(SLICE)
+        for start in range(0, len(ranges), slice_):
+            found |= await self._store.filled(ranges[start : start + slice_])
             await turns.turn()
         return found
 
@@ -163,7 +179,8 @@ class World:
 
     async def are_blocked(self, owners: Sequence[Item]) -> list[bool]:
         ranges = [index.blockers(one.meta.uid, one.meta.namespace) for one in owners]
-        return [bool(page.wheres) for page in await self._scan(ranges, limit=1)]
+        filled = await self._filled(ranges)
+        return [range_ in filled for range_ in ranges]
 
     async def mentions(self, owner: Item, *, limit: int) -> Places:
         return _places(await self._store.scan(index.dependents(owner.meta.uid, ""), limit=limit))
@@ -206,8 +223,7 @@ class World:
 
     def kind_at(self, where: str) -> Resource:
         """The resource of an object, in any version that is served. One that is served no more is like any other."""
-        if self._known_in is not self._api.catalog:
-            self._known_in, self._known = self._api.catalog, {}
+        self._forget_other_kinds()
         name = where[_RESOURCE : where.index("/", _RESOURCE)]
         found = self._known.get(name)
         if found is None:
@@ -223,8 +239,19 @@ class World:
         return Resource(group, "v1", plural, plural, plural, is_namespaced="/-/" not in where, verbs=())
 
     def _resource_of(self, owner: Owner) -> Resource | None:
-        version = GroupVersion.parse(owner.api_version)
-        return self._api.catalog.find_kind(version.group, version.version, owner.kind)
+        self._forget_other_kinds()
+        named = owner.api_version, owner.kind
+        if named not in self._referred:
+            if len(self._referred) >= MAX_REFERRED:
+                self._referred.clear()
+            version = GroupVersion.parse(owner.api_version)
+            self._referred[named] = self._api.catalog.find_kind(version.group, version.version, owner.kind)
+        return self._referred[named]
+
+    def _forget_other_kinds(self) -> None:
+        """What is known is of the kinds that are served now."""
+        if self._known_in is not self._api.catalog:
+            self._known_in, self._known, self._referred = self._api.catalog, {}, {}
 
 
 def _matters(event: Event) -> bool:

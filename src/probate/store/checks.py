@@ -12,45 +12,70 @@ from probate.store import contract, keys
 def check_txn(txn: contract.Txn, limits: contract.Limits) -> None:
     """`BadKey`, `TooLarge` or `BadRequest` unless the transaction is one that the engine can take."""
     keys.check_key(txn.key)
-    _check_contents(txn, limits)
+    _check_is_object(txn)
+    _check_change(txn, limits)
     if txn.enter or txn.leave:
-        _check_entries([*txn.enter, *txn.leave])
-    for guard in txn.guards:
-        _check_guard(guard)
+        entries = [*txn.enter, *txn.leave]
+        _check_number(txn, entries, limits)
+        _check_entries(entries)
+    if txn.guards:
+        _check_guards(txn, limits)
+        for guard in txn.guards:
+            _check_guard(guard)
 
 
 def check_txns(txns: Sequence[contract.Txn], limits: contract.Limits) -> None:
-    """The same of several."""
-    keys.check_keys([txn.key for txn in txns])
+    """The same of several. What they have in common, or can be asked of all in one go, is."""
+    wanted = [txn.key for txn in txns]
+    keys.check_keys(wanted)
+    if not all(map(keys.is_object, wanted)):
+        for txn in txns:
+            _check_is_object(txn)
     entries: list[str] = []
-    guards: set[contract.Guard] = set()  # many have the same
+    guards: dict[contract.Guard, None] = {}
+    guarded: tuple[contract.Guard, ...] = ()
     for txn in txns:
-        _check_contents(txn, limits)
+        _check_change(txn, limits)
         entries += txn.enter
         entries += txn.leave
-        guards.update(txn.guards)
+        if txn.guards is not guarded:
+            guarded = txn.guards
+            _check_guards(txn, limits)
+            guards.update(dict.fromkeys(guarded))
+    if len(entries) > limits.entries or len(set(entries)) != len(entries):
+        for txn in txns:
+            _check_number(txn, [*txn.enter, *txn.leave], limits)
     if entries:
         _check_entries(entries)
-    for guard in guards:
-        _check_guard(guard)
+    ranges = [guard.prefix for guard in guards if isinstance(guard, contract.EmptyRange)]
+    if ranges:
+        keys.check_prefixes(ranges)
+    keys.check_keys([guard.key for guard in guards if not isinstance(guard, contract.EmptyRange)])
 
 
-def _check_contents(txn: contract.Txn, limits: contract.Limits) -> None:
-    if not txn.key.startswith(keys.OBJECTS):
+def _check_is_object(txn: contract.Txn) -> None:
+    if not keys.is_object(txn.key):
         raise errors.BadKey(f"a transaction changes an object, but {txn.key!r} is an index key: put it into enter or leave")
-    if txn.value is None:
-        if txn.expects == contract.NOTHING or txn.enter:
-            raise errors.BadRequest(f"the delete of {txn.key!r} must name the revision it deletes and cannot enter index keys")
-    else:
+
+
+def _check_change(txn: contract.Txn, limits: contract.Limits) -> None:
+    if txn.value is not None:
         _check_value(txn.key, txn.value, limits)
-    number = len(txn.enter) + len(txn.leave)
-    if number > limits.entries:
+    elif txn.expects == contract.NOTHING or txn.enter:
+        raise errors.BadRequest(f"the delete of {txn.key!r} must name the revision it deletes and cannot enter index keys")
+
+
+def _check_number(txn: contract.Txn, entries: list[str], limits: contract.Limits) -> None:
+    if len(entries) > limits.entries:
         raise errors.TooLarge(
-            f"the change of {txn.key!r} touches {number:,} index entries; the store takes {limits.entries:,} at most. "
+            f"the change of {txn.key!r} touches {len(entries):,} index entries; the store takes {limits.entries:,} at most. "
             "An object with fewer owner references needs fewer"
         )
-    if number > 1 and len({*txn.enter, *txn.leave}) != number:
+    if len(entries) > 1 and len(set(entries)) != len(entries):
         raise errors.BadRequest(f"the change of {txn.key!r} names an index key twice; name each once, in enter or in leave")
+
+
+def _check_guards(txn: contract.Txn, limits: contract.Limits) -> None:
     if len(txn.guards) > limits.guards:
         raise errors.TooLarge(
             f"the change of {txn.key!r} has {len(txn.guards):,} guards; the store takes at most {limits.guards:,}"
@@ -72,9 +97,9 @@ def _check_entries(entries: list[str]) -> None:
         keys.check_key(entries[0])
     else:
         keys.check_keys(entries)
-    for entry in entries:
-        if entry.startswith("objects/"):
-            raise errors.BadKey(f"{entry!r} is an object's key, not an index key: a transaction changes one object only")
+    if any(map(keys.is_object, entries)):
+        entry = next(filter(keys.is_object, entries))
+        raise errors.BadKey(f"{entry!r} is an object's key, not an index key: a transaction changes one object only")
 
 
 @functools.lru_cache(maxsize=1_000)

@@ -260,6 +260,10 @@ class Store(Protocol):
         """What `scan` says of each range now, in the order asked; each for itself. At most `limits.page` ranges."""
         ...
 
+    async def filled(self, prefixes: Sequence[str]) -> set[str]:
+        """Those of the ranges that hold any key now, each for itself. At most `limits.page` ranges. Cheaper than a scan."""
+        ...
+
     async def count(self, prefix: str, *, after: str = "") -> int:
         """How many keys begin with `prefix` and follow `after`, now. Costs a walk over them, without their values."""
         ...

@@ -72,11 +72,14 @@ class Hub:
         if not self._subscriptions:
             return
         shares: dict[str, Batch] = {}
+        folder, theirs = "", list[Batch]()
         for event in events:
-            for prefix in self._route(event.key):
-                if prefix not in shares:
-                    shares[prefix] = Batch()
-                shares[prefix].append(event)
+            key = event.key
+            if not key.startswith(folder) or key.rindex("/") != len(folder) or not folder:  # most often it is that of the last one
+                folder = key[: key.rindex("/")]
+                theirs = [shares.setdefault(prefix, Batch()) for prefix in self._route(key)]
+            for share in theirs:
+                share.append(event)
         for prefix, share in shares.items():
             for subscription in tuple(self._subscriptions[prefix]):
                 subscription.push(share, before)

@@ -32,7 +32,7 @@ Object = dict[str, Any]
 
 
 class Results(NamedTuple):
-    """What became of actions, and which of them removed their object."""
+    """What became of actions, and, where that is told, which of them removed their object."""
 
     outcomes: list[Outcome]
     removed: list[bool]

@@ -67,6 +67,11 @@ class Reads:
             found += await asyncio.gather(*(self.page(prefix, "", limit, None) for prefix in asked))
         return found
 
+    async def filled(self, prefixes: Sequence[str]) -> set[str]:
+        """Those of the ranges that hold any key."""
+        pages = await self.pages(prefixes, 1)
+        return {prefix for prefix, page in zip(prefixes, pages, strict=True) if page.records}
+
     async def count(self, prefix: str, after: str) -> int:
         """How many keys a range has."""
         span = self._layout.span(prefix, after)

@@ -112,6 +112,11 @@ class EtcdStore:
         checks.check_scan_many(prefixes, limit, requests.LIMITS)
         return await self._reads.pages(prefixes, limit)
 
+    async def filled(self, prefixes: Sequence[str]) -> set[str]:
+        self._check_is_open()
+        checks.check_scan_many(prefixes, 1, requests.LIMITS)
+        return await self._reads.filled(prefixes)
+
     async def count(self, prefix: str, *, after: str = "") -> int:
         self._check_is_open()
         checks.check_scan(prefix, after, 1, requests.LIMITS)

@@ -22,9 +22,10 @@ _MANY_OBJECTS = (
     "JOIN log ON log.rev = live.rev"
 )
 _FILLED = (
-    "SELECT wanted.value ->> 0 FROM json_each(?) AS wanted "
-    "WHERE EXISTS (SELECT 1 FROM entry WHERE key >= wanted.value ->> 0 AND key < wanted.value ->> 1)"
+    "SELECT wanted.value FROM json_each(?) AS wanted WHERE EXISTS "
+    "(SELECT 1 FROM {} WHERE key >= wanted.value AND key < substr(wanted.value, 1, length(wanted.value) - 1) || '0')"
 )
+_FILLED_OBJECTS, _FILLED_ENTRIES = _FILLED.format("live"), _FILLED.format("entry")
 _ENTRIES = "SELECT key, x'', rev FROM entry WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
 _COUNT_OBJECTS = "SELECT count(*) FROM live WHERE key >= ? AND key < ?"
 _COUNT_ENTRIES = "SELECT count(*) FROM entry WHERE key >= ? AND key < ?"
@@ -72,14 +73,18 @@ def page(db: Executor, prefix: str, after: str, limit: int, now: Revision) -> Pa
 
 def pages(db: Executor, prefixes: Sequence[str], limit: int, now: Revision) -> list[Page]:
     """The first records of several ranges as they are now."""
-    filled = set(prefixes) if len(prefixes) < FEW or any(map(keys.is_object, prefixes)) else _filled(db, prefixes)
-    nothing = Page([], now, more=False)
-    return [page(db, prefix, "", limit, now) if prefix in filled else nothing for prefix in prefixes]
+    return [page(db, prefix, "", limit, now) for prefix in prefixes]
 
 
-def _filled(db: Executor, prefixes: Sequence[str]) -> set[str]:
-    """Those of the ranges of entries that hold any: found in one go, since most often hardly one does."""
-    return {row[0] for row in db.execute(_FILLED, (orjson.dumps([(prefix, keys.end_of(prefix)) for prefix in prefixes]).decode(),))}
+def filled(db: Executor, prefixes: Sequence[str]) -> set[str]:
+    """Those of the ranges that hold any key now: found in one go."""
+    objects = [prefix for prefix in prefixes if prefix.startswith(keys.OBJECTS)]
+    found = {row[0] for row in db.execute(_FILLED_OBJECTS, (orjson.dumps(objects).decode(),))} if objects else set()
+    if len(objects) == len(prefixes):
+        return found
+    entries = prefixes if not objects else [prefix for prefix in prefixes if not keys.is_object(prefix)]
+    found.update([row[0] for row in db.execute(_FILLED_ENTRIES, (orjson.dumps(entries).decode(),))])
+    return found
 
 
 def count(db: Executor, prefix: str, after: str) -> int:

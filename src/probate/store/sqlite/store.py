@@ -120,6 +120,11 @@ class SqliteStore:
         self._check_is_open()
         return self._moments.read(reads.pages, prefixes, limit, self._moments.revision())
 
+    async def filled(self, prefixes: Sequence[str]) -> set[str]:
+        checks.check_scan_many(prefixes, 1, LIMITS)
+        self._check_is_open()
+        return self._moments.read(reads.filled, prefixes)
+
     async def count(self, prefix: str, *, after: str = "") -> int:
         checks.check_scan(prefix, after, 1, LIMITS)
         self._check_is_open()

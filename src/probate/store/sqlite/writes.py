@@ -93,14 +93,17 @@ def separate_deletes(txns: Sequence[Txn]) -> int:
     """How many of the first only delete, each its own object, under guards that none has to do with: their order is all one."""
     own: set[str] = set()
     guarded: set[str] = set()
+    guards: tuple[Guard, ...] = ()
     for number, txn in enumerate(txns):
         if txn.value is not None or txn.key in own or txn.key in guarded:
             return number
-        for guard in txn.guards:
-            if not isinstance(guard, Unchanged) or guard.key in own or guard.key == txn.key:
-                return number
-            guarded.add(guard.key)
         own.add(txn.key)
+        if txn.guards is not guards:  # those of one family have the same
+            guards = txn.guards
+            named = [guard.key for guard in guards if isinstance(guard, Unchanged)]
+            if len(named) < len(guards) or not own.isdisjoint(named):
+                return number
+            guarded.update(named)
     return len(txns)
 
 
@@ -114,40 +117,36 @@ def apply_deletes(db: apsw.Cursor, txns: Sequence[Txn], revision: Revision) -> l
         if value is None:
             return None
         found[key] = rev, value
-    guarded = {guard.key for txn in txns for guard in txn.guards if isinstance(guard, Unchanged)}
-    held = {guard: _revision_of(db, guard) for guard in guarded}
     results: list[Change | Refused] = []
     gone: list[str] = []
-    left: list[tuple[str]] = []
+    left: list[str] = []
+    guards: tuple[Guard, ...] = ()
+    failed: tuple[Guard, ...] = ()
+    known: Known = {}
     for txn in txns:
-        refusal = _judge_delete(txn, found.get(txn.key), held)
-        if refusal is not None:
-            results.append(refusal)
-            continue
-        results.append(Change(Revision(revision + len(gone)), txn.key, None, *found[txn.key]))
-        gone.append(txn.key)
-        left += [(entry,) for entry in txn.leave]
-    _delete_all(db, gone, revision)
-    db.executemany(_LEAVE, left)
+        key = txn.key
+        if txn.guards is not guards:
+            guards = txn.guards
+            failed = tuple([guard for guard in guards if not _holds(db, guard, known)])
+        own = found.get(key)
+        if own is None or own[0] != txn.expects:
+            results.append(Refused((txn.own_guard(), *failed)))
+        elif failed:
+            results.append(Refused(failed))
+        else:
+            results.append(Change(Revision(revision + len(gone)), key, None, *own))
+            gone.append(key)
+            left += txn.leave
+    _delete_all(db, gone, left, revision)
     return results
 
 
-def _delete_all(db: apsw.Cursor, gone: list[str], revision: Revision) -> None:
+def _delete_all(db: apsw.Cursor, gone: list[str], left: list[str], revision: Revision) -> None:
     names = _json(gone)
+    db.executemany(_LEAVE, [(entry,) for entry in left])
     db.execute(_LOG_MANY, (revision, names))
     db.execute(_GONE_MANY, (revision, names))
     db.execute(_DELETE_MANY, (names,))
-
-
-def _judge_delete(txn: Txn, found: tuple[Revision, bytes] | None, held: dict[str, Revision | None]) -> Refused | None:
-    """None if it can be done."""
-    is_own = found is not None and found[0] == txn.expects
-    if is_own and not txn.guards:
-        return None
-    failed = [guard for guard in txn.guards if isinstance(guard, Unchanged) and held[guard.key] != guard.revision]
-    if not is_own:
-        failed.insert(0, Unchanged(txn.key, txn.expects))
-    return Refused(tuple(failed)) if failed else None
 
 
 def _json(values: list[str]) -> str:
