@@ -20,7 +20,7 @@ from probate.server import dispatch, negotiation
 from probate.server.access import impersonation
 from probate.server.api import Answer, Api, Stream
 from probate.server.audit.audited import Audited
-from probate.server.exchange import Exchange
+from probate.server.exchange import Exchange, lines
 from probate.server.figures import Asked
 from probate.server.request import Request
 from probate.server.rooms import MAX_BODIES, Room, Share
@@ -213,17 +213,21 @@ def _refusal(error: errors.ApiError) -> Answer:
 
 
 async def _send_whole(answer: Answer, send: Send, exchange: Exchange | None, *, is_head: bool) -> None:
-    headers = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body))]
-    if answer.headers:
-        headers += [(name.encode(), value.encode()) for name, value in answer.headers]
-    if answer.warnings:
-        headers += [(b"warning", _warning(text)) for text in answer.warnings[:MAX_WARNINGS]]
     body = b"" if is_head else answer.body
+    more = _more_headers(answer) if answer.headers or answer.warnings else []
     if exchange is not None:
-        await exchange.answer(answer.code, headers, body)
+        about = b"content-type: %b\r\ncontent-length: %d\r\n" % (answer.content_type.encode(), len(answer.body))
+        await exchange.answer(answer.code, about + lines(more) if more else about, body)
         return
+    headers = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body)), *more]
     await send({"type": "http.response.start", "status": answer.code, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def _more_headers(answer: Answer) -> list[tuple[bytes, bytes]]:
+    """Those that not every answer has."""
+    warnings = [(b"warning", _warning(text)) for text in answer.warnings[:MAX_WARNINGS]]
+    return [*((name.encode(), value.encode()) for name, value in answer.headers), *warnings]
 
 
 def _warning(text: str) -> bytes:

@@ -66,16 +66,21 @@ class Kinds:
         self._rules: dict[tuple[str, str, str], Rules] = {}
         self._refreshing = asyncio.Lock()
         self._own_rules = Definitions(found)
+        self._last: tuple[Resource, Rules] = found, self._own_rules  # whose rules were asked for last
         self.on_change: Callable[[], Awaitable[None]] | None = None  # called when other groups or versions are served than before
 
     def rules(self, resource: Resource) -> Rules:
         """The rules of a resource that is served. `NotFound` if it was when the request came, and is not any more."""
+        if resource is self._last[0]:  # a request asks several times
+            return self._last[1]
         key = (resource.group, resource.version, resource.plural)
         found = self._rules.get(key)
         if found is None:
             found = self._make(resource)
-            if self.catalog.find(*key) is resource:  # a request that came before its kind was changed decides for nobody else
-                self._rules[key] = found
+            if self.catalog.find(*key) is not resource:  # a request that came before its kind was changed decides for nobody else
+                return found
+            self._rules[key] = found
+        self._last = resource, found
         return found
 
     def definitions(self) -> Iterable[dict[str, Any]]:
@@ -123,6 +128,7 @@ class Kinds:
         catalog = Catalog([*self._builtin, *(one for known in found.values() for one in known.resources)])
         self._known = found
         self._rules = {key: rules for key, rules in self._rules.items() if catalog.find(*key) is self.catalog.find(*key)}
+        self._last = self._resource, self._own_rules
         self.catalog = catalog
 
     async def follow(self, now: Callable[[], str], pause: Callable[[], Awaitable[None]]) -> None:

@@ -12,7 +12,6 @@ from probate import errors
 from probate.machinery.gvk import GroupResource
 from probate.machinery.rbac.rules import Ask
 from probate.server import exposition, health, negotiation, paths, query, refusals, shaping, version
-from probate.server import request as requests
 from probate.server.access import asking
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.audit.trail import TRAIL
@@ -69,7 +68,7 @@ def asked(api: Api, request: Request) -> Asked | None:
     if request.path in QUESTIONS:
         return None
     at = api.targets.find(request.path, api.catalog)
-    return None if at is None else Asked(requests.verb(request, at), at)
+    return None if at is None else Asked(api.targets.verb(request, at), at)
 
 
 async def answer(api: Api, request: Request) -> Answer | Stream:
@@ -81,10 +80,8 @@ async def answer_to(api: Api, request: Request, wanted: Asked | None) -> Answer 
     """The answer to a request that was understood, if who asks may ask it."""
     if api.audit is not None:
         await _check_may(api, request, wanted)
-    elif not request.user.is_master:
-        ask = asking.about_path(request) if wanted is None else asking.about_resource(request, wanted)
-        if not (isinstance(ask, Ask) and api.access.is_known_to_allow(request.user, ask)):
-            await api.access.check_other(request.user, ask)
+    elif not request.user.is_master and (wanted is None or request.query or not api.access.recalls(request.user, *wanted)):
+        await _check_is_allowed(api, request, wanted)
     if wanted is not None:
         return await _resource(api, request, *wanted)
     if request.path in QUESTIONS:
@@ -95,6 +92,16 @@ async def answer_to(api: Api, request: Request, wanted: Asked | None) -> Answer 
     if documents is not None:
         return documents
     return await _process(api, request)
+
+
+async def _check_is_allowed(api: Api, request: Request, wanted: Asked | None) -> None:
+    """`Forbidden` if who asks may not. If they may, that is remembered for as long as rights are what they are."""
+    user = request.user
+    ask = asking.about_path(request) if wanted is None else asking.about_resource(request, wanted)
+    if not isinstance(ask, Ask) or wanted is None or not api.access.is_known_to_allow(user, ask):
+        await api.access.check_other(user, ask)
+    elif not request.query:
+        api.access.note_allowed(user, *wanted)
 
 
 async def _check_may(api: Api, request: Request, wanted: Asked | None) -> None:

@@ -122,7 +122,7 @@ class Exchange:
             headers = message["headers"]
             self._is_chunked = b"content-length" not in dict(headers)
             more = b"transfer-encoding: chunked\r\n" if self._is_chunked else b""
-            self._transport.write(self._head(message["status"], headers, more))
+            self._transport.write(self._head(message["status"], lines(headers) + more))
             return
         body = message.get("body", b"")
         if body:
@@ -146,25 +146,24 @@ class Exchange:
         """Whether the client has much to read yet of what it was sent before."""
         return self._connection.flow.write_paused and not self.disconnected
 
-    async def answer(self, status: int, headers: Headers, body: bytes) -> None:
-        """The whole answer at once. Its length is among the headers."""
+    async def answer(self, status: int, headers: bytes, body: bytes) -> None:
+        """The whole answer at once. Its length is among the headers, which are as they go on the wire."""
         if self.is_behind:
             await self._connection.flow.drain()
         if self.disconnected:
             return
         self.response_started = True
         if len(body) > LARGE_BYTES:  # to put it together would be to copy it
-            self._transport.write(self._head(status, headers, b""))
+            self._transport.write(self._head(status, headers))
             self._transport.write(body)
         else:
-            self._transport.write(self._head(status, headers, b"") + body)
+            self._transport.write(self._head(status, headers) + body)
         self._end()
 
-    def _head(self, status: int, headers: Headers, more: bytes) -> bytes:
+    def _head(self, status: int, headers: bytes) -> bytes:
         self._expects_word = False
-        lines = b"".join([b"%b: %b\r\n" % header for header in headers])
         close = b"" if self.keep_alive else b"connection: close\r\n"
-        return b"%b%b%b%b%b\r\n" % (STATUS_LINE[status], self._connection.usual_headers(), lines, close, more)
+        return b"%b%b%b%b\r\n" % (STATUS_LINE[status], self._connection.usual_headers(), headers, close)
 
     def _end(self) -> None:
         self.response_complete = True
@@ -172,6 +171,11 @@ class Exchange:
         if not self.keep_alive:
             self._transport.close()
         self._connection.on_response_complete()
+
+
+def lines(headers: Headers) -> bytes:
+    """Headers as they go on the wire."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 class Frugal(HttpToolsProtocol):
@@ -236,7 +240,7 @@ class Frugal(HttpToolsProtocol):
         """Those that uvicorn gives every answer: the date. It makes them anew each second."""
         given = self.server_state.default_headers
         if self._usual[0] is not given:
-            self._usual = given, b"".join([b"%b: %b\r\n" % header for header in given])
+            self._usual = given, lines(given)
         return self._usual[1]
 
     def on_response_complete(self) -> None:

@@ -51,16 +51,27 @@ class Targets:
     def __init__(self) -> None:
         self._catalog: Catalog | None = None
         self._known: dict[str, Target] = {}
+        self._verbs: dict[tuple[str, str], str] = {}  # by method and path, of requests that say nothing else
 
     def find(self, path: str, catalog: Catalog) -> Target | None:
         """What the path names; None if it is not that of a resource. `NotFound` if nothing is served there."""
         if catalog is not self._catalog or len(self._known) > MAX_KNOWN:
-            self._catalog, self._known = catalog, {}
+            self._catalog, self._known, self._verbs = catalog, {}, {}
         found = self._known.get(path)
         if found is None and is_resource(path):
             found = target(path, catalog)
             if len(path) <= MAX_KNOWN_LENGTH:
                 self._known[path] = found
+        return found
+
+    def verb(self, request: Request, at: Target) -> str:
+        """The verb that a request means whose path names this; `MethodNotAllowed` if the resource does not have it."""
+        if request.query or request.path not in self._known:
+            return verb(request, at)
+        key = request.method, request.path
+        found = self._verbs.get(key)
+        if found is None:
+            found = self._verbs[key] = verb(request, at)
         return found
 
 

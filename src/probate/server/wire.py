@@ -81,7 +81,9 @@ def is_unobserved(value: bytes) -> bool:
 
 def stored(object_: dict[str, Any]) -> bytes:
     """The object as it is stored."""
-    metadata = {name: value for name, value in object_["metadata"].items() if name != "resourceVersion"}
+    metadata = object_["metadata"]
+    if "resourceVersion" in metadata:
+        metadata = {name: value for name, value in metadata.items() if name != "resourceVersion"}
     rest = {name: value for name, value in object_.items() if name not in {"metadata", "apiVersion", "kind"}}
     version = object_.get("apiVersion")
     if type(version) is StoredVersion:

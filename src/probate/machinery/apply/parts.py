@@ -25,13 +25,17 @@ class Part(NamedTuple):
         return name in self.only if self.only else name not in self.out and name not in _KIND
 
     def of(self, object_: Object) -> Object:
-        """The part of this object. It always has metadata."""
-        kept = {name: value for name, value in object_.items() if name != "metadata" and self.holds(name)}
-        meta, not_in = (object_.get("metadata") if self.holds("metadata") else None), self.not_in_metadata
-        return {
-            "metadata": {name: value for name, value in (meta or {}).items() if name not in SERVERS and name not in not_in},
-            **kept,
-        }
+        """The part of this object. It always has metadata, and they come first."""
+        only, out, not_in = self.only, self.out, self.not_in_metadata
+        part: Object = {"metadata": {}}
+        for name, value in object_.items():
+            if name in only if only else name not in out and name not in _KIND:  # `holds`, written out: each new object passes here
+                part[name] = value
+        if meta := part["metadata"]:
+            part["metadata"] = {name: value for name, value in meta.items() if name not in SERVERS and name not in not_in}
+        elif meta is None:
+            part["metadata"] = {}
+        return part
 
     def _holds_of_metadata(self, name: str) -> bool:
         return name not in SERVERS and name not in self.not_in_metadata

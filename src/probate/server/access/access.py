@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from probate.machinery.rbac import missing
 from probate.machinery.rbac.grants import Grants
 from probate.machinery.rbac.rights import Rights
@@ -13,6 +15,14 @@ from probate.store.contract import Store
 
 MAX_USERS = 2_000
 """Whose rights are remembered."""
+MAX_LATELY = 4_000
+"""Requests of which it is remembered that they were allowed."""
+
+
+class _Allowed(NamedTuple):
+    user: User
+    what: object
+    generation: int
 
 
 class Access:
@@ -22,6 +32,7 @@ class Access:
         self.grants = Grants()
         self.following = Following(store, self.grants)
         self._rights: dict[tuple[str, tuple[str, ...]], Rights] = {}
+        self._lately: dict[tuple[int, int, str], _Allowed] = {}
 
     async def rights(self, user: User) -> Rights:
         """What the user may do now."""
@@ -48,6 +59,22 @@ class Access:
             return True
         rights = await self.rights(user)
         return rights.allow(ask) if isinstance(ask, Ask) else rights.allow_path(ask)
+
+    def recalls(self, user: User, verb: str, what: object) -> bool:
+        """Whether just this user was allowed this lately, to do just that to `what`, and nothing has changed since.
+
+        Who asks again and again is recalled as one and the same object, and so is what they ask for: nothing has to be compared.
+        """
+        found = self._lately.get((id(user), id(what), verb))
+        if found is None or found.user is not user or found.what is not what or found.generation != self.grants.generation:
+            return False
+        return self.following.is_current()
+
+    def note_allowed(self, user: User, verb: str, what: object) -> None:
+        """The user was allowed this, by their rights of this moment."""
+        if len(self._lately) >= MAX_LATELY:
+            self._lately.clear()
+        self._lately[id(user), id(what), verb] = _Allowed(user, what, self.grants.generation)
 
     def is_known_to_allow(self, user: User, ask: Ask) -> bool:
         """Whether the user may do this, as far as that can be told at once. If not, `check` knows more."""
