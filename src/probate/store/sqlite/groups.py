@@ -33,10 +33,8 @@ PATIENCE_MS = 5_000
 """How long a group waits for another program that holds the file."""
 TURN = 64
 """Transactions evaluated before others get the event loop."""
-
-
-GATHERING = 16
-"""Turns of the event loop that a group waits at most for others to join it. What a group costs is shared by those in it."""
+GATHERING = 4
+"""Turns of the event loop in a row that may bring nobody before a group begins without those who were there last time."""
 
 
 class Job:
@@ -90,7 +88,7 @@ class Groups:
         self._stopped: errors.ApiError | None = None
         self._turn = turn
         self._turns = turns.of_loop()
-        self._is_busy = False  # whether the last group had several single commits
+        self._crowd = 0  # how many single commits the last group had, or missed
         self._singles: deque[Job] = deque()
         self._bulk: deque[Job] = deque()
         self._steps: deque[tuple[Callable[[], object], asyncio.Future[object]]] = deque()
@@ -178,12 +176,12 @@ class Groups:
             self._after_step()
 
     async def _gather(self) -> None:
-        """Where several commit at once, let those in who are on their way: for as long as each turn of the loop brings more."""
-        before, turns = 0, GATHERING if self._is_busy else 0
-        while turns and before < len(self._singles) < GROUP:
-            before, turns = len(self._singles), turns - 1
+        """Where several commit at once, wait for as many as last time: what a group costs is shared by those in it."""
+        idle, wanted = 0, min(self._crowd, GROUP)
+        while 0 < len(self._singles) < wanted and idle < GATHERING:
+            before = len(self._singles)
             await asyncio.sleep(0)
-        self._is_busy = len(self._singles) > 1
+            idle = 0 if len(self._singles) > before else idle + 1
 
     async def _write_group(self) -> None:
         try:
@@ -203,6 +201,7 @@ class Groups:
             self._give_up(group, errors.StoreUnavailable("the store stopped while writing. Nothing of this was written"))
             raise
         else:
+            self._crowd = group.singles + len(self._singles)
             await self._finish(group)
 
     async def _begin(self) -> None:
@@ -267,6 +266,7 @@ class _Group:
         self.changes: list[writes.Change] = []
         self.revision = revision
         self.evaluated = 0
+        self.singles = 0  # of the jobs, those of one transaction
         self._cursor = cursor
         self._is_watched = is_watched
         self._size = 0
@@ -279,7 +279,9 @@ class _Group:
     def evaluate_next(self, job: Job, *, at_once: int) -> None:
         """The next one, or the next few if they can be done together."""
         self.jobs[job] = None
-        if len(job.txns) > 1 and self._evaluate_together(job, at_once):
+        if len(job.txns) == 1:
+            self.singles += 1
+        elif self._evaluate_together(job, at_once):
             return
         result = writes.apply(self._cursor, job.txns[len(job.outcomes)], Revision(self.revision + 1), self._is_watched, self._known)
         if isinstance(result, Refused):

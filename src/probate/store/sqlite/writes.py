@@ -34,9 +34,9 @@ _LOG_MANY = (
 )
 _GONE_MANY = "INSERT INTO gone SELECT value, ? + key FROM json_each(?)"
 _DELETE_MANY = "DELETE FROM live WHERE key IN (SELECT value FROM json_each(?))"
-_CREATE = "INSERT INTO live VALUES (?, ?)"
-_UPDATE = "UPDATE live SET rev = ? WHERE key = ?"
-_DELETE = "DELETE FROM live WHERE key = ?"
+_CREATE = "INSERT INTO live VALUES (?, ?) ON CONFLICT DO NOTHING"
+_UPDATE = "UPDATE live SET rev = ? WHERE key = ? AND rev = ?"
+_DELETE = "DELETE FROM live WHERE key = ? AND rev = ?"
 _GONE = "INSERT INTO gone VALUES (?, ?)"
 _ENTER = "INSERT INTO entry VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET rev = excluded.rev"
 _LEAVE = "DELETE FROM entry WHERE key = ?"
@@ -71,13 +71,13 @@ Known: TypeAlias = dict[str, Revision | None]
 
 def apply(db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[str], bool], known: Known) -> Change | Refused:
     """Make the change at this revision if every guard holds."""
-    found = db.execute(_LIVE, (txn.key,)).get
-    failed: tuple[Guard, ...] = () if (found or NOTHING) == txn.expects else (txn.own_guard(),)
-    if txn.guards:
-        failed += tuple([guard for guard in txn.guards if not _holds(db, guard, known)])
-    if failed:
-        return Refused(failed)
-    _write_object(db, txn, revision, found)
+    failed = tuple([guard for guard in txn.guards if not _holds(db, guard, known)]) if txn.guards else ()
+    if failed or not _replace(db, txn, revision):
+        return Refused(failed if _is_as_expected(db, txn) else (txn.own_guard(), *failed))
+    replaced = txn.expects or None
+    db.execute(_LOG, (revision, txn.key, replaced, txn.value))
+    if txn.value is None:
+        db.execute(_GONE, (txn.key, revision))
     if known:
         for key in (txn.key, *txn.enter, *txn.leave):
             known.pop(key, None)
@@ -85,8 +85,23 @@ def apply(db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[s
         db.execute(_ENTER, (entry, revision))
     for entry in txn.leave:
         db.execute(_LEAVE, (entry,))
-    previous = db.execute(_VALUE, (found,)).get if found is not None and is_watched(txn.key) else None
-    return Change(revision, txn.key, txn.value, found, previous)
+    previous = db.execute(_VALUE, (replaced,)).get if replaced is not None and is_watched(txn.key) else None
+    return Change(revision, txn.key, txn.value, replaced, previous)
+
+
+def _replace(db: apsw.Cursor, txn: Txn, revision: Revision) -> bool:
+    """Let the new version be the current one, if the current one is as expected: asked and done by one statement."""
+    if txn.expects == NOTHING:
+        db.execute(_CREATE, (txn.key, revision))
+    elif txn.value is not None:
+        db.execute(_UPDATE, (revision, txn.key, txn.expects))
+    else:
+        db.execute(_DELETE, (txn.key, txn.expects))
+    return db.connection.changes() == 1
+
+
+def _is_as_expected(db: apsw.Cursor, txn: Txn) -> bool:
+    return (_revision_of(db, txn.key) or NOTHING) == txn.expects
 
 
 def separate_deletes(txns: Sequence[Txn]) -> int:
@@ -151,17 +166,6 @@ def _delete_all(db: apsw.Cursor, gone: list[str], left: list[str], revision: Rev
 
 def _json(values: list[str]) -> str:
     return orjson.dumps(values).decode()
-
-
-def _write_object(db: apsw.Cursor, txn: Txn, revision: Revision, found: Revision | None) -> None:
-    db.execute(_LOG, (revision, txn.key, found, txn.value))
-    if found is None:
-        db.execute(_CREATE, (txn.key, revision))
-    elif txn.value is not None:
-        db.execute(_UPDATE, (revision, txn.key))
-    else:
-        db.execute(_DELETE, (txn.key,))
-        db.execute(_GONE, (txn.key, revision))
 
 
 def _holds(db: apsw.Cursor, guard: Guard, known: Known) -> bool:
