@@ -13,9 +13,9 @@ from probate.aio.offload import Inline, Offload, Pool
 from probate.clock import Clock
 from probate.machinery import effort
 from probate.machinery.catalog import Catalog
-from probate.machinery.cel.library.authorization import Decider
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
+from probate.machinery.rbac.deciding import Decider
 from probate.machinery.rbac.users import User
 from probate.metrics import Registry
 from probate.server.access.access import Access
