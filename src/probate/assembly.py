@@ -15,7 +15,7 @@ import sys
 import threading
 import uuid
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +124,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             url = listener.url(listening, "http" if secured is None else "https")
             greeting = functools.partial(_greet, settings, url, clock, began)
             server = Server(identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured))
-            async with auditing.running(settings, api), _recognising(settings, api, secured, url) as recognise:
+            async with _auditing(settings, api), _recognising(settings, api, secured, url) as recognise:
                 known: Any = {} if recognise is None else {"recognise": recognise, "recall": recognise.recall}
                 app = App(api, patience=settings.patience, **known)
                 async with controllers.at_work(api, clock, names, settings, server=server), _loading(greeting) as ready:
@@ -136,11 +136,9 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
 async def _furnish(api: Api, host: str, port: int) -> None:
     """What every server has before it serves."""
     await bootstrap.ensure_namespaces(api)
-    await seeding.ensure_roles(api)
     await api.kinds.refresh(now=api.now())
     await plugins.install(api)
-    await own_service.ensure(api, host, port)
-    await api_services.settle(api)
+    await asyncio.gather(seeding.ensure_roles(api), own_service.ensure(api, host, port), api_services.settle(api))
     api.kinds.on_change = functools.partial(api_services.settle, api)
 
 
@@ -151,6 +149,11 @@ def _own_authority(secured: Secured | None) -> str:
 def _accounts(settings: Settings, store: Store, clock: Clock, secured: Secured | None) -> Accounts:
     key = authority.new_signing_key if secured is None else secured.folder.signing_key
     return Accounts(store, clock, key=key, issuer=settings.service_account_issuer)
+
+
+def _auditing(settings: Settings, api: Api) -> AbstractAsyncContextManager[None]:
+    is_wanted = settings.audit_log_path or settings.audit_policy_file
+    return auditing.running(settings, api) if is_wanted else nullcontext()  # else its code is not loaded yet
 
 
 @asynccontextmanager

@@ -84,11 +84,15 @@ class _State:
         self.is_loading = False  # by the thread that has the lock
 
 
+_KNOWN = frozenset({"__class__", "__file__", "__loader__", "__name__", "__package__", "__path__", "__spec__"})
+"""What Python wants to know of any module while it imports others."""
+
+
 class _Late(ModuleType):
-    """A module that is empty until somebody looks into it. What Python itself wants to know of any module, it knows."""
+    """A module that is empty until somebody looks into it."""
 
     def __getattribute__(self, name: str) -> object:
-        if not (name.startswith("__") and name.endswith("__")):
+        if name not in _KNOWN:
             _fill(self)
         return ModuleType.__getattribute__(self, name)  # (it is no _Late by now)
 

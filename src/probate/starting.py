@@ -12,15 +12,29 @@ import gc
 from probate import late
 
 LATE = (
+    "logging.config",
     "probate.crew",
+    "probate.machinery.audit",
     "probate.machinery.cel",
     "probate.machinery.crds",
+    "probate.machinery.jsonpatch",
+    "probate.machinery.mergepatch",
     "probate.machinery.policies",
+    "probate.machinery.protobuf",
+    "probate.machinery.strategic",
     "probate.machinery.structural",
     "probate.machinery.tables",
     "probate.machinery.validation",
+    "probate.server.audit",
+    "probate.server.authentication.oidc",
+    "probate.server.exposition",
+    "probate.server.kinship",
+    "probate.server.openapi",
     "probate.server.policies.params",
     "probate.server.policies.requests",
+    "probate.server.reviews",
+    "probate.server.subresources",
+    "yaml",
 )
 """Modules, and whole packages, that are loaded when they are first used. (tests/e2e/test_starting.py sees that they are.)"""
 
