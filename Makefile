@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+COMPILED := $(VENV)/.compiled
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check lock audit bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile fuzz simulate format clean
@@ -10,11 +11,11 @@ READY := $(VENV)/.ready
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
 
-run: $(READY) ## start the server on 127.0.0.1:8080 with its store in ./probate.db (ARGS="--store memory:" …)
+run: $(COMPILED) ## start the server on 127.0.0.1:8080 with its store in ./probate.db (ARGS="--store memory:" …)
 	@exec $(BIN)/probate serve $(ARGS)
 
 JOBS ?= 1
-test: $(READY) ## run all tests, with real etcd members and the clients people bring (ARGS="-k watch" …; JOBS=2: files by turns in two processes)
+test: $(COMPILED) ## run all tests, with real etcd members and the clients people bring (ARGS="-k watch" …; JOBS=2: files by turns in two processes)
 	@PROBATE_ETCD="$$(tools/find-etcd $(VENV)/etcd)" && export PROBATE_ETCD && \
 	$(BIN)/python tools/find-kubectls.py $(VENV)/kubectls && export PROBATE_KUBECTLS="$$PWD/$(VENV)/kubectls" && \
 	$(BIN)/python tools/find-clients.py $(VENV)/clients && export PROBATE_CLIENTS="$$PWD/$(VENV)/clients" && \
@@ -38,34 +39,34 @@ audit: $(READY) ## ask whether any locked package is known to be vulnerable; say
 
 bench: bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile ## measure the store, the API, cascades, controllers, extensions, security and attacks, each against its limit in the same run (ARGS=--quick for a short one)
 
-bench-store: $(READY) ## measure the store alone, against raw SQLite
+bench-store: $(COMPILED) ## measure the store alone, against raw SQLite
 	@$(BIN)/python bench/store.py $(ARGS)
 
-bench-api: $(READY) ## measure the API alone, against a bare uvicorn
+bench-api: $(COMPILED) ## measure the API alone, against a bare uvicorn
 	@$(BIN)/python bench/api.py $(ARGS)
 
-bench-cascade: $(READY) ## measure cascades alone, against raw SQLite (ARGS="1000 10000" for short ones)
+bench-cascade: $(COMPILED) ## measure cascades alone, against raw SQLite (ARGS="1000 10000" for short ones)
 	@$(BIN)/python bench/cascade.py $(filter-out --quick,$(ARGS))
 
-bench-living: $(READY) ## measure controllers alone: 5,000 pods that come and go, and what churn leaves behind
+bench-living: $(COMPILED) ## measure controllers alone: 5,000 pods that come and go, and what churn leaves behind
 	@$(BIN)/python bench/living.py $(ARGS)
 
-bench-extensions: $(READY) ## measure what extensions cost: a webhook, a policy, server-side apply
+bench-extensions: $(COMPILED) ## measure what extensions cost: a webhook, a policy, server-side apply
 	@$(BIN)/python bench/extensions.py $(ARGS)
 
-bench-secured: $(READY) ## measure what TLS, credentials and RBAC cost, beside a server without them
+bench-secured: $(COMPILED) ## measure what TLS, credentials and RBAC cost, beside a server without them
 	@$(BIN)/python bench/secured.py $(ARGS)
 
-bench-hostile: $(READY) ## measure how long others wait while somebody attacks, and what that takes of memory
+bench-hostile: $(COMPILED) ## measure how long others wait while somebody attacks, and what that takes of memory
 	@$(BIN)/python bench/hostile.py $(ARGS)
 
 SEEDS ?= 300
 STEPS ?= 500
 FIRST ?= 0
-simulate: $(READY) ## run everything on virtual time, through crashes and faults (SEEDS=300 STEPS=500 FIRST=0; SEED=7 plays one again)
+simulate: $(COMPILED) ## run everything on virtual time, through crashes and faults (SEEDS=300 STEPS=500 FIRST=0; SEED=7 plays one again)
 	@PYTHONPATH=tests $(BIN)/python -m simulation --steps $(STEPS) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
-fuzz: $(READY) ## ask a server for what its own OpenAPI documents allow, and for what they do not; spoiled patches, documents, selectors, definitions: ten minutes
+fuzz: $(COMPILED) ## ask a server for what its own OpenAPI documents allow, and for what they do not; spoiled patches, documents, selectors, definitions: ten minutes
 	@$(BIN)/python tests/fuzz.py $(ARGS)
 
 format: $(READY) ## rewrite the sources in the house's format
@@ -84,3 +85,9 @@ $(READY): pyproject.toml $(LOCKS)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/run-and-test.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --build-constraint locks/build.txt --editable .
 	@touch $(READY)
+
+# Python compiles what it loads and keeps that, unless it is told not to (PYTHONDONTWRITEBYTECODE, as many images have it): then each
+# start of the server would compile all of it again, which takes longer than all else.
+$(COMPILED): $(READY) $(shell find src -name '*.py')
+	@$(BIN)/python -m compileall -q -j 0 src
+	@touch $(COMPILED)

@@ -7,11 +7,12 @@ from typing import Any
 from probate.machinery.cel.environment import Environment
 from probate.machinery.cel.errors import CelError, CompileError, OutOfBudget
 from probate.machinery.cel.library import STANDARD
-from probate.machinery.cel.library.authorization import AllowAll, Authorizer, Decider
+from probate.machinery.cel.library.authorization import Authorizer
 from probate.machinery.cel.meter import PER_CALL, Meter
 from probate.machinery.cel.programs import Program, compile_expression
 from probate.machinery.cel.types import DYN, Type
 from probate.machinery.cel.values import NONE, Optional
+from probate.machinery.rbac.deciding import AllowAll, Decider
 
 ENVIRONMENT = Environment({"self": DYN, "authorizer": Type("kubernetes.authorization.Authorizer")}, STANDARD)
 

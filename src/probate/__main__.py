@@ -8,11 +8,19 @@ _BEGAN = time.monotonic()  # before the imports, so that they count in what the 
 
 def main() -> None:
     """Run the command line."""
-    from probate import assembly  # noqa: PLC0415
+    from probate import starting  # noqa: PLC0415
+
+    starting.begin()
     from probate.cli import main as cli  # noqa: PLC0415
+    from probate.settings import Settings  # noqa: PLC0415
+
+    def serve(settings: Settings) -> None:
+        from probate import assembly  # noqa: PLC0415 other commands do not need it
+
+        assembly.serve(settings, began=_BEGAN)
 
     try:
-        cli.run(serve=lambda settings: assembly.serve(settings, began=_BEGAN))
+        cli.run(serve=serve)
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import gc
 import logging
 import os
 import platform
 import random
 import sys
+import threading
 import uuid
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from probate import controllers, errors, logs
+from probate import controllers, errors, late, logs, starting
 from probate.aio import tasks
-from probate.aio.offload import Offload, Pool
+from probate.aio.offload import Offload, Pool, Thread
 from probate.clock import Clock, SystemClock
 from probate.control import choice
 from probate.control.means import Server
@@ -55,9 +55,6 @@ def serve(settings: Settings, *, began: float) -> None:
     # The store waits for the disk on a thread, which has to get the interpreter back from a busy loop: at Python's usual 5 ms
     # that is most of a commit's time (docs/adr/0002).
     sys.setswitchinterval(0.0001)
-    # What is loaded by now stays: Python need not look through it for garbage again, nor look that often at all.
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
     try:
         import uvloop  # noqa: PLC0415
     except ImportError:
@@ -127,23 +124,21 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             url = listener.url(listening, "http" if secured is None else "https")
             greeting = functools.partial(_greet, settings, url, clock, began)
             server = Server(identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured))
-            async with auditing.running(settings, api), _recognising(settings, api, secured, url) as recognise:
+            async with _auditing(settings, api), _recognising(settings, api, secured, url) as recognise:
                 known: Any = {} if recognise is None else {"recognise": recognise, "recall": recognise.recall}
                 app = App(api, patience=settings.patience, **known)
-                async with controllers.at_work(api, clock, names, settings, server=server):
+                async with controllers.at_work(api, clock, names, settings, server=server), _loading(greeting) as ready:
                     serving = None if secured is None else secured.serving
-                    await listener.Listener(app, on_start=greeting, patience=settings.patience, serving=serving).serve([listening])
+                    await listener.Listener(app, on_start=ready, patience=settings.patience, serving=serving).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
 
 
 async def _furnish(api: Api, host: str, port: int) -> None:
     """What every server has before it serves."""
     await bootstrap.ensure_namespaces(api)
-    await seeding.ensure_roles(api)
     await api.kinds.refresh(now=api.now())
     await plugins.install(api)
-    await own_service.ensure(api, host, port)
-    await api_services.settle(api)
+    await asyncio.gather(seeding.ensure_roles(api), own_service.ensure(api, host, port), api_services.settle(api))
     api.kinds.on_change = functools.partial(api_services.settle, api)
 
 
@@ -154,6 +149,11 @@ def _own_authority(secured: Secured | None) -> str:
 def _accounts(settings: Settings, store: Store, clock: Clock, secured: Secured | None) -> Accounts:
     key = authority.new_signing_key if secured is None else secured.folder.signing_key
     return Accounts(store, clock, key=key, issuer=settings.service_account_issuer)
+
+
+def _auditing(settings: Settings, api: Api) -> AbstractAsyncContextManager[None]:
+    is_wanted = settings.audit_log_path or settings.audit_policy_file
+    return auditing.running(settings, api) if is_wanted else nullcontext()  # else its code is not loaded yet
 
 
 @asynccontextmanager
@@ -194,6 +194,32 @@ def _api(store: Store, clock: Clock, offload: Offload, accounts: Accounts, servi
         services=services,
         accounts=accounts,
     )
+
+
+@asynccontextmanager
+async def _loading(greet: Callable[[], None]) -> AsyncGenerator[Callable[[], None], None]:
+    """What is to be called when the server is ready: from then on, until the end, what was left for later is loaded on a thread."""
+    thread, is_over = Thread("late"), threading.Event()
+    under_way: list[asyncio.Task[None]] = []
+
+    async def load() -> None:
+        try:
+            await thread.run(lambda: late.load(is_over.is_set))
+        except Exception:
+            log.exception("what was left for later cannot be loaded")
+        starting.settle()
+
+    def ready() -> None:
+        starting.settle()
+        greet()
+        under_way.append(asyncio.get_running_loop().create_task(load(), name="late"))
+
+    try:
+        yield ready
+    finally:
+        is_over.set()
+        await asyncio.gather(*under_way)
+        thread.close()
 
 
 def _greet(settings: Settings, url: str, clock: Clock, began: float) -> None:

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Ite
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
-from probate import errors
+from probate import crew, errors
 from probate.aio import tasks
 from probate.client.objects import Client
 from probate.clock import Clock
@@ -27,76 +27,53 @@ from probate.control.reconcile import Loop
 from probate.control.workers import Workers
 from probate.gc import figures as gc_figures
 from probate.gc.collector import Collector
-from probate.lifecycle import (
-    aggregation,
-    evictions,
-    finishedjobs,
-    identities,
-    machines,
-    nodes,
-    podgc,
-    policychecks,
-    protection,
-    signingrequests,
-)
+from probate.lifecycle import identities
 from probate.lifecycle.definitions import Definitions
 from probate.lifecycle.eventlife import EventLife
 from probate.lifecycle.namespaces import Namespaces
 from probate.lifecycle.scopes import Kind, Scopes
-from probate.lifecycle.storage import volumes
 from probate.machinery.rbac.users import AUTHENTICATED, User, account
 from probate.metrics import Registry
-from probate.scheduling import controller as scheduler
 from probate.server.api import Api
 from probate.server.doers import Doer, Leads
 from probate.server.local import Local
 from probate.server.world import World
 from probate.settings import USUAL, Settings
-from probate.simulation import nodes as simulated_nodes
-from probate.simulation import pods as simulated_pods
-from probate.workloads import deployments, replicasets, replicationcontrollers, residents
-from probate.workloads.budgets import controller as budgets
-from probate.workloads.cron import controller as cronjobs
-from probate.workloads.daemon import controller as daemonsets
-from probate.workloads.endpoints import controllers as endpoints
-from probate.workloads.endpoints import mirrors
-from probate.workloads.jobs import controller as jobs
-from probate.workloads.stateful import controller as statefulsets
 
 START_SECONDS = 1.0
 """How long a server that is otherwise ready waits for its collector."""
 
 COLLECTOR, EVENTS = "collector", "events"
 SCOPES: dict[str, Callable[[], Kind]] = {"namespaces": Namespaces, "definitions": Definitions}
-THROUGH_THE_API: dict[str, Callable[[Means], list[Workers]]] = {
-    "replicationcontrollers": replicationcontrollers.start,
-    "replicasets": replicasets.start,
-    "deployments": deployments.start,
-    "statefulsets": statefulsets.start,
-    "daemonsets": daemonsets.start,
-    "jobs": jobs.start,
-    "cronjobs": cronjobs.start,
-    "endpointslices": endpoints.start_slices,
-    "endpoints": endpoints.start_endpoints,
-    "endpointmirrors": mirrors.start,
-    "disruptions": budgets.start,
-    "serviceaccounts": residents.start_accounts,
-    "certificates": residents.start_certificates,
-    "scheduler": scheduler.start,
-    "nodes": nodes.start,
-    "evictions": evictions.start,
-    "machines": machines.start,
-    "podgc": podgc.start,
-    "finishedjobs": finishedjobs.start,
-    "signingrequests": signingrequests.start,
-    "roles": aggregation.start,
-    "policychecks": policychecks.start,
-    "volumes": volumes.start,
-    "volumeprotection": protection.start_volumes,
-    "claimprotection": protection.start_claims,
-    "simulator": lambda means: [*simulated_nodes.start(means), *simulated_pods.start(means)],
-}
-IN_EVERY_SERVER: dict[str, Callable[[Means], list[Workers]]] = {"identities": identities.start}
+THROUGH_THE_API = (
+    "replicationcontrollers",
+    "replicasets",
+    "deployments",
+    "statefulsets",
+    "daemonsets",
+    "jobs",
+    "cronjobs",
+    "endpointslices",
+    "endpoints",
+    "endpointmirrors",
+    "disruptions",
+    "serviceaccounts",
+    "certificates",
+    "scheduler",
+    "nodes",
+    "evictions",
+    "machines",
+    "podgc",
+    "finishedjobs",
+    "signingrequests",
+    "roles",
+    "policychecks",
+    "volumes",
+    "volumeprotection",
+    "claimprotection",
+    "simulator",
+)
+IN_EVERY_SERVER = ("identities",)
 MANAGER = User("system:kube-controller-manager", (AUTHENTICATED,))
 """Who looks for all of them, tells Events, and holds the Lease."""
 ACCOUNTS = {
@@ -181,16 +158,21 @@ async def at_work(
     client, acting = Client(Local(api, MANAGER)), [name for name in THROUGH_THE_API if name in names]
     everywhere = [name for name in IN_EVERY_SERVER if name in names]
 
-    def crew(chosen: list[str]) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def team(chosen: list[str]) -> AsyncGenerator[None, None]:
+        await api.elsewhere(lambda: crew.STARTS)  # which takes a while if nobody has looked at it before (`probate.late`)
         figures = api.figures.registry
         own = {name: Client(Local(api, user_of(name))) for name in chosen}
-        return controlling(client, clock, chosen, report, settings=settings, metrics=figures, server=server, own=own)
+        async with controlling(client, clock, chosen, report, settings=settings, metrics=figures, server=server, own=own):
+            yield
 
-    if everywhere:
-        loops["servers"] = _always(crew(everywhere))
+    def teams() -> Loops:
+        found: Loops = {"servers": _always(team(everywhere))} if everywhere else {}
+        if acting:
+            found["controllers"] = _always(team(acting)) if leadership is None else leadership.run(lambda: team(acting))
+        return found
+
     leadership = Leadership(client, clock, uuid.uuid4().hex) if settings.is_shared and acting else None
-    if acting:
-        loops["controllers"] = _always(crew(acting)) if leadership is None else leadership.run(lambda: crew(acting))
     grants: Loops = {"grants": api.access.following.run(lambda: clock.sleep(1.0))}
     async with running(grants, report):  # until after the last request of our own
         async with running(loops, report):
@@ -198,7 +180,8 @@ async def at_work(
                 with suppress(TimeoutError):
                     async with asyncio.timeout(START_SECONDS):
                         await collector.following.wait()
-            yield
+            async with running(teams(), report):  # last, since nobody waits for them
+                yield
         await api.close()
         if leadership is not None:
             await leadership.resign()
@@ -225,11 +208,10 @@ async def controlling(  # noqa: PLR0913 whatever controllers may use is given he
     """
     informers, events = Informers(client, clock), Events(client, clock)
     means = Means(client, informers, events, clock, settings, figures := Registry(), server)
-    starts = {**IN_EVERY_SERVER, **THROUGH_THE_API}
-    crew = [workers for name in names for workers in starts[name](_handed(means, own.get(name)))]
-    loops = {workers.title: _when_synced(informers, workers) for workers in crew}
+    started = [workers for name in names for workers in crew.STARTS[name](_handed(means, own.get(name)))]
+    loops = {workers.title: _when_synced(informers, workers) for workers in started}
     told = "What a controller has before it, with what it will look at later."
-    figures.gauges("probate_controller_queue_length", told, ("controller",), lambda: {(one.title,): len(one) for one in crew})
+    figures.gauges("probate_controller_queue_length", told, ("controller",), lambda: {(one.title,): len(one) for one in started})
     metrics.add(figures.gather)
     try:
         async with running({"informers": informers.run(), "events": events.run(), **loops}, report):
@@ -259,8 +241,8 @@ def _handed(means: Means, client: Client | None) -> Means:
     return means if client is None else means._replace(client=client, informers=means.informers.through(client))
 
 
-async def _always(crew: AbstractAsyncContextManager[None]) -> None:
-    async with crew:
+async def _always(team: AbstractAsyncContextManager[None]) -> None:
+    async with team:
         await asyncio.Event().wait()
 
 

@@ -17,9 +17,9 @@ from probate.machinery.ownership import Action, Outcome
 from probate.machinery.rbac.rules import Ask
 from probate.server import content, deletions, effects, wire
 from probate.server.api import Api
-from probate.server.audit.doings import Doings, Done, Results
+from probate.server.audit import doings
 from probate.server.deletions import Plan
-from probate.server.doers import Doer, Office
+from probate.server.doers import Doer, Done, Office, Results
 from probate.server.writing import sure
 from probate.store import contract
 from probate.store.contract import EmptyRange, Record, Txn
@@ -95,7 +95,7 @@ class Acting:
     def _tell(self, office: Office, done: Done, denied: set[int]) -> None:
         new = {at for at in denied if office.note_denied(done.permits[at], done.actions[at].item.meta.name)}
         if self._api.audit is not None:
-            self._api.audit.note(Doings(self._api.audit.books, office.doer, done, new, self._clock.now()))
+            self._api.audit.note(doings.Doings(self._api.audit.books, office.doer, done, new, self._clock.now()))
 
     async def _act(self, actions: Sequence[Action]) -> Results:
         """Plan all, commit all, and remove what was only marked so far."""

@@ -13,16 +13,16 @@ from probate.aio.offload import Inline, Offload, Pool
 from probate.clock import Clock
 from probate.machinery import effort
 from probate.machinery.catalog import Catalog
-from probate.machinery.cel.library.authorization import Decider
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
+from probate.machinery.rbac.deciding import Decider
 from probate.machinery.rbac.users import User
 from probate.metrics import Registry
 from probate.server.access.access import Access
 from probate.server.access.owners import Owners
 from probate.server.admission.chain import Chain
 from probate.server.admission.configured import Configured
-from probate.server.audit.audit import Audit
+from probate.server.audit import audit as auditing
 from probate.server.authentication.accounts import Accounts
 from probate.server.custom_kinds import Kinds
 from probate.server.figures import Figures
@@ -135,7 +135,7 @@ class Api:
         self.pools = pools
         self.admission = Chain()
         self.conditions: Conditions | None = None
-        self.audit: Audit | None = None  # None: nothing is written down
+        self.audit: auditing.Audit | None = None  # None: nothing is written down
         self.owners = Owners.BLOCKING
         self.owner_checks = "warn"  # `kinship.checking` says how
         self.deciders: Callable[[User], Decider] = self.access.decider  # what a user may do, for expressions that ask

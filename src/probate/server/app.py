@@ -19,7 +19,7 @@ from probate.machinery.rbac.users import UNRECOGNISED, UNSECURED, User
 from probate.server import dispatch, negotiation
 from probate.server.access import impersonation
 from probate.server.api import Answer, Api, Stream
-from probate.server.audit.audited import Audited
+from probate.server.audit import audited as auditing
 from probate.server.exchange import Exchange, lines
 from probate.server.figures import Asked
 from probate.server.request import Request
@@ -65,7 +65,7 @@ class App:
             return
         share = Share(self._room)
         request = _request(scope, receive, self._waiting_for, self._recall(scope) or UNRECOGNISED, share)
-        audited = None if self._api.audit is None else Audited(self._api.audit, request, scope)
+        audited = None if self._api.audit is None else auditing.Audited(self._api.audit, request, scope)
         self._under_way += 1
         try:
             answer, asked = await self._answer(request, scope, audited)
@@ -80,7 +80,7 @@ class App:
             await _send_whole(answer, send, scope.get("exchange"), is_head=request.method == "HEAD")
 
     async def _stream(
-        self, answer: Stream, asked: Asked | None, scope: Scope, receive: Receive, send: Send, audited: Audited | None
+        self, answer: Stream, asked: Asked | None, scope: Scope, receive: Receive, send: Send, audited: auditing.Audited | None
     ) -> None:
         self._figures.note_watcher(asked, 1)
         try:
@@ -113,7 +113,7 @@ class App:
             later = Details(retry_after_seconds=1)
             raise errors.TooManyRequests("too many requests are under way, please try again in a second", later)
 
-    async def _with_user(self, request: Request, scope: Scope, audited: Audited | None) -> Request:
+    async def _with_user(self, request: Request, scope: Scope, audited: auditing.Audited | None) -> Request:
         """The request with who asks, and as whom."""
         user = request.user
         if user is UNRECOGNISED and self._recognise is not None:
@@ -128,7 +128,9 @@ class App:
                     audited.note_impersonated(user)
         return request if user is request.user else request._replace(user=user)
 
-    async def _answer(self, request: Request, scope: Scope, audited: Audited | None) -> tuple[Answer | Stream, Asked | None]:
+    async def _answer(
+        self, request: Request, scope: Scope, audited: auditing.Audited | None
+    ) -> tuple[Answer | Stream, Asked | None]:
         """The answer, and to what, as far as that was understood. It is counted."""
         clock, asked = self._api.clock, None
         began = clock.monotonic()

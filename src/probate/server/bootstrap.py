@@ -9,7 +9,7 @@ from probate.machinery.apply.entries import Entry
 from probate.server import managed, places, wire, writing
 from probate.server.api import Api
 from probate.server.request import Target
-from probate.store.contract import create
+from probate.store.contract import Txn, create
 
 MANAGER = "probate"
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -24,7 +24,9 @@ async def ensure_namespaces(api: Api) -> None:
     def owners(object_: dict[str, Any]) -> list[Entry]:
         return managed.of_new(api.kinds, Target(namespaces, ""), object_, MANAGER, api.now())
 
-    for name in NAMESPACES:
+    def made(name: str) -> Txn:
         object_ = {"metadata": {"name": name}}
         writing.prepare_new(api, namespaces, object_, "", owners)
-        await api.store.commit(create(places.of_namespace(name), wire.stored(object_)))
+        return create(places.of_namespace(name), wire.stored(object_))
+
+    await api.store.commit_many([made(name) for name in NAMESPACES])

@@ -14,7 +14,7 @@ from probate.machinery.rbac.rules import Ask
 from probate.server import exposition, health, negotiation, paths, query, refusals, shaping, version
 from probate.server.access import asking
 from probate.server.api import PATIENCE, Answer, Api, Stream
-from probate.server.audit.trail import TRAIL
+from probate.server.audit import trail as trails
 from probate.server.figures import Asked
 from probate.server.kinship import drawing, ties
 from probate.server.negotiation import Form
@@ -37,26 +37,31 @@ VERBS: dict[str, Verb] = {
     "deletecollection": deletecollection.deletecollection,
 }
 
-COMMANDS: dict[GroupResource, Verb] = {
-    GroupResource("", "bindings"): binding.create,
-    GroupResource("authentication.k8s.io", "selfsubjectreviews"): people.about_oneself,
-    GroupResource("authentication.k8s.io", "tokenreviews"): people.about_token,
-    GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"): access.about_oneself,
-    GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"): holdings.about_oneself,
-    GroupResource("authorization.k8s.io", "subjectaccessreviews"): access.about_anybody,
-    GroupResource("authorization.k8s.io", "localsubjectaccessreviews"): access.about_anybody,
+COMMANDS: dict[GroupResource, Callable[[], Verb]] = {
+    GroupResource("", "bindings"): lambda: binding.create,
+    GroupResource("authentication.k8s.io", "selfsubjectreviews"): lambda: people.about_oneself,
+    GroupResource("authentication.k8s.io", "tokenreviews"): lambda: people.about_token,
+    GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"): lambda: access.about_oneself,
+    GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"): lambda: holdings.about_oneself,
+    GroupResource("authorization.k8s.io", "subjectaccessreviews"): lambda: access.about_anybody,
+    GroupResource("authorization.k8s.io", "localsubjectaccessreviews"): lambda: access.about_anybody,
 }
-"""Resources of which nothing is stored: what is sent there is done."""
+"""Resources of which nothing is stored: what is sent there is done. (Who does it may not be loaded yet, here and below.)"""
 
-PARTS: dict[str, Verb] = {"scale": scale.answer, "binding": binding.answer, "eviction": eviction.answer, "token": token.answer}
+PARTS: dict[str, Callable[[], Verb]] = {
+    "scale": lambda: scale.answer,
+    "binding": lambda: binding.answer,
+    "eviction": lambda: eviction.answer,
+    "token": lambda: token.answer,
+}
 
 READS = {"get", "list", "watch"}
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 
-QUESTIONS: dict[str, Callable[[Api, Request], Awaitable[Answer]]] = {
-    "/apis/probate.dev/v1alpha1/dependents": ties.dependents,
-    "/apis/probate.dev/v1alpha1/owners": ties.owners,
-    "/debug/ownership": drawing.ownership,
+QUESTIONS: dict[str, Callable[[], Callable[[Api, Request], Awaitable[Answer]]]] = {
+    "/apis/probate.dev/v1alpha1/dependents": lambda: ties.dependents,
+    "/apis/probate.dev/v1alpha1/owners": lambda: ties.owners,
+    "/debug/ownership": lambda: drawing.ownership,
 }
 """Paths of our own, which are no resources: discovery does not show them."""
 
@@ -109,7 +114,7 @@ async def _check_may(api: Api, request: Request, wanted: Asked | None) -> None:
     user, ask = request.user, asking.about_path(request) if wanted is None else asking.about_resource(request, wanted)
     if not user.is_master:
         await api.access.check_other(user, ask)
-    trail = None if api.audit is None else TRAIL.get()
+    trail = None if api.audit is None else trails.TRAIL.get()
     if trail is not None:
         trail.note_decision(is_allowed=True, reason=await api.access.why(user, ask))
 
@@ -118,7 +123,7 @@ async def _question(api: Api, request: Request) -> Answer:
     if request.method not in {"GET", "HEAD"}:
         raise refusals.method_not_allowed()
     async with asyncio.timeout(_seconds(request) or PATIENCE):
-        return await QUESTIONS[request.path](api, request)
+        return await QUESTIONS[request.path]()(api, request)
 
 
 async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer | Stream:
@@ -154,9 +159,9 @@ async def _in_yaml(api: Api, answer: Answer | Stream) -> Answer | Stream:
 
 def _writer(verb: str, at: Target) -> Verb:
     if (at.resource.group, at.resource.plural) in COMMANDS:
-        return COMMANDS[at.resource.group_resource]
+        return COMMANDS[at.resource.group_resource]()
     if at.subresource in PARTS:
-        return PARTS[at.subresource]
+        return PARTS[at.subresource]()
     if at.subresource and at.subresource != "status" and at.subresource not in parts.PARTS:
         raise refusals.no_such_resource()
     return VERBS[verb]

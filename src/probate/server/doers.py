@@ -14,7 +14,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from probate.machinery.catalog import Resource
-from probate.machinery.ownership import Action, Conclude, Delete, Drop, Release, Unblock
+from probate.machinery.ownership import Action, Conclude, Delete, Drop, Outcome, Release, Unblock
 from probate.machinery.rbac import missing
 from probate.machinery.rbac.rights import NOBODY, Names, Rights
 from probate.machinery.rbac.rules import Ask
@@ -51,6 +51,21 @@ class Permit(NamedTuple):
 
     def allows(self, name: str) -> bool:
         return self.names is None or name in self.names
+
+
+class Results(NamedTuple):
+    """What became of actions, and, where that is told, which of them removed their object."""
+
+    outcomes: list[Outcome]
+    removed: list[bool]
+
+
+class Done(NamedTuple):
+    """Actions, the rights to them, and what became of them."""
+
+    actions: Sequence[Action]
+    permits: Sequence[Permit]
+    results: Results
 
 
 class Office:

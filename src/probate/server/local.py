@@ -16,7 +16,7 @@ from probate.machinery.rbac import missing
 from probate.machinery.rbac.users import INTERNAL, User
 from probate.server import dispatch
 from probate.server.api import Answer, Api, Stream
-from probate.server.audit.audited import Audited
+from probate.server.audit import audited as auditing
 from probate.server.request import Request
 
 log = logging.getLogger(__name__)
@@ -48,10 +48,10 @@ class Local:
             raise errors.InvariantViolation(f"{path} answers with a stream")
         return answer.code, answer.body
 
-    def _audited(self, request: Request) -> Audited | None:
-        return None if self._api.audit is None else Audited(self._api.audit, request, _scope(request))
+    def _audited(self, request: Request) -> auditing.Audited | None:
+        return None if self._api.audit is None else auditing.Audited(self._api.audit, request, _scope(request))
 
-    async def _answer(self, request: Request, audited: Audited | None) -> Answer | Stream:
+    async def _answer(self, request: Request, audited: auditing.Audited | None) -> Answer | Stream:
         """The answer, of which the audit log is told if there is one."""
         if audited is None:
             return await dispatch.answer(self._api, request)

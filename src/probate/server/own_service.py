@@ -7,6 +7,7 @@ name none.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 from typing import Any
@@ -56,13 +57,30 @@ def endpoints(host: str, port: int) -> Object:
 
 async def ensure(api: Api, host: str, port: int) -> None:
     """See to it that all three are there and say so. Several servers may do that at once, and none fails to start for it."""
+    await asyncio.gather(
+        _ensure_service(api, port),
+        _ensure_told(api, SLICES, slice_(host, port)),
+        _ensure_told(api, ENDPOINTS, endpoints(host, port)),
+    )
+
+
+async def _ensure_service(api: Api, port: int) -> None:
     pool = api.pools.addresses
     wanted, anywhere = service(pool.spelled(pool.numbers[0]), port), service("", port)
-    if not await _is_made(api, SERVICES, wanted) and not await _is_made(api, SERVICES, anywhere):
-        await _change(api, SERVICES, {"spec": {"ports": wanted["spec"]["ports"]}})
-    for path, one in ((SLICES, slice_(host, port)), (ENDPOINTS, endpoints(host, port))):
-        if not await _is_made(api, path, one):
-            await _change(api, path, {name: value for name, value in one.items() if name != "metadata"})
+    is_new = not await _is_there(api, SERVICES)
+    if is_new and (await _is_made(api, SERVICES, wanted) or await _is_made(api, SERVICES, anywhere)):
+        return
+    await _change(api, SERVICES, {"spec": {"ports": wanted["spec"]["ports"]}})
+
+
+async def _ensure_told(api: Api, path: str, wanted: Object) -> None:
+    if await _is_there(api, path) or not await _is_made(api, path, wanted):
+        await _change(api, path, {name: value for name, value in wanted.items() if name != "metadata"})
+
+
+async def _is_there(api: Api, path: str) -> bool:
+    code, _ = await Local(api).send("GET", f"{path}/{NAME}", {}, b"", "application/json")
+    return code == 200
 
 
 async def _is_made(api: Api, path: str, object_: Object) -> bool:

@@ -12,8 +12,7 @@ from probate.machinery.catalog import Catalog
 from probate.server import discovery, refusals
 from probate.server.api import Answer, Api
 from probate.server.custom_kinds import Kinds
-from probate.server.openapi import protobuf
-from probate.server.openapi.documents import Document, Documents
+from probate.server.openapi import documents, protobuf
 from probate.server.request import Request
 
 
@@ -72,8 +71,8 @@ def _json(found: dict[str, Any]) -> Answer:
 
 
 @functools.lru_cache(maxsize=2)
-def _documents(catalog: Catalog, kinds: Kinds) -> Documents:
-    return Documents(catalog, builtin.definitions(), tuple(kinds.definitions()), version=f"v{builtin.version()}")
+def _documents(catalog: Catalog, kinds: Kinds) -> documents.Documents:
+    return documents.Documents(catalog, builtin.definitions(), tuple(kinds.definitions()), version=f"v{builtin.version()}")
 
 
 def openapi(api: Api, request: Request) -> Answer:
@@ -84,7 +83,7 @@ def openapi(api: Api, request: Request) -> Answer:
     if request.method not in {"GET", "HEAD"}:
         raise refusals.method_not_allowed()
     made = _documents(api.catalog, api.kinds)
-    found: Document | None = None
+    found: documents.Document | None = None
     if parts == ["v2"]:
         found = made.v2_protobuf if protobuf.ACCEPTED in request.header("accept") else made.v2_json
     elif parts == ["v3"]:

@@ -14,9 +14,9 @@ from pathlib import Path
 from probate import errors
 from probate.aio.offload import Offload
 from probate.clock import Clock
+from probate.server.authentication import oidc
 from probate.server.authentication.accounts import Accounts
 from probate.server.authentication.listed import Listed
-from probate.server.authentication.oidc import Issuer, Oidc
 from probate.server.authentication.recognition import Recognition
 from probate.server.kubeconfig import Credentials
 from probate.server.tls.folder import Folder
@@ -61,13 +61,13 @@ class Secured:
         others = (Path(self._settings.client_ca_file),) if self._settings.client_ca_file else ()
         return Files(certificate, key, (self.folder.file("ca.crt"), *others))
 
-    def _oidc(self, offload: Offload) -> Oidc | None:
+    def _oidc(self, offload: Offload) -> oidc.Oidc | None:
         given = self._settings
         if not given.oidc_issuer_url and not given.oidc_client_id:
             return None
         names = ("username_claim", "username_prefix", "groups_claim", "groups_prefix", "ca_file")
         more = {name: getattr(given, f"oidc_{name}") for name in names}
-        return Oidc(Issuer(given.oidc_issuer_url, given.oidc_client_id, **more), self._clock, offload)
+        return oidc.Oidc(oidc.Issuer(given.oidc_issuer_url, given.oidc_client_id, **more), self._clock, offload)
 
     async def keep(self, when_renewed: Callable[[], None]) -> None:
         """Keep everything up to date. Never returns; what cannot be used is told and left as it was."""

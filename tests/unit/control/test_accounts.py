@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from probate import controllers
+from probate import controllers, crew
 from probate.machinery.rbac import bootstrap
 from probate.machinery.rbac.grants import Grants
 from probate.machinery.rbac.rights import Rights
 from probate.machinery.rbac.rules import Ask
 
 ACTING = (*controllers.THROUGH_THE_API, *controllers.IN_EVERY_SERVER)
+
+
+def test_all_who_can_be_chosen_can_be_started() -> None:
+    assert {*crew.STARTS} == {*ACTING}
 
 
 @pytest.mark.parametrize("name", ACTING)

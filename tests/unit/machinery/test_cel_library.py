@@ -9,7 +9,7 @@ import pytest
 
 from cel_expressions import failure, value
 from probate.machinery.cel.library import STANDARD
-from probate.machinery.cel.library.authorization import Attributes, Verdict
+from probate.machinery.rbac.deciding import Attributes, Verdict
 
 SELF = {"s": "héllo", "l": [3, 1, 2]}
 

@@ -10,7 +10,7 @@ import pytest
 from cluster import in_memory
 from guarded import RBAC, Guarded, guarded
 from in_process import Told
-from probate.machinery.cel.library.authorization import Attributes
+from probate.machinery.rbac.deciding import Attributes
 from probate.machinery.rbac.users import User
 from probate.server.access import seeding
 from probate.server.app import App

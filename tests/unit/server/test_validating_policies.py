@@ -22,7 +22,7 @@ from admission_policies import (
     write,
 )
 from in_process import House, running
-from probate.machinery.cel.library.authorization import Attributes, Verdict
+from probate.machinery.rbac.deciding import Attributes, Verdict
 
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from probate.machinery.cel.library.authorization import Attributes, Verdict
 from probate.machinery.rbac import missing
+from probate.machinery.rbac.deciding import Attributes, Verdict
 from probate.machinery.rbac.rights import Rights
 from probate.machinery.rbac.rules import Ask, AskPath
 from probate.machinery.rbac.users import User, account

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 from probate.machinery.audit import redaction
 from probate.server.admission.attributes import NO_TERMS, Attributes, Terms
-from probate.server.audit.trail import TRAIL
+from probate.server.audit import trail as trails
 from probate.server.request import Target
 
 log = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class Chain:
 
 def _pass_on(write: Attributes) -> None:
     """What is for the audit log goes there; to the process's log, if there is none, and then without what is said of Secrets."""
-    said, trail, resource = write.act.annotations, TRAIL.get(), write.at.resource.group_resource
+    said, trail, resource = write.act.annotations, trails.TRAIL.get(), write.at.resource.group_resource
     if trail is not None:
         trail.annotate(said)
     else:

@@ -6,7 +6,7 @@ once. What was tried in vain because something had changed is not told: nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -20,7 +20,7 @@ from probate.machinery.rbac import missing
 from probate.server.audit import falls
 from probate.server.audit.audit import Books
 from probate.server.audit.falls import Fall, Lead
-from probate.server.doers import Doer, Leads, Permit
+from probate.server.doers import Doer, Done, Leads, Permit
 
 AGENT = "probate"
 MAX_BECAUSE = 1_000
@@ -29,21 +29,6 @@ SIZE = 500
 _TOLD = {Outcome.DONE, Outcome.FAILED, Outcome.DENIED}
 
 Object = dict[str, Any]
-
-
-class Results(NamedTuple):
-    """What became of actions, and, where that is told, which of them removed their object."""
-
-    outcomes: list[Outcome]
-    removed: list[bool]
-
-
-class Done(NamedTuple):
-    """Actions, the rights to them, and what became of them."""
-
-    actions: Sequence[Action]
-    permits: Sequence[Permit]
-    results: Results
 
 
 class Doings(NamedTuple):

@@ -18,11 +18,11 @@ from probate.clock import Clock
 from probate.machinery.rbac.users import ANONYMOUS, User
 from probate.server.api import Recognised
 from probate.server.authentication import jwt
+from probate.server.authentication import oidc as issuers
 from probate.server.authentication.accounts import LEEWAY, Accounts, Ties
 from probate.server.authentication.failures import Failures
 from probate.server.authentication.jwt import Claims, Parsed
 from probate.server.authentication.listed import Listed
-from probate.server.authentication.oidc import Oidc
 
 OPEN = ("/livez", "/readyz", "/healthz")
 """What may be asked by who says nothing of themselves."""
@@ -51,7 +51,7 @@ class Lately(NamedTuple):
 class Recognition:
     """Everybody that one server knows."""
 
-    def __init__(self, clock: Clock, accounts: Accounts, *, listed: Listed | None = None, oidc: Oidc | None = None) -> None:
+    def __init__(self, clock: Clock, accounts: Accounts, *, listed: Listed | None = None, oidc: issuers.Oidc | None = None) -> None:
         self._clock = clock
         self._accounts = accounts
         self._listed = listed

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from probate.machinery.catalog import Catalog, Resource
-from probate.machinery.policies.compiling import Policy, compiled
+from probate.machinery.policies import compiling
 from probate.server import places, wire
 from probate.server.admission.attributes import Attributes
 from probate.server.admission.chain import Place, Plugin
@@ -30,7 +30,7 @@ class Held(NamedTuple):
     name: str
     spec: Object
     scope: Scope
-    compiled: Callable[[], Policy]
+    compiled: Callable[[], compiling.Policy]
 
 
 class Binding(NamedTuple):
@@ -138,7 +138,7 @@ class Policies:
 
 def _held(name: str, object_: Object) -> Held:
     spec = object_.get("spec") or {}
-    return Held(name, spec, scope(spec.get("matchConstraints")), functools.cache(lambda: compiled(object_)))
+    return Held(name, spec, scope(spec.get("matchConstraints")), functools.cache(lambda: compiling.compiled(object_)))
 
 
 def _binding(object_: Object) -> Binding:

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from probate.machinery.policies.compiling import Expression, compiled_conditions
-from probate.machinery.policies.environment import Speaks
-from probate.machinery.policies.evaluating import Inputs, Trouble, is_meant
+from probate.machinery.policies import compiling, environment, evaluating
 from probate.server.admission.attributes import Attributes
 from probate.server.api import Api
 from probate.server.policies import requests
-from probate.server.policies.requests import Shown
 from probate.server.webhooks.conditions import Failed
 
 Object = dict[str, Any]
@@ -29,16 +26,16 @@ class CelConditions:
 
     async def hold(self, conditions: Sequence[Object], write: Attributes, object_: Object | None, old: Object | None) -> bool:
         """Whether all of them hold. `Failed` if that cannot be said."""
-        about = requests.request(write, Shown(write.at.resource, write.kind, object_, old))
-        given = Inputs(object_, old, about, None, None, requests.authorizer(self._api, write))
+        about = requests.request(write, requests.Shown(write.at.resource, write.kind, object_, old))
+        given = evaluating.Inputs(object_, old, about, None, None, requests.authorizer(self._api, write))
         key = tuple((str(one.get("name")), str(one.get("expression"))) for one in conditions)
         try:
-            return await self._api.apart(MEDIUM, lambda: is_meant(_compiled(key), given))
-        except Trouble as trouble:
+            return await self._api.apart(MEDIUM, lambda: evaluating.is_meant(_compiled(key), given))
+        except evaluating.Trouble as trouble:
             raise Failed(str(trouble)) from None
 
 
 @lru_cache(maxsize=512)
-def _compiled(conditions: tuple[tuple[str, str], ...]) -> tuple[Expression, ...]:
+def _compiled(conditions: tuple[tuple[str, str], ...]) -> tuple[compiling.Expression, ...]:
     written = [{"name": name, "expression": source} for name, source in conditions]
-    return compiled_conditions(written, Speaks(has_namespace=False))
+    return compiling.compiled_conditions(written, environment.Speaks(has_namespace=False))

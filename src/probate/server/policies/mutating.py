@@ -7,10 +7,8 @@ from typing import Any
 from probate import errors
 from probate.errors import Details
 from probate.machinery.apply.shapes import DEDUCED, Shape
-from probate.machinery.policies import evaluating
+from probate.machinery.policies import compiling, evaluating
 from probate.machinery.policies import mutating as machinery
-from probate.machinery.policies.compiling import Policy
-from probate.machinery.policies.evaluating import Evaluator, Inputs, Trouble
 from probate.machinery.problems import Problem
 from probate.server.admission import phases
 from probate.server.admission.attributes import Attributes
@@ -19,7 +17,6 @@ from probate.server.api import Api
 from probate.server.policies import params, requests
 from probate.server.policies.bound import Bound, Policies
 from probate.server.policies.conditions import MEDIUM
-from probate.server.policies.requests import Shown
 from probate.server.request import Target
 
 Object = dict[str, Any]
@@ -52,7 +49,7 @@ class MutatingPolicies:
         spec = bound.policy.spec
         try:
             return await params.collected(self._api, spec.get("paramKind"), bound.binding.spec.get("paramRef"), write.namespace)
-        except Trouble as trouble:
+        except evaluating.Trouble as trouble:
             _give_up(bound, write, f"failed to configure binding: {trouble}")
             return []
 
@@ -64,7 +61,7 @@ class MutatingPolicies:
             return
         try:
             has_changed = await self._api.apart(MEDIUM, lambda: self._change(bound, write, namespace, given))
-        except Trouble as trouble:
+        except evaluating.Trouble as trouble:
             _give_up(bound, write, str(trouble))
             return
         if has_changed:
@@ -88,15 +85,15 @@ class MutatingPolicies:
         _put(write, changed)
         return write.object != before
 
-    def _mutated(self, policy: Policy, about: Inputs, shown: Shown) -> Object:
+    def _mutated(self, policy: compiling.Policy, about: evaluating.Inputs, shown: requests.Shown) -> Object:
         """Each mutation sees what those before it have made."""
         object_, shape = about.object or {}, self._shape(shown)
         for mutation in policy.mutations:
-            evaluator = Evaluator(policy.variables, about._replace(object=object_))
+            evaluator = evaluating.Evaluator(policy.variables, about._replace(object=object_))
             object_ = machinery.mutated(mutation, object_, evaluator, shape)
         return object_
 
-    def _shape(self, shown: Shown) -> Shape:
+    def _shape(self, shown: requests.Shown) -> Shape:
         if shown.kind != shown.resource.group_version_kind:
             return DEDUCED
         return self._api.kinds.rules(shown.resource).shape()
@@ -106,7 +103,7 @@ def _put(write: Attributes, changed: Object) -> None:
     try:
         write.put(changed)
     except (errors.BadRequest, errors.Invalid) as error:
-        raise Trouble(f"the object that it makes is not of its kind: {error}") from None
+        raise evaluating.Trouble(f"the object that it makes is not of its kind: {error}") from None
 
 
 def _identity(given: Object | None) -> tuple[str, str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from probate.machinery.catalog import Resource
-from probate.machinery.cel.library import authorization
 from probate.machinery.cel.library.authorization import Authorizer
 from probate.machinery.gvk import GroupVersionKind
 from probate.machinery.policies.evaluating import Inputs
+from probate.machinery.rbac import deciding
 from probate.server.admission import phases
 from probate.server.admission.attributes import Attributes
 from probate.server.api import Api
@@ -64,7 +64,7 @@ def request(write: Attributes, seen: Shown) -> Object:
 def authorizer(api: Api, write: Attributes) -> Authorizer:
     """Whom expressions ask what the author of the request may do."""
     at = write.at
-    own = authorization.Attributes(
+    own = deciding.Attributes(
         _VERBS.get(write.operation, ""), at.resource.group, at.resource.plural, at.subresource, write.namespace, write.name
     )
     return Authorizer(api.deciders(write.act.user), own=own)

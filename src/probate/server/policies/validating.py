@@ -9,7 +9,6 @@ import orjson
 from probate import errors
 from probate.errors import Details
 from probate.machinery.policies import evaluating
-from probate.machinery.policies.evaluating import Decision, Inputs, Outcome, Trouble
 from probate.machinery.problems import Problem
 from probate.server.admission.attributes import NO_TERMS, Attributes, Terms
 from probate.server.admission.chain import Place
@@ -27,7 +26,7 @@ _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
 
 class _Denial(NamedTuple):
     bound: Bound
-    decision: Decision
+    decision: evaluating.Decision
 
 
 class ValidatingPolicies:
@@ -57,9 +56,9 @@ class ValidatingPolicies:
         spec = bound.policy.spec
         try:
             found = await params.collected(self._api, spec.get("paramKind"), bound.binding.spec.get("paramRef"), write.namespace)
-        except Trouble as trouble:
+        except evaluating.Trouble as trouble:
             is_closed = spec.get("failurePolicy") != "Ignore"
-            return [_Denial(bound, Decision(f"failed to configure binding: {trouble}"))] if is_closed else []
+            return [_Denial(bound, evaluating.Decision(f"failed to configure binding: {trouble}"))] if is_closed else []
         seen = await self._api.apart(MEDIUM, lambda: requests.shown(write, bound.resource))
         denials: list[_Denial] = []
         for one in found:
@@ -67,10 +66,10 @@ class ValidatingPolicies:
             denials += self._carried_out(bound, write, await self._judged(bound, given))
         return denials
 
-    async def _judged(self, bound: Bound, given: Inputs) -> Outcome:
+    async def _judged(self, bound: Bound, given: evaluating.Inputs) -> evaluating.Outcome:
         return await self._api.apart(MEDIUM, lambda: evaluating.judged(bound.policy.compiled(), given))
 
-    def _carried_out(self, bound: Bound, write: Attributes, said: Outcome) -> list[_Denial]:
+    def _carried_out(self, bound: Bound, write: Attributes, said: evaluating.Outcome) -> list[_Denial]:
         actions = bound.binding.spec.get("validationActions") or ["Deny"]
         for decision in said.denials:
             if "Warn" in actions:
@@ -95,7 +94,7 @@ def _note(write: Attributes, key: str, value: str) -> None:
         write.act.annotations[key] = f"{noted}, {value}"
 
 
-def _failure(bound: Bound, decision: Decision, actions: list[str]) -> str:
+def _failure(bound: Bound, decision: evaluating.Decision, actions: list[str]) -> str:
     told = {
         "message": decision.message,
         "policy": bound.policy.name,
@@ -111,7 +110,7 @@ def _told(denied: _Denial) -> str:
     return f"ValidatingAdmissionPolicy '{bound.policy.name}' with binding '{bound.binding.name}' denied request: {message}"
 
 
-def denial(write: Attributes, decision: Decision, told: str) -> errors.ApiError:
+def denial(write: Attributes, decision: evaluating.Decision, told: str) -> errors.ApiError:
     """The refusal, in Kubernetes' words."""
     resource, name = write.at.resource, write.name or _name(write.object or write.old)
     details = Details(name, resource.group, resource.plural, causes=(Problem("", "", told),))

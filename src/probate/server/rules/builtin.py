@@ -15,15 +15,14 @@ from probate.machinery.preparation import table as preparation
 from probate.machinery.problems import Problem
 from probate.machinery.schema import Schema
 from probate.machinery.selectable_fields import SelectableField
-from probate.machinery.tables import table
-from probate.machinery.tables.columns import Printer
+from probate.machinery.tables import columns, table
 from probate.machinery.validation import quantities
 from probate.machinery.validation import table as validation
 from probate.machinery.validation.pods import update as pods
 from probate.server.rules.contract import Object, Typed
 from probate.server.subresources import parts
 
-_PARTS = {"ephemeralcontainers": pods.check_ephemeral_containers, "resize": pods.check_resize}
+_PARTS = frozenset({"ephemeralcontainers", "resize"})
 """Parts of a pod with checks of their own. A status is a controller's to write, and is not checked."""
 
 
@@ -71,7 +70,7 @@ class BuiltIn:
     def problems_of_changed(self, new: Object, old: Object, subresource: str) -> list[Problem]:
         found = metadata.validate_update(new["metadata"], old["metadata"])
         if subresource in _PARTS:
-            return found + list(_PARTS[subresource](new, old))
+            return found + _problems_of_part(subresource, new, old)
         return found if subresource else found + validation.update(*self._served, new, old)
 
     def problems_of_applied(self, object_: Object) -> list[Problem]:
@@ -101,11 +100,15 @@ class BuiltIn:
             return Part(only=frozenset({"metadata", "status"}), not_in_metadata=frozenset(kept))
         return owning.WITHOUT_STATUS if preparation.has_status(self._resource.group, self._resource.kind) else owning.WHOLE
 
-    def printer(self) -> Printer:
+    def printer(self) -> columns.Printer:
         return table.printer(self._resource.group, self._resource.version, self._resource.plural)
 
     def fields(self) -> Mapping[str, SelectableField]:
         return selectable_fields.supported_fields(self._resource.group_resource)
+
+
+def _problems_of_part(subresource: str, new: Object, old: Object) -> list[Problem]:
+    return list(pods.check_resize(new, old) if subresource == "resize" else pods.check_ephemeral_containers(new, old))
 
 
 def _quantity(value: str | float) -> str | None:

@@ -9,7 +9,7 @@ from probate.machinery.apply.parts import Part
 from probate.machinery.apply.shapes import Shape
 from probate.machinery.problems import Problem
 from probate.machinery.selectable_fields import SelectableField
-from probate.machinery.tables.columns import Printer
+from probate.machinery.tables import columns
 
 Object: TypeAlias = dict[str, Any]
 
@@ -54,7 +54,7 @@ class Rules(Protocol):
         """What is wrong with an object after an apply that would be overlooked, if it was created or updated."""
         ...
 
-    def printer(self) -> Printer:
+    def printer(self) -> columns.Printer:
         """How tables show the kind."""
         ...
 

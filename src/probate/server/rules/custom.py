@@ -20,8 +20,8 @@ from probate.machinery.schema import Schema
 from probate.machinery.selectable_fields import SelectableField
 from probate.machinery.structural import defaults, nulls, prune, validate
 from probate.machinery.structural.expressions import running
+from probate.machinery.tables import columns
 from probate.machinery.tables import custom as tables
-from probate.machinery.tables.columns import Printer
 from probate.server.rules.contract import Object, Typed
 
 
@@ -92,10 +92,10 @@ class Custom:
         return owning.WITHOUT_STATUS if self._has_status else owning.WHOLE
 
     @functools.cached_property
-    def _printer(self) -> Printer:
+    def _printer(self) -> columns.Printer:
         return tables.printer(resources.printer_columns(self._definition, self._resource.version))
 
-    def printer(self) -> Printer:
+    def printer(self) -> columns.Printer:
         return self._printer
 
     def fields(self) -> Mapping[str, SelectableField]:
