@@ -272,7 +272,7 @@ def narrow(target: Target) -> socket.socket:
     """A connection of somebody who takes in little at a time."""
     line = socket.socket()
     line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-    line.settimeout(30)
+    line.settimeout(60)
     line.connect(("127.0.0.1", target.port))
     return line
 
