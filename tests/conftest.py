@@ -22,16 +22,27 @@ hypothesis.settings.register_profile("landing", derandomize=True, **_patient)
 hypothesis.settings.load_profile("landing" if os.environ.get("CI") else "everyday")
 
 HERE = Path(__file__).parent
-LONG_ONES_FIRST = ("simulation", "property", "crash", "clients", "kubectl", "faults", "e2e")
+LONG_ONES_FIRST = (
+    "simulation",
+    "property",
+    "crash",
+    "race",
+    "clients",
+    "kubectl",
+    "integration",
+    "unit/simulation",
+    "unit/workloads",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers that share the files (`make test`) start with the long ones, so that all have something to do until the end."""
-    items.sort(key=lambda item: _turn(item.path.relative_to(HERE).parts[0]))
+    items.sort(key=lambda item: _turn(item.path.relative_to(HERE)))
 
 
-def _turn(folder: str) -> int:
-    return LONG_ONES_FIRST.index(folder) if folder in LONG_ONES_FIRST else len(LONG_ONES_FIRST)
+def _turn(path: Path) -> int:
+    found = (number for number, folder in enumerate(LONG_ONES_FIRST) if path.is_relative_to(folder))
+    return next(found, len(LONG_ONES_FIRST))
 
 
 @pytest.fixture
