@@ -14,12 +14,16 @@ help: ## say what can be made
 run: $(COMPILED) ## start the server on 127.0.0.1:8080 with its store in ./probate.db (ARGS="--store memory:" …)
 	@exec $(BIN)/probate serve $(ARGS)
 
-JOBS ?= 1
-test: $(COMPILED) ## run all tests, with real etcd members and the clients people bring (ARGS="-k watch" …; JOBS=2: files by turns in two processes)
+JOBS ?= auto
+MOST := $(if $(filter auto,$(JOBS)),4,$(JOBS))
+WORKERS := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --maxprocesses=$(MOST) --dist=loadfile --no-loadscope-reorder)
+# Tests start hundreds of processes. None shall compile the sources anew, even where Python was told to keep nothing it compiled.
+test: export PYTHONDONTWRITEBYTECODE :=
+test: $(COMPILED) ## run all tests, with real etcd members and the clients people bring (ARGS="-k watch" …; JOBS=1: in one process, not in as many as there are processors)
 	@PROBATE_ETCD="$$(tools/find-etcd $(VENV)/etcd)" && export PROBATE_ETCD && \
 	$(BIN)/python tools/find-kubectls.py $(VENV)/kubectls && export PROBATE_KUBECTLS="$$PWD/$(VENV)/kubectls" && \
 	$(BIN)/python tools/find-clients.py $(VENV)/clients && export PROBATE_CLIENTS="$$PWD/$(VENV)/clients" && \
-	$(BIN)/python -m pytest $(if $(filter-out 1,$(JOBS)),-n $(JOBS) --dist loadfile) $(ARGS)
+	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 check: $(READY) ## style, types, layers, generated code
 	$(BIN)/ruff format --check .

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlencode
@@ -87,7 +87,7 @@ class Cluster(House):
         if not self._following:
             await seeding.ensure_roles(self.api)
             self._following.append(self._start(self.api.access.following.run(lambda: self.clock.sleep(1.0))))
-            await self.api.access.following.catch_up()
+            await self._until(self._is_known_who_may, "who may do what is not known")
         client, metrics = Client(self.line.by(controllers.MANAGER)), self.api.figures.registry
         own = {name: Client(self.line.by(controllers.user_of(name))) for name in self._names}
         report = lambda _, error: self._failures.append(error)  # noqa: E731
@@ -155,13 +155,19 @@ class Cluster(House):
 
     async def _rest(self) -> None:
         """Come back when the collector has seen everything and waits: for changes, or for a time."""
+        await self._until(self._is_at_rest, "the collector still works")
+
+    async def _until(self, is_so: Callable[[], Awaitable[bool]], trouble: str) -> None:
         looks, end = itertools.count(), time.monotonic() + PATIENCE
-        while not await self._is_at_rest():
+        while not await is_so():
             if self._failures:
                 raise self._failures[0]
             if next(looks) > _LOOKS and time.monotonic() > end:  # not if it was the machine that stood still
-                raise Unsettled(f"the collector still works after {PATIENCE} s, at {self.collector.queue_length} things")
+                raise Unsettled(f"after {PATIENCE} s {trouble}; the collector has {self.collector.queue_length} things to do")
             await asyncio.sleep(self._pause)
+
+    async def _is_known_who_may(self) -> bool:
+        return self.api.access.following.is_current()
 
     async def _is_at_rest(self) -> bool:
         if not self._seems_at_rest():  # a store may be far away: it is asked only if that can matter

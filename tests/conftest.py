@@ -21,6 +21,29 @@ hypothesis.settings.register_profile("everyday", **_patient)
 hypothesis.settings.register_profile("landing", derandomize=True, **_patient)
 hypothesis.settings.load_profile("landing" if os.environ.get("CI") else "everyday")
 
+HERE = Path(__file__).parent
+LONG_ONES_FIRST = (
+    "simulation",
+    "property",
+    "crash",
+    "race",
+    "clients",
+    "kubectl",
+    "integration",
+    "unit/simulation",
+    "unit/workloads",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Workers that share the files (`make test`) start with the long ones, so that all have something to do until the end."""
+    items.sort(key=lambda item: _turn(item.path.relative_to(HERE)))
+
+
+def _turn(path: Path) -> int:
+    found = (number for number, folder in enumerate(LONG_ONES_FIRST) if path.is_relative_to(folder))
+    return next(found, len(LONG_ONES_FIRST))
+
 
 @pytest.fixture
 def quick_path(tmp_path: Path) -> Iterator[Path]:
@@ -52,17 +75,17 @@ def newer_etcd_member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[etcd
         yield member
 
 
-_status: list[int] = []
+_sessions: list[pytest.Session] = []
 
 
-def pytest_sessionfinish(exitstatus: int) -> None:
-    _status[:] = [int(exitstatus)]
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    _sessions[:] = [session]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
     """After a whole run the interpreter can crash while it takes itself apart, long after the last test: so it does not do that."""
-    if _status:
+    for session in _sessions:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(_status[0])
+        os._exit(int(session.exitstatus))

@@ -17,9 +17,7 @@ import functools
 import importlib.util
 import json
 import os
-import random
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -27,6 +25,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from ports import free_port
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PATIENCE = 60.0
@@ -57,30 +57,6 @@ def binaries() -> list[Path]:
     """Each etcd there is to test with."""
     newer = find_newer_binary()
     return [find_binary()] if newer is None else [find_binary(), newer]
-
-
-_given: set[int] = set()
-
-
-def free_port() -> int:
-    """A loopback port that nobody uses now, and that no outgoing connection takes while its member is down.
-
-    So it is not one the system would choose: those come from above 32767, and a killed member must find its port again.
-    """
-    while True:
-        port = random.randrange(12_000, 32_000)  # noqa: S311
-        if port not in _given and _is_free(port):
-            _given.add(port)
-            return port
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-        return True
 
 
 class Member:
@@ -191,7 +167,7 @@ class Member:
         request = urllib.request.Request(  # noqa: S310
             f"{self._scheme}://{self.endpoint}/v3/{method}", data=json.dumps(fields).encode(), method="POST"
         )
-        with urllib.request.urlopen(request, timeout=10.0) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60.0) as answer:  # noqa: S310
             found: dict[str, Any] = json.load(answer)
             return found
 

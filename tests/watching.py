@@ -56,5 +56,5 @@ class Served:
 @contextmanager
 def serving(store: str, folder: Path) -> Iterator[Served]:
     """A server on this store, in a process that can be killed."""
-    with served.mortal(folder, store, "--insecure") as server, httpx.Client(base_url=server.url, timeout=30) as client:
+    with served.mortal(folder, store, "--insecure") as server, httpx.Client(base_url=server.url, timeout=60) as client:
         yield Served(server, client)

@@ -31,7 +31,7 @@ class Look:
     """Looks at one namespace of one server."""
 
     def __init__(self, url: str, kubeconfig: Path, namespace: str) -> None:
-        self._client = httpx.Client(base_url=url, verify=trusting(kubeconfig), timeout=30.0)
+        self._client = httpx.Client(base_url=url, verify=trusting(kubeconfig), timeout=60.0)
         self.namespace = namespace
 
     def __enter__(self) -> Self:

@@ -97,7 +97,7 @@ class Site:
         host, port = self.server.url.removeprefix("https://").split(":")
         number = next(self._numbers)
         source = (f"127.0.{number // 200}.{number % 200 + 2}", 0)
-        asking = http.client.HTTPSConnection(host, int(port), timeout=20, context=self.context(shown), source_address=source)
+        asking = http.client.HTTPSConnection(host, int(port), timeout=60, context=self.context(shown), source_address=source)
         asking.putrequest(method, path)
         body = b"{}" if method == "POST" else b""
         more = [("authorization", f"Bearer {token}")] if token is not None else []

@@ -125,7 +125,7 @@ def test_nobody_in_particular(site: Site, clients: Path, homes: Path, tmp_path: 
 
 
 def test_pods_are_told_what_the_server_is_known_by(site: Site, admin: Program) -> None:
-    admin("wait", "--for=create", "configmap/kube-root-ca.crt", "--timeout=20s")
+    admin("wait", "--for=create", "configmap/kube-root-ca.crt", "--timeout=60s")
     told = admin("get", "configmap", "kube-root-ca.crt", "-o", r"jsonpath={.data.ca\.crt}")
     assert told == (site.folder / "probate.pki" / "ca.crt").read_text()
 
@@ -137,7 +137,7 @@ def test_plain_http_is_not_spoken(site: Site) -> None:
 
 def test_a_request_that_is_none_is_told_so_over_tls(site: Site) -> None:
     host, port = site.server.url.removeprefix("https://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as plain:
+    with socket.create_connection((host, int(port)), timeout=60) as plain:
         sent = site.context().wrap_socket(plain, server_hostname=host)
         sent.sendall(b"NONSENSE\r\n\r\n")
         assert sent.recv(4096).startswith(b"HTTP/1.1 400")

@@ -14,6 +14,7 @@ import pytest
 
 from clients.looking import Look
 from clients.programs import Program
+from ports import free_port
 from served import Server, serving
 
 HERE = Path(__file__).parent
@@ -23,7 +24,7 @@ HERE = Path(__file__).parent
 def server(quick_path: Path) -> Iterator[Server]:
     """It remembers a second, and only its store outlives it."""
     options = ("--history", "1s", "--controllers", "collector,namespaces")
-    with serving(quick_path, f"sqlite:{quick_path / 'probate.db'}", *options) as one:
+    with serving(quick_path, f"sqlite:{quick_path / 'probate.db'}", *options, listen=f"127.0.0.1:{free_port()}") as one:
         yield one
 
 

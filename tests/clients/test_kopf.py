@@ -14,6 +14,7 @@ import pytest
 
 from clients.looking import Look
 from clients.programs import Program
+from ports import free_port
 from served import Server, serving
 
 OPERATOR = Path(__file__).parent / "operators" / "bakery.py"
@@ -38,7 +39,7 @@ DEFINITION = {
 
 @pytest.fixture
 def server(quick_path: Path) -> Iterator[Server]:
-    with serving(quick_path, f"sqlite:{quick_path / 'probate.db'}") as one:
+    with serving(quick_path, f"sqlite:{quick_path / 'probate.db'}", listen=f"127.0.0.1:{free_port()}") as one:
         yield one
 
 

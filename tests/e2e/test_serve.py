@@ -31,7 +31,7 @@ class Server:
 
     def get(self, path: str) -> tuple[int, bytes]:
         try:
-            with urllib.request.urlopen(self.url + path, timeout=10) as answer:  # noqa: S310
+            with urllib.request.urlopen(self.url + path, timeout=60) as answer:  # noqa: S310
                 return answer.status, answer.read()
         except urllib.error.HTTPError as refused:
             with refused:
@@ -40,7 +40,7 @@ class Server:
     def send(self, method: str, path: str, body: Any) -> bytes:
         headers = {"content-type": "application/json"}
         request = urllib.request.Request(self.url + path, orjson.dumps(body), headers, method=method)  # noqa: S310
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
             sent: bytes = answer.read()
             return sent
 
@@ -56,7 +56,7 @@ def serving(*options: str, cwd: Path) -> Iterator[Server]:
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*PROBATE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run([*PROBATE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_it_prints_its_address_and_how_long_it_took_and_answers(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_what_is_not_there_is_a_status(tmp_path: Path, path: str) -> None:
 def test_a_signal_ends_it_cleanly_and_frees_the_store(tmp_path: Path, number: signal.Signals) -> None:
     with serving(cwd=tmp_path) as server:
         server.process.send_signal(number)
-        assert server.process.wait(timeout=20) == 0
+        assert server.process.wait(timeout=60) == 0
         assert server.output.read() == "probate: stopped\n"
     assert not (tmp_path / "probate.db-wal").exists(), "the store was not closed"
 
@@ -145,12 +145,12 @@ def test_a_bad_length_of_time_says_how_to_write_one(tmp_path: Path, text: str) -
 def test_watch_ends_cleanly_when_the_server_stops(tmp_path: Path) -> None:
     with serving("--store", "memory:", cwd=tmp_path) as server:
         path = "/api/v1/namespaces?watch=1&resourceVersion=1"
-        with urllib.request.urlopen(server.url + path, timeout=10) as watch:  # noqa: S310
+        with urllib.request.urlopen(server.url + path, timeout=60) as watch:  # noqa: S310
             assert orjson.loads(watch.readline())["type"] == "ADDED"
             server.process.send_signal(signal.SIGTERM)
             rest = watch.read()  # would raise if the stream were cut off in the middle
         assert all(orjson.loads(line)["type"] == "ADDED" for line in rest.splitlines())
-        assert server.process.wait(timeout=5) == 0
+        assert server.process.wait(timeout=60) == 0
 
 
 def test_log_says_why_an_object_was_collected(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from etcd_members import Member, binaries, free_port
+from etcd_members import Member, binaries
 from etcd_proxy import Proxy
 from etcd_stores import collect, committed, opened
+from ports import free_port
 from probate import errors
 from probate.store import contract
 from probate.store.contract import Record, Revision
@@ -67,7 +68,7 @@ async def test_calls_fail_while_etcd_is_gone_and_work_when_it_is_back(own_member
             assert record is not None
             assert record.value == b"1"
             after = await committed(store.commit(contract.update(KEY, b"2", revision=before)))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 assert [event.revision for event in await anext(aiter(watch))] == [after]
 
 
@@ -96,7 +97,7 @@ async def test_watch_that_nobody_had_asked_before_the_damage_was_found_waited_fo
             await asyncio.to_thread(own_member.kill)
             shutil.rmtree(own_member.directory / "data")
             await asyncio.to_thread(own_member.start)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not await is_damaged(store):  # noqa: ASYNC110 the store tells nobody but those who ask
                     await asyncio.sleep(0.01)
                 with pytest.raises(errors.StoreDamaged):
@@ -122,7 +123,7 @@ async def test_etcd_whose_data_was_replaced_by_older_data_is_not_used_any_more(o
             shutil.rmtree(own_member.directory / "data")
             await asyncio.to_thread(own_member.start)
             with pytest.raises(errors.StoreDamaged):
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(60):
                     await anext(aiter(watch))
         with pytest.raises(errors.StoreDamaged):
             await store.read(KEY)
@@ -153,7 +154,7 @@ async def test_gap_compacted_while_disconnected_ends_watches_with_gone(member: M
             await other.compact(updated)
             proxy.cut()
             with pytest.raises(errors.Gone):
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(60):
                     await waiting
         newest = await committed(other.commit(contract.update(KEY, b"3", revision=updated)))
         seen = await collect(cut_off, after=updated, upto=newest)

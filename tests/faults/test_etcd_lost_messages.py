@@ -95,7 +95,7 @@ async def test_request_delivered_late_does_nothing_any_more(member: Member, root
         slow.hold_requests()
         created = await committed(store.commit(contract.create(KEY, b"1")))  # by the other connection, after a while
         deleted = await committed(store.commit(contract.delete(KEY, revision=created)))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await slow.release_first_request()
         assert await store.read(KEY) is None
         end = await committed(store.commit(contract.create("objects/pods/default/end", b"")))

@@ -23,7 +23,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def http(server: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server, timeout=30) as client:
+    with httpx.Client(base_url=server, timeout=60) as client:
         yield client
 
 

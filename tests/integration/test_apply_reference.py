@@ -52,7 +52,7 @@ def http() -> Iterator[httpx.Client]:
         "metadata": {"name": "things.patch.example.com"},
         "spec": spec,
     }
-    with serving("--controllers", "none") as url, httpx.Client(base_url=url, timeout=30) as client:
+    with serving("--controllers", "none") as url, httpx.Client(base_url=url, timeout=60) as client:
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         assert client.post(path, json=definition).status_code == 201
         yield client

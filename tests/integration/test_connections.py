@@ -28,7 +28,7 @@ class Line:
 
     def __init__(self, url: str) -> None:
         at = urlsplit(url)
-        self._socket = socket.create_connection((at.hostname, at.port), timeout=20)
+        self._socket = socket.create_connection((at.hostname, at.port), timeout=60)
 
     def __enter__(self) -> Self:
         return self

@@ -16,7 +16,7 @@ from in_process import Told
 FLOWS = json.loads((Path(__file__).parents[1] / "data" / "deletion-events.json").read_text())
 OF_KIND = {"node-pod": "pod"}
 GRACE = 40  # that the recorded pods were given
-PATIENCE = 10
+PATIENCE = 60
 
 
 def named(flow: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ LAST = b"GET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
 def talk(server: str) -> Iterator[Talk]:
     """Sends these bytes, and gives all that comes until the server ends the connection."""
     host, port = server.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
 
         def send(*parts: bytes) -> bytes:
             for part in parts:
@@ -98,7 +98,7 @@ def test_target_is_read_in_each_form_it_can_have(talk: Talk, target: bytes, code
 
 def test_stream_begins_before_there_is_anything_to_tell(server: str, namespace: str) -> None:
     host, port = server.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         path = f"/api/v1/namespaces/{namespace}/configmaps?watch=1&timeoutSeconds=1".encode()
         connection.sendall(
             b"GET %b HTTP/1.1\r\nhost: x\r\n\r\nGET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n" % path

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import resource
-import socket
 from pathlib import Path
 
 import httpx
 
+from ports import free_port
 from served import serving
 
 WATCHERS = 1_000
@@ -39,7 +39,7 @@ class Watcher:
 
 
 async def make(port: int, first: int) -> list[int]:
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
         made = []
         for number in range(first, first + CHANGES):
             answer = await client.post(PATH, json={"metadata": {"name": f"n{number}"}})
@@ -50,11 +50,9 @@ async def make(port: int, first: int) -> list[int]:
 async def test_thousand_watchers_see_every_change_once_and_in_order_over_a_restart(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4 * WATCHERS)), hard))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with serving(tmp_path, "sqlite:probate.db", "--insecure", listen=f"127.0.0.1:{port}"):
-        start = httpx.get(f"http://127.0.0.1:{port}{PATH}").json()["metadata"]["resourceVersion"]
+        start = httpx.get(f"http://127.0.0.1:{port}{PATH}", timeout=60).json()["metadata"]["resourceVersion"]
         watchers = [Watcher(port, int(start)) for _ in range(WATCHERS)]
         watching = [asyncio.ensure_future(watcher.watch(2 * CHANGES)) for watcher in watchers]
         made = await make(port, 0)

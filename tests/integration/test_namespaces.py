@@ -254,7 +254,7 @@ class Creator(threading.Thread):
         self.codes: set[int] = set()
 
     def run(self) -> None:
-        with httpx.Client(base_url=self.base, timeout=30) as http:
+        with httpx.Client(base_url=self.base, timeout=60) as http:
             while not self.codes & {403, 404}:
                 name = f"{self.number}-{self.made}"
                 answer = http.post(f"{NAMESPACES}/{self.namespace}/configmaps", json={"metadata": {"name": name}})

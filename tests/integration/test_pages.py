@@ -31,7 +31,7 @@ def writing(server: str, path: str) -> Iterator[threading.Semaphore]:
         written.release()
 
     def run() -> None:
-        with httpx.Client(base_url=server, timeout=30) as client:
+        with httpx.Client(base_url=server, timeout=60) as client:
             for number in itertools.count():
                 if stop.is_set():
                     return
@@ -69,7 +69,7 @@ def test_pages_of_a_thousand_objects_are_one_snapshot_under_constant_writing(
     with writing(server, path) as written:
         for page in listing:
             found.append(page)
-            assert written.acquire(timeout=20), "nobody writes any more"
+            assert written.acquire(timeout=60), "nobody writes any more"
     assert [len(page["items"]) for page in found] == [7] * 142 + [6]
     assert {page["metadata"]["resourceVersion"] for page in found} == {found[0]["metadata"]["resourceVersion"]}
     items = [item for page in found for item in page["items"]]

@@ -44,7 +44,7 @@ def claim(name: str, size: str, **spec: Any) -> Any:
 
 async def told(house: House, expected: dict[str, str], name: str = "q") -> None:
     """Wait until the status says this."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             found = (await house.ask("GET", f"{QUOTAS}/{name}")).json
             if found.get("status", {}).get("used") == expected:

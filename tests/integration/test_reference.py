@@ -19,7 +19,7 @@ DATA = Path(__file__).parents[1] / "data"
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
     """A server on which nobody but the test does anything: some rows have owners that do not exist."""
-    with serving("--controllers", "none") as url, httpx.Client(base_url=url, timeout=30) as client:
+    with serving("--controllers", "none") as url, httpx.Client(base_url=url, timeout=60) as client:
         yield client
 
 

@@ -167,7 +167,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """All that a server wrote which was sent all of it, by where it wrote that."""
     folder = tmp_path_factory.mktemp("audited")
     found: dict[str, str] = {}
-    with started(*_talkative(folder)) as server, httpx.Client(base_url=server.url, timeout=20) as client:
+    with started(*_talkative(folder)) as server, httpx.Client(base_url=server.url, timeout=60) as client:
         _make_policies(client)
         found["refusals"] = "\n".join(_sent(client))
         found["tokens"] = "\n".join(_tokens(client))

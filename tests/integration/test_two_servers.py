@@ -18,7 +18,7 @@ from served import mortal
 
 @contextmanager
 def serving(store: str, folder: Path) -> Iterator[httpx.Client]:
-    with mortal(folder, store, "--insecure") as server, httpx.Client(base_url=server.url, timeout=30) as client:
+    with mortal(folder, store, "--insecure") as server, httpx.Client(base_url=server.url, timeout=60) as client:
         yield client
 
 
@@ -37,7 +37,7 @@ def test_objects_and_custom_kinds_of_one_server_are_served_by_the_other(etcd_mem
         definition = {"metadata": {"name": "things.two.example.com"}, "spec": spec}
         assert one.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json=definition).status_code == 201
         assert one.get("/apis/two.example.com/v1/things").status_code == 200
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while other.get("/apis/two.example.com/v1/things").status_code != 200:
             assert time.monotonic() < deadline, "the other server never served the new kind"
 
@@ -113,7 +113,7 @@ def test_two_servers_never_give_more_than_a_quota_has(etcd_member: etcd_members.
     with serving(store, tmp_path) as one, serving(store, tmp_path) as other, ThreadPoolExecutor(32) as pool:
         hard = {"count/leases.coordination.k8s.io": "10", "count/secrets": "0"}
         assert one.post(f"{space}/resourcequotas", json={"metadata": {"name": "q"}, "spec": {"hard": hard}}).status_code == 201
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while other.post(f"{space}/secrets?dryRun=All", json={"metadata": {"name": "s"}}).status_code != 403:
             assert time.monotonic() < deadline, "the other server never knew of the quota"
         leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"

@@ -12,7 +12,7 @@ from kubectl_program import Kubectl
 from served import serving
 
 DONE = 'deployment "web" successfully rolled out'
-PATIENCE = "--timeout=30s"
+PATIENCE = "--timeout=60s"
 
 CLAIMING = """
 apiVersion: v1

@@ -94,7 +94,7 @@ def test_dependents_go_with_their_owner(kubectl: Kubectl, namespace: str, tmp_pa
     left = kubectl(*here, "get", "configmaps", "-o", "name")
     if cascade == "foreground":  # the owner went last
         assert left == ""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while kubectl(*here, "get", "configmaps", "-o", "name"):
         assert time.monotonic() < deadline, "the dependent was never collected"
 

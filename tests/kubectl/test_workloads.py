@@ -41,7 +41,7 @@ class Node(threading.Thread):
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": meta["creationTimestamp"]}
         status = {"phase": "Succeeded"} if image == "ends" else {"phase": "Running", "conditions": [ready]}
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
-        httpx.patch(self._url + path, content=orjson.dumps({"status": status}), headers=MERGE_PATCH)
+        httpx.patch(self._url + path, content=orjson.dumps({"status": status}), headers=MERGE_PATCH, timeout=60)
 
 
 @pytest.fixture(scope="module")

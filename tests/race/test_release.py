@@ -122,7 +122,7 @@ async def play(house: House, registrar: Registrar, number: int, policy: str, dic
         assert told.code == 200
 
     await asyncio.gather(delete(), *(write(writer, dice.randint(1, MOST)) for writer in range(WRITERS)))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         left = await registrar.expect(namespace)
     return Round(uid, namespace, registrar.marked[namespace], left, written)
 

@@ -71,7 +71,7 @@ async def test_cancelled_sleeper_does_not_disturb_the_others() -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0])
 async def test_sleeping_no_time_comes_back_without_an_advance(seconds: float) -> None:
-    async with asyncio.timeout(10.0):
+    async with asyncio.timeout(60):
         await FakeClock().sleep(seconds)
 
 

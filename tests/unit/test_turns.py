@@ -29,7 +29,7 @@ async def test_who_gives_up_its_turn_keeps_nobody_waiting() -> None:
     first, second = asyncio.create_task(turns.turn()), asyncio.create_task(turns.turn())
     await asyncio.sleep(0)
     first.cancel()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await second
     assert first.cancelled()
 

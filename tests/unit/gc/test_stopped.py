@@ -52,7 +52,7 @@ async def test_decisions_that_were_cancelled_before_anybody_began_with_them_were
         await tasks.stop(first)
         told = await house.ask("DELETE", "/api/v1/namespaces/default/configmaps/owner", {"propagationPolicy": "Background"})
         assert told.code == 200
-        await asyncio.wait_for(collector.work(), 10)
+        await asyncio.wait_for(collector.work(), 60)
         assert (await house.ask("GET", "/api/v1/namespaces/default/configmaps/child")).code == 200, "it was stopped too late"
         again = asyncio.create_task(collector.run())
         await house.turns()

@@ -113,7 +113,7 @@ async def site() -> AsyncIterator[Site]:
 
 async def until(site: Site, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """The namespace, or the refusal to show it, once `holds` does."""
-    async with asyncio.timeout(20), site.world.touches(await site.world.revision()) as touches:
+    async with asyncio.timeout(60), site.world.touches(await site.world.revision()) as touches:
         while not holds(now := await site.namespace()):
             await anext(touches)
         return now

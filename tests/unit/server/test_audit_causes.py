@@ -73,7 +73,7 @@ async def _is_gone(house: Guarded, path: str) -> bool:
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not await holds():  # noqa: ASYNC110 nobody tells
             await asyncio.sleep(0.001)
 
