@@ -32,6 +32,8 @@ SIZES = (1_000, 10_000, 100_000)
 NAMESPACE = "bench"
 MEMORY_BAR = 400
 FEW_ROUNDS = 30
+SETTLE_SECONDS = 1.0
+"""In which a server that is ready loads what it left for later."""
 ROUNDS = {1_000: 8, 10_000: 5, 100_000: 3}
 
 
@@ -98,6 +100,7 @@ async def server(path: Path) -> AsyncIterator[tuple[int, int]]:
     try:
         assert process.stdout is not None
         line = await asyncio.to_thread(process.stdout.readline)
+        await asyncio.sleep(SETTLE_SECONDS)
         yield process.pid, int(line.split("http://127.0.0.1:")[1].split()[0].rstrip("/"))
     finally:
         process.terminate()

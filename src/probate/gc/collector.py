@@ -274,6 +274,7 @@ class Collector:
             # All were looked at together: who keeps an object for another owner's sake must not be changed by the same turn before.
             actions.sort(key=_is_not_drop)
             await self._finish_acting()
+            actions += self._leaving.release_after(actions)
         except BaseException:
             self._look_again(examined, born, settled)
             raise

@@ -11,9 +11,11 @@ from probate.clock import Clock
 from probate.control.world import World
 from probate.gc.looking import TURN, there
 from probate.gc.pending import Appointments, Pending, Work
-from probate.machinery.ownership import Action, Drop, Item, Release
+from probate.machinery.deletion import Policy
+from probate.machinery.ownership import Action, Delete, Drop, Item, Release
 
 RETRY_SECONDS = 1.0
+FREE = "no dependent blocks it"
 
 
 class Leaving:
@@ -43,6 +45,22 @@ class Leaving:
         found: dict[str, Item | None] = {where: self._pending.waiting.get(where) for where in settled}
         unseen = [where for where, item in found.items() if item is None]
         return found | dict(zip(unseen, await self._world.items(unseen), strict=True)) if unseen else found
+
+    def release_after(self, actions: list[Action]) -> list[Action]:
+        """Releases of the owners that wait for what these actions remove, and of those that wait for these owners in turn.
+
+        With the last of its dependents an owner can go at once, in the same turn. Whether it was the last is for the store to say:
+        an owner that is still held is looked at again when another one has gone, as ever.
+        """
+        going = [action.item for action in actions if _removes(action)]
+        known = {item.where for item in going}
+        found: list[Action] = []
+        while going:
+            owners = {one.where: one for item in going for one in self._pending.waiting_for(item) if one.where not in known}
+            going = [owner for owner in owners.values() if not owner.is_lagging]
+            known.update(owners)
+            found += [Release(owner, FREE) for owner in going]
+        return found
 
     def take_orphaning(self) -> Work:
         """The owners that let go of dependents since the last call."""
@@ -77,7 +95,7 @@ class Leaving:
             await self._world.warn(
                 item, "ControllerLags", "its controller did not take notice of the deletion in time; going on without it"
             )
-        return await self._orphan(item, since) if item.is_orphaning else [Release(item, "no dependent blocks it")]
+        return await self._orphan(item, since) if item.is_orphaning else [Release(item, FREE)]
 
     async def _without_blocked(self, actions: list[Action], since: Work) -> list[Action]:
         """The actions, less the releases that would be refused: an owner of many is looked at whenever one of them goes."""
@@ -104,3 +122,10 @@ class Leaving:
         because = f"owner {item.meta.name} ({item.meta.uid}) leaves its dependents behind"
         uids = frozenset({item.meta.uid})
         return [Drop(one, uids, because, (item,)) for one in there(await self._world.items(page.wheres))]
+
+
+def _removes(action: Action) -> bool:
+    """Whether the item goes at once, if nothing has changed."""
+    if isinstance(action, Delete):
+        return action.policy is Policy.BACKGROUND and not action.item.meta.finalizers
+    return isinstance(action, Release)

@@ -56,6 +56,7 @@ class Pending:
         self.gone: Recent[str] = Recent(GONE)  # objects that were seen to go: where each was, by uid
         self.childless: Recent[bool] = Recent(CHILDLESS)  # uids that nothing refers to, as far as all changes noted so far say
         self.waiting: dict[str, Item] = {}  # objects that wait for those that block them, as last seen, by where
+        self._waiting_by_uid: dict[str, Item] = {}  # the same ones
         self.combed: set[str] = set()  # uids of owners that wait, whose dependents were all looked at
         self.late: dict[str, dict[str, None]] = {}  # by the uid of an owner that waits: dependents that came after that
         self.held: dict[str, int] = {}  # by the uid of an owner that waits: up to when it is known to have been held by some
@@ -128,12 +129,27 @@ class Pending:
     def doubt(self, wheres: Iterable[str]) -> None:
         """These are not as they were last seen: they have to be read again."""
         for where in wheres:
-            self.waiting.pop(where, None)
+            self._wait_no_more(where)
+
+    def waiting_for(self, item: Item) -> list[Item]:
+        """The owners that wait for this item to go, as last seen."""
+        if not self._waiting_by_uid:
+            return []
+        blocked = [self._waiting_by_uid.get(owner.uid) for owner in item.meta.owner_references if owner.block_owner_deletion]
+        return [owner for owner in blocked if owner is not None and owner.meta.namespace in {"", item.meta.namespace}]
+
+    def _wait(self, item: Item) -> None:
+        self.waiting[item.where] = self._waiting_by_uid[item.meta.uid] = item
+
+    def _wait_no_more(self, where: str) -> None:
+        item = self.waiting.pop(where, None)
+        if item is not None:
+            self._waiting_by_uid.pop(item.meta.uid, None)
 
     def _note_removed(self, item: Item, revision: int) -> None:
         uid = item.meta.uid
         if self.waiting:
-            self.waiting.pop(item.where, None)
+            self._wait_no_more(item.where)
         if self.combed or self.late or self.held:
             self.combed.discard(uid)
             self.late.pop(uid, None)
@@ -159,9 +175,9 @@ class Pending:
     def _note_deleting(self, item: Item, before: Item | None, revision: int) -> None:
         is_waiting = item.is_waiting
         if is_waiting:
-            self.waiting[item.where] = item
+            self._wait(item)
         else:
-            self.waiting.pop(item.where, None)
+            self._wait_no_more(item.where)
         if is_waiting or item.is_orphaning:
             self.settle.setdefault(item.where, revision)
         if is_waiting and (before is None or not before.is_waiting):
