@@ -15,15 +15,17 @@ import sys
 import threading
 import uuid
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from probate import controllers, errors, late, logs, starting
 from probate.aio import tasks
 from probate.aio.offload import Offload, Pool, Thread
+from probate.client.objects import Client
 from probate.clock import Clock, SystemClock
 from probate.control import choice
+from probate.control.kinds import NODES
 from probate.control.means import Server
 from probate.lifecycle import identities
 from probate.machinery import builtin
@@ -39,12 +41,17 @@ from probate.server.audit import running as auditing
 from probate.server.authentication.accounts import Accounts
 from probate.server.authentication.recognition import Recognition
 from probate.server.custom_kinds import Kinds
+from probate.server.local import Local
 from probate.server.secured import Secured
 from probate.server.tls import authority
 from probate.server.webhooks import endpoints
 from probate.settings import Settings
+from probate.simulation import machines
 from probate.store import retention
 from probate.store.contract import Store
+
+NODES_SECONDS, LOOK_SECONDS = 5.0, 0.005
+"""How long a server that is otherwise ready waits for its simulated nodes, and how often it looks."""
 
 log = logging.getLogger(__name__)
 
@@ -129,6 +136,8 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
                 app = App(api, patience=settings.patience, **known)
                 async with controllers.at_work(api, clock, names, settings, server=server), _loading(greeting) as ready:
                     serving = None if secured is None else secured.serving
+                    if "simulator" in names and not settings.is_shared:
+                        await _until_nodes(Client(Local(api)), clock, settings.nodes)
                     await listener.Listener(app, on_start=ready, patience=settings.patience, serving=serving).serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
 
@@ -194,6 +203,15 @@ def _api(store: Store, clock: Clock, offload: Offload, accounts: Accounts, servi
         services=services,
         accounts=accounts,
     )
+
+
+async def _until_nodes(client: Client, clock: Clock, number: int) -> None:
+    """Come back when there are all that were asked for, or will not be for a while: who waits for the server waits for them too."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(NODES_SECONDS):
+            for one in range(1, number + 1):
+                while await client.get(NODES, "", machines.NAMES.format(one)) is None:
+                    await clock.sleep(LOOK_SECONDS)
 
 
 @asynccontextmanager

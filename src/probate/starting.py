@@ -34,6 +34,7 @@ LATE = (
     "probate.server.policies.requests",
     "probate.server.reviews",
     "probate.server.subresources",
+    "probate.simulation",
     "yaml",
 )
 """Modules, and whole packages, that are loaded when they are first used. (tests/e2e/test_starting.py sees that they are.)"""

@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 
 from probate.starting import LATE
@@ -38,7 +41,7 @@ main()
 """
 """The command, in a process that ends when it would say that it is ready, and tells which modules are loaded then."""
 NOT_YET = {
-    *("probate.crew", "probate.workloads", "probate.scheduling", "probate.simulation"),
+    *("probate.crew", "probate.workloads", "probate.scheduling", "probate.simulation.machines"),
     *("probate.machinery.cel.values", "probate.machinery.structural.validate", "probate.machinery.structural.regexp"),
     *("probate.machinery.crds.conditions", "probate.machinery.policies.compiling", "probate.machinery.tables.table"),
     *("probate.machinery.validation.workloads", "probate.machinery.validation.policies", "probate.machinery.strategic"),
@@ -75,11 +78,11 @@ def test_what_is_late_is_there(name: str) -> None:
     assert any((Path(folder) / one).exists() for folder in sys.path for one in (file / "__init__.py", file.with_suffix(".py")))
 
 
-@pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
+@contextmanager
+def serving(folder: Path, *more: str) -> Iterator[str]:
     """A server that has said this moment that it is ready."""
-    command = [sys.executable, "-m", "probate", *ARGUMENTS]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=tmp_path, text=True) as process:
+    command = [sys.executable, "-m", "probate", *ARGUMENTS, *more]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=folder, text=True) as process:
         try:
             assert process.stdout is not None
             greeting = re.match(r"probate: serving (\S+) ", process.stdout.readline())
@@ -88,6 +91,11 @@ def address(tmp_path: Path) -> Iterator[str]:
         finally:
             process.terminate()
         assert process.wait(20) == 0
+
+
+def test_nodes_that_were_asked_for_are_there_when_the_server_is_ready(tmp_path: Path) -> None:
+    with serving(tmp_path, "--nodes", "3") as address, urllib.request.urlopen(f"{address}/api/v1/nodes", timeout=20) as told:  # noqa: S310
+        assert [one["metadata"]["name"] for one in orjson.loads(told.read())["items"]] == ["node-1", "node-2", "node-3"]
 
 
 def ruled(name: str) -> dict[str, Any]:
@@ -116,13 +124,14 @@ FIRST: list[tuple[str, str, dict[str, Any], int]] = [
 ]
 
 
-def test_first_requests_that_need_what_comes_later_are_answered_as_ever(address: str) -> None:
+def test_first_requests_that_need_what_comes_later_are_answered_as_ever(tmp_path: Path) -> None:
     def ask(first: tuple[str, str, dict[str, Any], int]) -> tuple[str, int]:
         method, path, given, _ = first
         return path, httpx.request(method, address + path, timeout=20, **given).status_code
 
-    with ThreadPoolExecutor(len(FIRST)) as pool:
-        assert list(pool.map(ask, FIRST)) == [(path, code) for _, path, _, code in FIRST]
-    thing = {"metadata": {"name": "x"}, "spec": {"a": 1}, "apiVersion": "late.example.com/v1", "kind": "Thing"}
-    refused = httpx.post(f"{address}/apis/late.example.com/v1/things", json=thing)
+    with serving(tmp_path) as address:
+        with ThreadPoolExecutor(len(FIRST)) as pool:
+            assert list(pool.map(ask, FIRST)) == [(path, code) for _, path, _, code in FIRST]
+        thing = {"metadata": {"name": "x"}, "spec": {"a": 1}, "apiVersion": "late.example.com/v1", "kind": "Thing"}
+        refused = httpx.post(f"{address}/apis/late.example.com/v1/things", json=thing)
     assert (refused.status_code, refused.json()["details"]["causes"][0]["field"]) == (422, "spec")
