@@ -24,7 +24,7 @@ class Kubectl:
             env=self._environment | variables,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
             cwd=self._folder,
         )

@@ -69,7 +69,13 @@ def apply(kubectl: Kubectl, here: tuple[str, str], tmp_path: Path, text: str) ->
 
 
 def test_nodes_are_ready(kubectl: Kubectl) -> None:
-    kubectl("wait", "node", "--all", "--for=condition=Ready", PATIENCE)
+    for node in (
+        "node/node-1",
+        "node/node-2",
+        "node/node-3",
+    ):  # one by one: of several, kubectl does not wait for the first to come
+        kubectl("wait", node, "--for=create", PATIENCE)
+        kubectl("wait", node, "--for=condition=Ready", PATIENCE)
     shown = kubectl("get", "nodes", "-l", "probate.dev/simulated=true", "--no-headers")
     assert re.findall(r"^(\S+) +Ready ", shown, re.MULTILINE) == ["node-1", "node-2", "node-3"]
 

@@ -70,7 +70,7 @@ def test_wait_ends_when_the_object_goes(kubectl: Kubectl, namespace: str) -> Non
     here = ("-n", namespace)
     held(kubectl, here)
     kubectl(*here, "delete", "configmap", "a", "--wait=false")
-    with kubectl.following(*here, "wait", "configmap/a", "--for=delete", "--timeout=30s", "-v=6") as lines:
+    with kubectl.following(*here, "wait", "configmap/a", "--for=delete", "--timeout=60s", "-v=6") as lines:
         next(line for line in lines if "watch=true" in line)
         let_go(kubectl, here)
         assert next(line for line in lines if "met" in line) == "configmap/a condition met\n"

@@ -60,15 +60,15 @@ def test_deployment_rolls_out_and_back_and_goes_with_its_pods(kubectl: Kubectl, 
     done = 'deployment "web" successfully rolled out'
     kubectl(*here, "create", "deployment", "web", "--image=one")
     kubectl(*here, "scale", "deployment", "web", "--replicas=3")
-    assert done in kubectl(*here, "rollout", "status", "deployment/web", "--timeout=30s")
+    assert done in kubectl(*here, "rollout", "status", "deployment/web", "--timeout=60s")
     kubectl(*here, "set", "image", "deployment/web", "one=two")
-    assert done in kubectl(*here, "rollout", "status", "deployment/web", "--timeout=30s")
+    assert done in kubectl(*here, "rollout", "status", "deployment/web", "--timeout=60s")
     assert images(kubectl, here) == {"two"}
-    kubectl(*here, "wait", "deployment/web", "--for=condition=Available", "--timeout=30s")
+    kubectl(*here, "wait", "deployment/web", "--for=condition=Available", "--timeout=60s")
     revisions = re.findall(r"^(\d+) ", kubectl(*here, "rollout", "history", "deployment/web"), re.MULTILINE)
     assert revisions == ["1", "2"]
     kubectl(*here, "rollout", "undo", "deployment/web")
-    assert done in kubectl(*here, "rollout", "status", "deployment/web", "--timeout=30s")
+    assert done in kubectl(*here, "rollout", "status", "deployment/web", "--timeout=60s")
     assert images(kubectl, here) == {"one"}
     revisions = re.findall(r"^(\d+) ", kubectl(*here, "rollout", "history", "deployment/web"), re.MULTILINE)
     assert revisions == ["2", "3"]
@@ -76,9 +76,9 @@ def test_deployment_rolls_out_and_back_and_goes_with_its_pods(kubectl: Kubectl, 
     kubectl(*here, "set", "image", "deployment/web", "one=three")
     assert images(kubectl, here) == {"one"}
     kubectl(*here, "rollout", "resume", "deployment/web")
-    assert done in kubectl(*here, "rollout", "status", "deployment/web", "--timeout=30s")
+    assert done in kubectl(*here, "rollout", "status", "deployment/web", "--timeout=60s")
     assert images(kubectl, here) == {"three"}
-    kubectl(*here, "delete", "deployment", "web", "--cascade=foreground", "--wait", "--timeout=30s")
+    kubectl(*here, "delete", "deployment", "web", "--cascade=foreground", "--wait", "--timeout=60s")
     assert kubectl(*here, "get", "deployments,replicasets,pods", "-o", "name") == ""
 
 
@@ -91,7 +91,7 @@ def images(kubectl: Kubectl, here: tuple[str, str]) -> set[str]:
 def test_job_completes_and_goes(kubectl: Kubectl, namespace: str) -> None:
     here = ("-n", namespace)
     kubectl(*here, "create", "job", "work", "--image=ends")
-    kubectl(*here, "wait", "job/work", "--for=condition=Complete", "--timeout=30s")
+    kubectl(*here, "wait", "job/work", "--for=condition=Complete", "--timeout=60s")
     assert kubectl(*here, "get", "job", "work", "-o", "jsonpath={.status.succeeded}") == "1"
     shown = kubectl(*here, "describe", "job", "work")
     assert "SuccessfulCreate" in shown
