@@ -57,11 +57,11 @@ async def test_churn_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> N
             for number in range(5):
                 await live_and_die(stage, number)
             before = held()
-            for number in range(5, 15):
+            for number in range(5, 21):
                 await live_and_die(stage, number)
             grown = held() - before
             assert [*await stage.pods(), *await stage.all(JOBS), *await stage.all(CLAIMS)] == []
             assert (await stage.client.list(VOLUMES)).items == []
     finally:
         tracemalloc.stop()
-    assert grown < 2_000, f"10 rounds left {grown} bytes behind"
+    assert grown < 3_200, f"16 rounds left {grown} bytes behind"  # one thing for each round would be more
