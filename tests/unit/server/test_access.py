@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, ClassVar
 
@@ -70,6 +71,31 @@ async def test_a_right_is_there_as_soon_as_it_is_granted_and_gone_as_soon_as_it_
         binding = (await house.bind("ann", "ClusterRole", "view", namespace="a")).json["metadata"]["name"]
         assert (await house.ask_as("ann", "GET", MAPS)).code == 200
         assert (await house.ask("DELETE", f"{RBAC}/namespaces/a/rolebindings/{binding}")).code == 200
+
+
+async def test_who_is_recalled_may_do_what_they_may_now_and_nothing_else(house: Guarded) -> None:
+    """Who asks again is not looked up again, nor is what they may do, until rights change."""
+    ann = User("ann")
+    anns = App(house.api, recognise=lambda _: asyncio.sleep(0, ann), recall=lambda _: ann)
+
+    async def code(method: str, path: str, **query: str) -> int:
+        own, house.app = house.app, anns
+        try:
+            return (await house.ask(method, path, query=query)).code
+        finally:
+            house.app = own
+
+    rule = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["x"]}
+    for name in ("x", "y"):
+        await house.create("configmaps", "a", {"metadata": {"name": name}})
+    for _ in range(3):
+        assert [await code("GET", f"{MAPS}/x") for _ in range(3)] == [403, 403, 403]
+        await house.grant("ann", rule, namespace="a")
+        assert [await code("GET", f"{MAPS}/x") for _ in range(3)] == [200, 200, 200]
+        assert [await code(*asked) for asked in (("GET", f"{MAPS}/y"), ("DELETE", f"{MAPS}/x"), ("GET", MAPS))] == [403, 403, 403]
+        assert await code("GET", MAPS, fieldSelector="metadata.name=x") == 200
+        assert [await code("GET", MAPS), await code("GET", MAPS, fieldSelector="metadata.name=y")] == [403, 403]
+        assert (await house.ask("DELETE", f"{RBAC}/namespaces/a/rolebindings")).code == 200
 
 
 async def test_a_right_in_one_namespace_is_none_in_another_or_everywhere(house: Guarded) -> None:
