@@ -262,7 +262,7 @@ async def prober(port: int, *more: str) -> AsyncIterator[list[float]]:
 
 
 class Measured(NamedTuple):
-    """The best of several rounds, in objects a second, by shape; SQLite's own of as many, right before. Memory is the most of all."""
+    """The best of several rounds, in objects a second, by shape; SQLite's own of as many. Memory is the most of all."""
 
     rates: dict[str, float]
     limits: dict[str, float]

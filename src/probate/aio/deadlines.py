@@ -16,7 +16,7 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._running: dict[_Running, None] = {}
+        self.all: dict[_Running, None] = {}  # that run
         self._timer: asyncio.TimerHandle | None = None
 
     def running(self) -> _Running:
@@ -24,20 +24,17 @@ class Deadline:
         return _Running(self._seconds, self)
 
     def begin(self, one: _Running) -> None:
-        self._running[one] = None
+        self.all[one] = None
         if self._timer is None:
             self._timer = one.loop.call_at(one.end, self._look)
 
-    def end(self, one: _Running) -> None:
-        self._running.pop(one, None)
-
     def _look(self) -> None:
         self._timer = None
-        for one in tuple(self._running):
+        for one in tuple(self.all):
             if one.end > one.loop.time():
                 self._timer = one.loop.call_at(one.end, self._look)
                 return
-            self._running.pop(one)
+            self.all.pop(one)
             one.expire()
 
 
@@ -65,6 +62,6 @@ class _Running:
         self._of.begin(self)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._of.end(self)
+        self._of.all.pop(self, None)
         if self._is_over and self._task.uncancel() <= self._cancellations and kind is asyncio.CancelledError:
             raise TimeoutError from error

@@ -36,7 +36,7 @@ MAX_KNOWN = 4_000
 
 async def open_scopes(api: Api, at: Target) -> list[Guard]:
     """Guards that what the new object is to lie in is still as it was found: there, and not on its way out."""
-    guards = [await open_namespace(api, at.namespace)] if at.namespace else []
+    guards = [_known_open(api, at.namespace) or await open_namespace(api, at.namespace)] if at.namespace else []
     if at.resource.is_custom:
         guards.append(await _open_definition(api, at))
     return guards
@@ -54,12 +54,20 @@ async def _open_definition(api: Api, at: Target) -> Guard:
     return Unchanged(key, found.revision)
 
 
+def _known_open(api: Api, name: str) -> Guard | None:
+    """The guard that the namespace is still as it was found, if no namespace has changed since: as most often."""
+    known = api.open_namespaces.get(name)
+    if known is None:
+        return None
+    calm = api.store.calm(places.ALL_NAMESPACES)
+    return known[0] if calm is not None and calm.since <= known[1] else None
+
+
 async def open_namespace(api: Api, name: str) -> Guard:
     """The guard that the namespace is still as it was found: there, and not on its way out."""
-    calm = api.store.calm(places.ALL_NAMESPACES)
-    known = api.open_namespaces.get(name)
-    if known is not None and calm is not None and calm.since <= known[1]:
-        return known[0]
+    known, calm = _known_open(api, name), api.store.calm(places.ALL_NAMESPACES)
+    if known is not None:
+        return known
     guard = await _read_namespace(api, name)
     if calm is not None:
         if len(api.open_namespaces) >= MAX_KNOWN:

@@ -74,7 +74,8 @@ async def attempt(api: Api, at: Target, given: dict[str, Any], owners: writing.O
     if "ownerReferences" in object_["metadata"]:
         await ownership.check(api, act.user, at, object_, None)
         await checking.check(api, act, at, object_, None)
-    await allocation.settle(api, at.resource, object_)
+    if claims.may_have(at.resource):
+        await allocation.settle(api, at.resource, object_)
     if not api.admission.validators:
         return await _enter(api, at, object_, guards, NO_TERMS, given, is_dry_run=act.is_dry_run)
     terms = await phases.validate_new(api, at, object_, act, name=given["metadata"].get("name") or "", size=size)

@@ -284,11 +284,14 @@ class _Group:
         elif self._evaluate_together(job, at_once):
             return
         result = writes.apply(self._cursor, job.txns[len(job.outcomes)], Revision(self.revision + 1), self._is_watched, self._known)
+        self.evaluated += 1
         if isinstance(result, Refused):
-            self.evaluated += 1
             job.outcomes.append(result)
-        else:
-            self._note(job, [result.revision], [result])
+            return
+        self.revision = result.revision
+        job.outcomes.append(result.revision)
+        self.changes.append(result)
+        self._size += len(result.value or b"") + len(result.previous or b"")
 
     def _evaluate_together(self, job: Job, at_once: int) -> bool:
         """False, and nothing done, if the next ones are better done one by one."""
@@ -299,17 +302,14 @@ class _Group:
         if not results:
             return False
         self._known.clear()
-        outcomes: list[Outcome] = [one if isinstance(one, Refused) else one.revision for one in results]
-        self._note(job, outcomes, [one for one in results if isinstance(one, writes.Change)])
-        return True
-
-    def _note(self, job: Job, outcomes: list[Outcome], made: list[writes.Change]) -> None:
-        self.evaluated += len(outcomes)
-        job.outcomes += outcomes
+        job.outcomes += [one if isinstance(one, Refused) else one.revision for one in results]
+        self.evaluated += len(results)
+        made = [one for one in results if isinstance(one, writes.Change)]
         if made:
             self.revision = made[-1].revision
             self.changes += made
-            self._size += sum([len(one.value or b"") + len(one.previous or b"") for one in made])
+            self._size += sum([len(one.previous or b"") for one in made])
+        return True
 
 
 def _again(error: errors.ApiError) -> errors.ApiError:
