@@ -100,9 +100,7 @@ class Looking:
     async def _first(self, owners: list[Item]) -> dict[str, Places]:
         """The first dependents of those that have any, by the owner's uid. Who waits has some, who went hardly ever."""
         asked = [one for one in owners if one.where in self._pending.waiting]
-        went = [
-            one for one in owners if one.where not in self._pending.waiting
-        ]  # (who waits may change while others are asked about)
+        went = [one for one in owners if one.where not in self._pending.waiting]  # (that may change meanwhile)
         if went:
             asked += [one for one, has in zip(went, await self._world.have_dependents(went), strict=True) if has]
         pages = await self._world.dependents(asked, limit=PIECE) if asked else []
