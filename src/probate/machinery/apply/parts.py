@@ -31,10 +31,8 @@ class Part(NamedTuple):
         for name, value in object_.items():
             if name in only if only else name not in out and name not in _KIND:  # `holds`, written out: each new object passes here
                 part[name] = value
-        if meta := part["metadata"]:
-            part["metadata"] = {name: value for name, value in meta.items() if name not in SERVERS and name not in not_in}
-        elif meta is None:
-            part["metadata"] = {}
+        meta = part["metadata"] or {}
+        part["metadata"] = {name: value for name, value in meta.items() if name not in SERVERS and name not in not_in}
         return part
 
     def _holds_of_metadata(self, name: str) -> bool:
