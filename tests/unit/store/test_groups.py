@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from probate.store import contract
+from probate.store.sqlite.groups import GATHERING
 from probate.store.sqlite.store import SqliteStore, open_file, open_memory
 
 MANY = 32
@@ -33,6 +34,25 @@ async def test_who_is_left_alone_waits_for_nobody() -> None:
         assert await _turns_of_a_commit(store, "objects/pods/last/alone") == alone
     finally:
         await store.close()
+
+
+async def test_who_come_one_by_one_waited_for_each_other() -> None:
+    """Creates that each asked a webhook first came to go in step, and took twice as long."""
+    store = await open_memory()
+    try:
+        alone = await _turns_of_a_commit(store, "objects/pods/alone/0")
+        await asyncio.gather(*(_commit(store, f"objects/pods/{who}", ROUNDS) for who in range(MANY)))
+        others = [asyncio.create_task(_later(store, f"objects/pods/others/{turn}", turn)) for turn in range(MANY)]
+        assert await _turns_of_a_commit(store, "objects/pods/alone/1") <= alone + GATHERING
+        await asyncio.gather(*others)
+    finally:
+        await store.close()
+
+
+async def _later(store: SqliteStore, key: str, turns: int) -> None:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    await store.commit(contract.create(key, b"x"))
 
 
 async def _commit(store: SqliteStore, folder: str, rounds: int, *, pause: int = 0) -> None:

@@ -33,8 +33,9 @@ PATIENCE_MS = 5_000
 """How long a group waits for another program that holds the file."""
 TURN = 64
 """Transactions evaluated before others get the event loop."""
-GATHERING = 4
-"""Turns of the event loop in a row that may bring nobody before a group begins without those who were there last time."""
+GATHERING = 3
+"""Turns of the event loop that a group waits at most for those who were there last time. Who all come at once are there by then; who
+come one by one, each from another server that they had to ask, must not wait for each other."""
 
 
 class Job:
@@ -176,12 +177,12 @@ class Groups:
             self._after_step()
 
     async def _gather(self) -> None:
-        """Where several commit at once, wait for as many as last time: what a group costs is shared by those in it."""
-        idle, wanted = 0, min(self._crowd, GROUP)
-        while 0 < len(self._singles) < wanted and idle < GATHERING:
-            before = len(self._singles)
+        """Where several commit at once, wait a moment for as many as last time: what a group costs is shared by those in it."""
+        wanted = min(self._crowd, GROUP)
+        for _ in range(GATHERING):
+            if not 0 < len(self._singles) < wanted:
+                return
             await asyncio.sleep(0)
-            idle = 0 if len(self._singles) > before else idle + 1
 
     async def _write_group(self) -> None:
         try:
