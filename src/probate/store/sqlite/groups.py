@@ -34,8 +34,8 @@ PATIENCE_MS = 5_000
 TURN = 64
 """Transactions evaluated before others get the event loop."""
 GATHERING = 3
-"""Turns of the event loop that a group waits at most for those who were there last time. Who all come at once are there by then; who
-come one by one, each from another server that they had to ask, must not wait for each other."""
+"""Turns of the event loop that a group waits at most for those who were there last time. Who all come at once are there by then;
+who come one by one, each from another server that they had to ask, must not wait for each other."""
 
 
 class Job:
