@@ -163,7 +163,7 @@ async def test_owner_in_foreground_deletion_never_leaves_while_a_dependent_block
             assert [one.key for one in there if refers(one, played.uid)] == [], f"the owner in {played.namespace} left before these"
 
         rounds = await play_all(house, "Foreground", check)
-        assert share_that_raced(rounds) > 0.5
+        assert share_that_raced(rounds) > 0.1
         await house.rest()
         for played in rounds:
             assert await dependents_at(house, played) == []
@@ -179,7 +179,7 @@ async def test_no_dependent_of_an_orphaning_owner_is_ever_collected(quick_path: 
             )
 
         rounds = await play_all(house, "Orphan", check)
-        assert share_that_raced(rounds) > 0.5
+        assert share_that_raced(rounds) > 0.1
         await house.rest()
         for played in rounds:
             orphans = {f"{FOLDER}{played.namespace}/{name}" for name, at in played.written.items() if at < played.left}
