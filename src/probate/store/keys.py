@@ -3,8 +3,8 @@
 A key is a path of segments joined by `/`; the first one names its family:
 
     objects/<resource.group>/<namespace or ->/<name>        an object: has a value, a history, and is watched
-    owned/<owner uid>@<namespace or ->/<object's key>       index entries: no value, no history, not watched
-    blocking/<owner uid>@<namespace or ->/<object's key>
+    owned/<owner uid>/<namespace or ->/<object's key>       index entries: no value, no history, not watched
+    blocking/<owner uid>/<namespace or ->/<object's key>
     ip/<address>, nodeport/<port>                           what a service has to itself
     quota/<namespace>                                       renewed by each write that a quota counts
 
