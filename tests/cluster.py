@@ -66,7 +66,7 @@ class Cluster(House):
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[Cluster, None]:
-        before = await self.store.revision()  # others may have compacted what was there earlier
+        before = self._newest = await self.store.revision()  # others may have compacted what was there earlier
         await bootstrap.ensure_namespaces(self.api)
         recording = self._start(self._record(before))
         self._collecting = self._start(self.collector.run())

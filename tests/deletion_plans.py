@@ -37,8 +37,9 @@ OPTIONS: tuple[tuple[dict[str, Any], str | None], ...] = (
 MEANWHILE = {"a moment": 0.01, "a while": 6.0}
 """The first is enough for a new object to be looked at, the second for the collector to note where it got to."""
 
-MOST_TURNS = 20
-"""Of the event loop, in which an owner is marked, its dependents are dealt with, and it leaves."""
+FEW_TURNS, MANY_TURNS = 20, 300
+"""Of the event loop, in which an owner is marked, its dependents are dealt with, and it leaves: few where nothing takes time, many
+where a disk does."""
 
 Known = Sequence[Thing]
 """What a plan can name: all that is there, owners of many first, and some that went lately."""
@@ -318,16 +319,20 @@ class Comer(NamedTuple):
 
 
 class Parting(NamedTuple):
-    """An owner goes while others come to it: they aim at the moment at which the collector has found it free and lets it go."""
+    """An owner goes while others come to it: they aim at the moment at which the collector has found it free and lets it go. And at
+    any moment the collector may be put out.
+    """
 
     owner: int
     options: tuple[dict[str, Any], str | None]
     comers: list[Comer]
+    outages: list[int]
 
     def ops(self, known: Known) -> list[tuple[int, Op]]:
         """Each with the turns that it waits."""
         going = DeletePlan(self.owner, self.options, None).op(known)
-        return [(0, going), *((comer.turns, comer.op(self.owner, known)) for comer in self.comers)]
+        outages = [(turns, Meanwhile("restart")) for turns in self.outages]
+        return [(0, going), *((comer.turns, comer.op(self.owner, known)) for comer in self.comers), *outages]
 
 
 targets = st.sampled_from((0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8))
@@ -375,6 +380,7 @@ plans: st.SearchStrategy[Plan] = st.one_of(
     st.builds(DeleteManyPlan, st.sampled_from(SHORTS), st.sampled_from((0, 1)), options),
     st.builds(Meanwhile, st.sampled_from(("restart", *MEANWHILE))),
 )
-turns = st.integers(0, MOST_TURNS)
+turns = st.one_of(st.integers(0, FEW_TURNS), st.integers(0, MANY_TURNS))
 comers = st.builds(Comer, turns, st.sampled_from((True, True, False)), st.one_of(creates, creates, adopts))
-partings = st.builds(Parting, targets, st.sampled_from(OPTIONS), st.lists(comers, min_size=1, max_size=2))
+outages = st.lists(turns, max_size=2)
+partings = st.builds(Parting, targets, st.sampled_from(OPTIONS), st.lists(comers, min_size=1, max_size=2), outages)

@@ -82,11 +82,11 @@ class Carrying:
         self._later.add(self._clock.monotonic() + denied.LOOK_SECONDS, denied.KIND, "", since)
 
     def _again(self, action: Action) -> Work:
-        if isinstance(action, Unblock):
-            return self._pending.stuck
-        return self._pending.settle if isinstance(action, Release) else self._pending.examine
+        return {"settle": self._pending.settle, "stuck": self._pending.stuck, "examine": self._pending.examine}[_kind(action)]
 
 
 def _kind(action: Action) -> str:
     """As which kind of work it comes again."""
-    return {Release: "settle", Unblock: "stuck"}.get(type(action), "examine")
+    if isinstance(action, Unblock):
+        return "stuck"
+    return "settle" if isinstance(action, Release) or action.item.is_left_over else "examine"

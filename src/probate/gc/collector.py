@@ -36,7 +36,8 @@ NOTE_SECONDS = 5.0
 NOTE_CHANGES = 1_000
 """So many that mean nothing to it may come before it notes how far it got: it would look at them again after a restart."""
 BIRTH_SECONDS = 0.006
-"""A new object whose owner is not there is left alone this long: whoever made it may be in the middle of saying more about it."""
+"""A new object whose owner is not there is left alone this long: whoever made it may be in the middle of saying more about it. One
+that was marked to be removed at once is left to whoever marked it."""
 
 BEGINNING = 1
 """The revision that work comes from which no single change has made."""
@@ -161,8 +162,8 @@ class Collector:
     def _take(self, changes: list[Change]) -> None:
         self._timeline.note(self._pending.seen, self._clock.monotonic())
         for change in changes:
-            if born := self._pending.note(change):
-                self._look_later(born, change.revision)
+            if self._pending.note(change):
+                self._look_later(change)
         self._pending.seen = changes[-1].revision
         if changes[0].before is not None or changes[0].after is not None or self._is_far():
             self._work.set()
@@ -171,8 +172,10 @@ class Collector:
         """Whether it is time to note how far it got although there was nothing to do."""
         return self._pending.seen - self._noted >= NOTE_CHANGES and self._clock.monotonic() - self._noted_at >= NOTE_SECONDS
 
-    def _look_later(self, born: str, revision: int) -> None:
-        self._later.add(self._clock.monotonic() + BIRTH_SECONDS, "born", born, revision)
+    def _look_later(self, change: Change) -> None:
+        if change.after is not None:
+            kind = "settle" if change.after.is_deleting else "born"
+            self._later.add(self._clock.monotonic() + BIRTH_SECONDS, kind, change.after.where, change.revision)
 
     async def _begin_anew(self) -> None:
         """Look at everything as if it had just been created, and note no position before that is done."""
@@ -180,8 +183,9 @@ class Collector:
         while True:
             page = await self._world.everything(more, limit=TURN)
             for item in there(await self._world.items(page.wheres)):
-                if born := self._pending.note(Change(BEGINNING, None, item)):
-                    self._look_later(born, BEGINNING)
+                change = Change(BEGINNING, None, item)
+                if self._pending.note(change):
+                    self._look_later(change)
             more = page.more
             if not more:
                 break

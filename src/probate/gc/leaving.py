@@ -16,6 +16,7 @@ from probate.machinery.ownership import Action, Delete, Drop, Item, Release
 
 RETRY_SECONDS = 1.0
 FREE = "no dependent blocks it"
+LEFT_OVER = "it was to be removed right after it was marked, and nothing holds it"
 
 
 class Leaving:
@@ -86,7 +87,7 @@ class Leaving:
     async def _settle(self, item: Item, since: int) -> list[Action]:
         if not (item.is_waiting or item.is_orphaning):
             self._held.pop(item.where, None)
-            return []
+            return [Delete(item, Policy.BACKGROUND, LEFT_OVER)] if item.is_left_over else []
         if item.is_lagging and not self._is_patience_over(item):
             self._later.add(self._clock.monotonic() + self._patience, "settle", item.where, since)
             return []

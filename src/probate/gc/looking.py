@@ -145,10 +145,10 @@ class Looking:
 
     def _too_late(self, family: list[Item], owners: Owners, born: Work) -> list[Item]:
         """Those new objects that have to be dealt with at once. One whose owner waits has time until the owner cannot leave."""
-        for owner, seen in owners:
-            if seen.standing is Standing.WAITING:
+        for _, seen in owners:
+            if seen.standing is Standing.WAITING and seen.item is not None:
                 for item in family:
-                    self._pending.come_late(owner.uid, item.where, born[item.where])
+                    self._pending.come_late(seen.item, item.where, born[item.where])
         return family if any(seen.standing is Standing.DANGLING for _, seen in owners) else []
 
     async def _look_at_owners(self, families: list[list[Item]]) -> list[Owners]:

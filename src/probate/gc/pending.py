@@ -4,6 +4,7 @@
     an object has new owners                  look, a moment later, whether all of them are there
     an object began to wait (foreground)      look at all that refer to it, and whether it can leave
     an object began to orphan                 take the references to it off, and let it leave
+    an object is marked, and nothing holds it look, a moment later, whether it is still there
     a reference blocks no more                look at its owner
     a blocking object has lost an owner       look at the others: it may be free to go, and they with it
     a custom kind came or went                look at all that refer to owners of that kind
@@ -26,6 +27,8 @@ from probate.recent import Recent
 GONE = 10_000
 CHILDLESS = 10_000
 _DEFINITIONS = "objects/customresourcedefinitions.apiextensions.k8s.io/"
+_NAMESPACES = "objects/namespaces/"
+"""These are held by more than their metadata say."""
 
 
 Work: TypeAlias = dict[str, int]
@@ -81,7 +84,7 @@ class Pending:
         return min(pieces, default=None)
 
     def note(self, change: Change) -> str:
-        """Turn a change into work. Returns where the object is if it has new owners, to be looked at in a moment."""
+        """Turn a change into work. Returns where the object is if it has new owners, or should be gone: look there in a moment."""
         item = change.after or change.before
         if item is None:
             return ""
@@ -107,12 +110,18 @@ class Pending:
         if owner.is_waiting:
             self.combed.add(owner.meta.uid)
 
-    def come_late(self, owner: str, where: str, since: int) -> None:
-        """A dependent came to an owner that waits. It has time until the owner cannot leave: none, if it may be why."""
-        if since <= self.held.get(owner, 0):
+    def come_late(self, owner: Item, where: str, since: int) -> None:
+        """A dependent came to an owner that waits. It has time until the owner cannot leave: none, if it may be why.
+
+        An owner that began to wait before all that is known here may have been held already: it is looked at again.
+        """
+        uid = owner.meta.uid
+        if uid not in self.combed:
+            self.settle.setdefault(owner.where, since)
+        if since <= self.held.get(uid, 0):
             self.examine.setdefault(where, since)
         else:
-            self.late.setdefault(owner, {})[where] = None
+            self.late.setdefault(uid, {})[where] = None
 
     def look_for_late(self, owner: Item, since: int, held: int) -> None:
         """The owner still cannot leave: look at those dependents that nobody has looked at since it waits.
@@ -170,7 +179,9 @@ class Pending:
         if has_new_owners:
             for owner in owners:
                 self.childless.pop(owner.uid)
-        return item.where if has_new_owners and not item.is_deleting else ""
+        if item.is_deleting:
+            return item.where if item.is_left_over and not item.where.startswith(_NAMESPACES) else ""
+        return item.where if has_new_owners else ""
 
     def _note_deleting(self, item: Item, before: Item | None, revision: int) -> None:
         is_waiting = item.is_waiting

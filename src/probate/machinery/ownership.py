@@ -64,6 +64,11 @@ class Item(msgspec.Struct, frozen=True, gc=False):
         """Whether it goes once no dependent refers to it any more."""
         return self.is_deleting and deletion.ORPHAN in self.meta.finalizers
 
+    @property
+    def is_left_over(self) -> bool:
+        """Whether its metadata hold it no more: it was marked to be removed right after, and may still be there."""
+        return self.is_deleting and not self.meta.finalizers and not self.meta.deletion_grace_period_seconds
+
 
 class Change(msgspec.Struct, frozen=True, gc=False):
     """One object before and after one change. `before` is None if it was created, `after` if it was removed.

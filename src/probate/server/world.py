@@ -132,7 +132,11 @@ class World:
     async def owners(self, asked: Sequence[tuple[Item, Owner]], *, known: Mapping[str, Item] = _NOBODY) -> list[Seen]:
         kinds = [self._resource_of(owner) for _, owner in asked]
         wheres = [sightings.place(item, owner, kind) for (item, owner), kind in zip(asked, kinds, strict=True)]
-        found: dict[str, Item | None] = {where: known.get(where) for where in wheres if where}
+        found: dict[str, Item | None] = dict.fromkeys(filter(None, wheres))
+        for (_, owner), where in zip(asked, wheres, strict=True):
+            item = known.get(where)
+            if item is not None and item.meta.uid == owner.uid:  # a namesake says nothing: it may be gone, and the owner there
+                found[where] = item
         unseen = [where for where, item in found.items() if item is None]
         if unseen:
             found.update(zip(unseen, await self.items(unseen), strict=True))

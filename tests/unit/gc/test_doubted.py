@@ -1,13 +1,14 @@
-"""An owner that turns out not to be as it was last seen, in the middle of a turn."""
+"""Owners that are not as they were last seen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cluster import MERGE_PATCH
 from in_process import running
 from probate.gc.looking import Looking
 from probate.gc.pending import Pending
-from probate.machinery.ownership import Change, Item
+from probate.machinery.ownership import Change, Drop, Item
 from probate.server.api import Api
 from probate.server.world import World
 
@@ -30,8 +31,7 @@ class Doubting(World):
 async def test_an_owner_that_was_doubted_while_others_were_asked_about_was_not_looked_at_any_more() -> None:
     async with running(collects=False) as house:
         owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
-        about = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
-        reference = {**about, "blockOwnerDeletion": True}
+        reference = {**about("owner", owner["metadata"]["uid"]), "blockOwnerDeletion": True}
         await house.create("configmaps", "default", {"metadata": {"name": "dependent", "ownerReferences": [reference]}})
         await house.create("configmaps", "default", {"metadata": {"name": "other"}})
         await house.ask("DELETE", f"{FOLDER}/owner", {"propagationPolicy": "Foreground"})
@@ -42,3 +42,25 @@ async def test_an_owner_that_was_doubted_while_others_were_asked_about_was_not_l
         pending.note(Change(waiting.revision, None, waiting))
         pending.note(Change(waiting.revision + 1, other, None))
         assert list(await Looking(world, pending).gather()) == [f"{PREFIX}dependent"]
+
+
+async def test_an_owner_was_taken_for_gone_while_a_namesake_that_went_was_still_thought_to_be_there() -> None:
+    async with running(collects=False) as house:
+        pending = Pending()
+        world = World(house.api)
+        await house.create("configmaps", "default", {"metadata": {"name": "owner", "finalizers": ["example.com/x"]}})
+        await house.ask("DELETE", f"{FOLDER}/owner", {"propagationPolicy": "Foreground"})
+        [namesake] = await world.items([f"{PREFIX}owner"])
+        assert namesake is not None
+        await house.ask("PATCH", f"{FOLDER}/owner", {"metadata": {"finalizers": None}}, media=MERGE_PATCH)
+        owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
+        references = [about("gone", "no-such-uid"), about("owner", owner["metadata"]["uid"])]
+        await house.create("configmaps", "default", {"metadata": {"name": "dependent", "ownerReferences": references}})
+        pending.note(Change(namesake.revision, None, namesake))
+        [action] = await Looking(world, pending).decide({f"{PREFIX}dependent": 1})
+        assert isinstance(action, Drop)
+        assert action.uids == {"no-such-uid"}
+
+
+def about(name: str, uid: str) -> dict[str, str]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}
