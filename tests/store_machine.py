@@ -20,6 +20,7 @@ import store_model
 import store_plans as plans
 import store_steps as steps
 from probate import errors
+from probate.store import contract
 from probate.store.contract import Batch, Event, Outcome, Refused, Revision, Store, Txn, Watch
 
 T = TypeVar("T")
@@ -101,7 +102,22 @@ class StoreMachine(stateful.RuleBasedStateMachine):
 
     @stateful.rule(batch=st.lists(plans.txn_plans, max_size=6))
     def commit_many(self, batch: list[plans.TxnPlan]) -> None:
-        txns = [plan.concrete(self.model) for plan in batch]
+        self.commit_together([plan.concrete(self.model) for plan in batch])
+
+    @stateful.rule(
+        value=plans.changes, guards=st.lists(plans.guard_plans, max_size=1), wrong=st.sets(st.integers(0, 99), max_size=2)
+    )
+    def delete_many(self, value: bytes | None, guards: list[plans.GuardPlan], wrong: set[int]) -> None:
+        """As a cascade does: objects that were just read, under the same guards. Some may have changed since."""
+        self.write([(key, value or b"v") for key in plans.MANY])
+        records = self.run(self.store.read_many(plans.MANY))
+        given = tuple(guard.concrete(self.model) for guard in guards)
+        self.write([(plans.MANY[number], b"w") for number in wrong if number < len(plans.MANY)])
+        self.commit_together(
+            [contract.delete(one.key, revision=one.revision, leave=plans.ENTRIES[:1], guards=given) for one in records if one]
+        )
+
+    def commit_together(self, txns: list[Txn]) -> None:
         outcomes = self.run(self.store.commit_many(txns))
         assert len(outcomes) == len(txns)
         self.check_order(txns, outcomes)

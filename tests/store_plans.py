@@ -23,6 +23,7 @@ OBJECTS = [
     "objects/u/\ufffd",
     "objects/u/\U0001f600",
 ]
+MANY = [f"objects/many/{number}" for number in range(10)]
 ENTRIES = ["owned/u/1", "owned/u/2", "owned/u-v/1", "owned/v/1", "closed/s"]
 OBJECT_RANGES = ["objects/", "objects/a/", "objects/a/x/", "objects/ab/", "objects/u/"]
 ENTRY_RANGES = ["owned/", "owned/u/", "owned/v/", "closed/"]

@@ -1,4 +1,5 @@
-"""A memory for what came last: it holds at least the newest `number` things, and never more than twice as many.
+"""A memory for what came last: it holds at least the newest `number` things, and never more than twice as many (and what came with
+them).
 
 What is full is set aside as a whole and forgotten with the next. (A dict that gives up its oldest entry for each new one gets slow:
 it walks over the places of all that went before.)
@@ -6,6 +7,7 @@ it walks over the places of all that went before.)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -25,6 +27,12 @@ class Recent(Generic[T]):
         if len(self._newer) >= self._number:
             self._older, self._newer = self._newer, {}
         self._newer[name] = thing
+
+    def update(self, things: Mapping[str, T]) -> None:
+        """Remember several."""
+        if len(self._newer) >= self._number:
+            self._older, self._newer = self._newer, {}
+        self._newer.update(things)
 
     def __contains__(self, name: object) -> bool:
         return name in self._newer or name in self._older

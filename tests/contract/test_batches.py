@@ -214,3 +214,59 @@ async def test_guard_that_held_before_does_not_hold_after_a_change_in_the_same_b
     )
     assert isinstance(first, int)
     assert last == Refused((guard,))
+
+
+MANY = [f"objects/many/{number:02}" for number in range(40)]
+
+
+async def fill(store: Store, value: bytes = b"v") -> list[Record]:
+    """Many objects, each with an entry, as they are when they are read."""
+    await store.commit_many([contract.create(key, value + key.encode(), enter=[f"owned/{key}"]) for key in MANY])
+    return [record for record in await store.read_many(MANY) if record is not None]
+
+
+def deletes(records: list[Record], *guards: contract.Guard) -> list[contract.Txn]:
+    return [contract.delete(one.key, revision=one.revision, leave=[f"owned/{one.key}"], guards=guards) for one in records]
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+async def test_many_deletes_show_watchers_what_they_deleted(store: Store, size: int) -> None:
+    records = await fill(store, b"v" * size)
+    start = await store.revision()
+    found = revisions(await store.commit_many(deletes(records)))
+    events = await steps.follow(store, "objects/", after=start, last=max(found))
+    expected = sorted(zip(found, records, strict=True))
+    assert [(event.revision, event.key, event.value, event.previous) for event in events] == [
+        (revision, record.key, None, record) for revision, record in expected
+    ]
+    assert await store.count("objects/") == await store.count("owned/") == 0
+    assert await steps.records(store, "objects/", at=start) == records
+
+
+async def test_many_deletes_of_which_one_comes_too_late_leave_that_one(store: Store) -> None:
+    records = await fill(store)
+    late = records[17]
+    newest = await steps.update(store, late.key, b"new", late.revision)
+    outcomes = await store.commit_many(deletes(records))
+    assert outcomes[17] == Refused((Unchanged(late.key, late.revision),))
+    assert len(revisions(outcomes[:17] + outcomes[18:])) == len(MANY) - 1
+    assert await steps.records(store, "objects/") == [Record(late.key, b"new", newest)]
+    assert await steps.names(store, "owned/") == [f"owned/{late.key}"]
+
+
+async def test_many_deletes_under_a_guard_that_fails_delete_nothing(store: Store) -> None:
+    owner = await steps.create(store, KEY)
+    records = await fill(store)
+    guard = Unchanged(KEY, owner)
+    await steps.update(store, KEY, b"2", owner)
+    assert await store.commit_many(deletes(records, guard)) == [Refused((guard,))] * len(MANY)
+    assert [record for record in await store.read_many(MANY) if record] == records
+
+
+async def test_commits_of_others_get_in_between_many_deletes(store: Store) -> None:
+    records = await fill(store)
+    deleting = asyncio.create_task(store.commit_many(deletes(records)))
+    others = await asyncio.gather(*(store.commit(contract.create(f"objects/others/{number}", b"")) for number in range(20)))
+    found = revisions([*others, *await deleting])
+    assert len(set(found)) == len(found)
+    assert await steps.names(store, "objects/") == sorted(f"objects/others/{number}" for number in range(20))

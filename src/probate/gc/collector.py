@@ -39,8 +39,13 @@ BIRTH_SECONDS = 0.006
 """A new object whose owner is not there is left alone this long: whoever made it may be in the middle of saying more about it. One
 that was marked to be removed at once is left to whoever marked it."""
 
+BATCH = 400
+"""Decisions of a long cascade that are carried out while others of the same turn are still to be made."""
+
 BEGINNING = 1
 """The revision that work comes from which no single change has made."""
+
+NOTHING: Work = {}
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +62,7 @@ class Collector:
         self._looking = Looking(world, self._pending)
         self._leaving = Leaving(world, clock, self._pending, self._later, patience=patience)
         self._carrying = Carrying(world, clock, self._pending, self._later, self._leaving)
-        self._acting: list[asyncio.Task[None]] = []  # the turn whose decisions are being carried out, if any
+        self._acting: list[asyncio.Task[None]] = []  # decisions of this turn and of the last that are being carried out
         self._noted = 0
         self._noted_at = 0.0
         self.following = asyncio.Event()  # while changes are followed
@@ -215,14 +220,14 @@ class Collector:
             if self._pending:
                 await self._turn()
             else:
-                await self._finish_acting()
+                await self._finish_acting(list(self._acting))
             await turns.turn()
             self._keep_appointments()
 
-    async def _finish_acting(self) -> None:
-        if self._acting:
-            await self._acting[0]
-            self._acting.clear()
+    async def _finish_acting(self, acting: list[asyncio.Task[None]]) -> None:
+        while acting:
+            await acting[0]
+            self._acting.remove(acting.pop(0))
 
     async def _wait_for_work(self) -> None:
         self._work.clear()
@@ -267,23 +272,33 @@ class Collector:
     # --- one turn -----------------------------------------------------------------------------------------------------
 
     async def _turn(self) -> None:
+        earlier = list(self._acting)
         await self._looking.find_kinds()
         await self._looking.find_owners()
         examined = await self._looking.gather()
         born, settled = drain(self._pending.born), drain(self._pending.settle)
+        first, last = _batches(examined) if earlier else ([], examined)
+        decided: list[Action] = []
         try:
-            actions = await self._looking.decide(examined)
+            for batch in first:  # while these are carried out, the others are looked at
+                actions = _drops_first(await self._looking.decide(batch))
+                await self._finish_acting(earlier)
+                self._begin_to_act(actions, batch)
+                decided += actions
+            actions = await self._looking.decide(last)
             actions += await self._looking.decide(born, are_born=True)
             actions += await self._leaving.settle(settled)
-            # All were looked at together: who keeps an object for another owner's sake must not be changed by the same turn before.
-            actions.sort(key=_is_not_drop)
-            await self._finish_acting()
-            actions += self._leaving.release_after(actions)
+            actions = _drops_first(actions)
+            await self._finish_acting(earlier)
+            actions += self._leaving.release_after(decided + actions)
         except BaseException:
             self._look_again(examined, born, settled)
             raise
-        orphaning = self._leaving.take_orphaning()
-        carrying = asyncio.create_task(self._carry_out(actions, {**settled, **born, **examined}, orphaning))
+        self._begin_to_act(actions, last, born, settled)
+
+    def _begin_to_act(self, actions: list[Action], examined: Work, born: Work = NOTHING, settled: Work = NOTHING) -> None:
+        since = {**settled, **born, **examined}
+        carrying = asyncio.create_task(self._carry_out(actions, since, self._leaving.take_orphaning()))
         carrying.add_done_callback(functools.partial(self._note_carried_out, examined, born, settled))
         self._acting.append(carrying)
 
@@ -316,8 +331,18 @@ class Collector:
             raise
 
 
-def _is_not_drop(action: Action) -> bool:
-    return not isinstance(action, Drop)
+def _batches(examined: Work) -> tuple[list[Work], Work]:
+    """The work of a whole turn in parts that are decided about one after the other: the first ones, and the last."""
+    if len(examined) < turns.piece(TURN):
+        return [], examined
+    size, pieces = turns.piece(BATCH), list(examined.items())
+    parts = [dict(pieces[start : start + size]) for start in range(0, len(pieces), size)]
+    return parts[:-1], parts[-1]
+
+
+def _drops_first(actions: list[Action]) -> list[Action]:
+    """All were looked at together: who keeps an object for another owner's sake must not be changed first by the same lot."""
+    return sorted(actions, key=lambda action: not isinstance(action, Drop))
 
 
 async def _next(changes: AsyncIterator[list[Change]]) -> list[Change]:

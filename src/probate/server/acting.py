@@ -24,7 +24,7 @@ from probate.server.writing import sure
 from probate.store import contract
 from probate.store.contract import EmptyRange, Record, Txn
 
-PART = 100
+PART = 500
 """Actions that are planned before others get the event loop."""
 
 log = logging.getLogger(__name__)

@@ -100,11 +100,11 @@ class World:
         found: list[Item | None] = []
         slice_ = turns.piece(SLICE)
         for start in range(0, len(wheres), slice_):
-            for record in await self._store.read_many(wheres[start : start + slice_]):
-                item = None if record is None else sightings.item_of(record)
-                found.append(item)
-                if item is not None and not item.where.startswith(_HIDDEN):  # what does not come by would never be forgotten
-                    self._read[item.where] = item
+            records = await self._store.read_many(wheres[start : start + slice_])
+            items = [None if record is None else sightings.item_of(record) for record in records]
+            found += items
+            # What does not come by in the feed would never be forgotten.
+            self._read.update({item.where: item for item in items if item is not None and not item.where.startswith(_HIDDEN)})
             await turns.turn()
         return found
 

@@ -3,7 +3,8 @@
 The transactions of a group are evaluated one after the other on the event loop, a few at a time so that others get their
 turn, and the commit, which waits for the disk, runs off the loop. While it does, the next group gathers. (Evaluating in the
 second thread as well would be slower: it is short Python between short calls of SQLite, and the two threads would take the
-interpreter from each other at each of them. docs/adr/0002 has the figures.)
+interpreter from each other at each of them. Not so for deletes that have nothing to do with each other, which are most of a
+cascade: hundreds of them are a few calls, and are evaluated off the loop. docs/adr/0002 has the figures.)
 
 Single commits go first, then as much of the bulk as fits: a long cascade makes an API write wait for one group at most.
 A group that fails (no room, a broken disk) is rolled back whole: none of it was acknowledged, all of it is told why.
@@ -33,6 +34,10 @@ PATIENCE_MS = 5_000
 """How long a group waits for another program that holds the file."""
 TURN = 64
 """Transactions evaluated before others get the event loop."""
+TOGETHER = 512
+"""Deletes that are evaluated together off the loop, while single commits wait."""
+FEW = 8
+"""Deletes that are not worth the way off the loop and back."""
 GATHERING = 3
 """Turns of the event loop that a group waits at most for those who were there last time. Who all come at once are there by then;
 who come one by one, each from another server that they had to ask, must not wait for each other."""
@@ -41,11 +46,12 @@ who come one by one, each from another server that they had to ask, must not wai
 class Job:
     """Transactions that somebody waits for, and what became of those evaluated so far."""
 
-    __slots__ = ("done", "outcomes", "txns")
+    __slots__ = ("done", "one_by_one", "outcomes", "txns")
 
     def __init__(self, txns: Sequence[Txn], done: asyncio.Future[list[Outcome]]) -> None:
         self.txns = txns
         self.outcomes: list[Outcome] = []
+        self.one_by_one = 0 if len(txns) > 1 else 1  # so many of the first are not evaluated together with others
         self.done = done
 
     @property
@@ -64,7 +70,7 @@ class Job:
 class Groups:
     """The one writer of a store. `announce` learns of each group's changes once they are durable, before those who wait.
 
-    `after_step` is called on the loop when a step between groups has been done.
+    `remembered` may know the value of a key at a revision. `after_step` is called on the loop when a step between groups is done.
     """
 
     def __init__(
@@ -73,6 +79,7 @@ class Groups:
         offload: Offload,
         announce: Callable[[list[writes.Change]], Awaitable[None]],
         is_watched: Callable[[str], bool],
+        remembered: Callable[[str, Revision], bytes | None],
         *,
         turn: int = TURN,
         after_step: Callable[[], None] = lambda: None,
@@ -85,6 +92,7 @@ class Groups:
         self._offload = offload
         self._announce = announce
         self._is_watched = is_watched
+        self._remembered = remembered
         self._after_step = after_step
         self._stopped: errors.ApiError | None = None
         self._turn = turn
@@ -220,16 +228,35 @@ class Groups:
             self._db.set_busy_timeout(0)
 
     async def _evaluate(self, group: _Group) -> None:
-        turn = piece = self._turns.piece(self._turn)
+        turn = self._turns.piece(self._turn)
         while not group.is_full and (self._singles or self._bulk):
             if group.evaluated >= turn:
-                piece = self._turns.piece(self._turn)
-                turn = group.evaluated + piece
+                turn = group.evaluated + self._turns.piece(self._turn)
                 await (asyncio.sleep(0) if self._singles else self._turns.turn())
-            job = (self._singles or self._bulk)[0]
-            group.evaluate_next(job, at_once=piece)
-            if job.is_evaluated:
-                (self._singles or self._bulk).popleft()
+            queue = self._singles or self._bulk
+            job = queue[0]
+            if len(job.outcomes) < job.one_by_one:
+                group.evaluate_next(job)
+            else:
+                await self._evaluate_together(group, job)
+                turn = max(turn, group.evaluated + 1)  # the others have just had theirs
+            if job.is_evaluated and queue:  # (who stops the store meanwhile empties it)
+                queue.popleft()
+
+    async def _evaluate_together(self, group: _Group, job: Job) -> None:
+        """The next deletes of a job, off the loop. If they are better done one by one, that is noted instead."""
+        start = len(job.outcomes)
+        run = job.txns[start : start + self._turns.piece(TOGETHER)]
+        run = run[: writes.separate_deletes(run)]
+        values = [self._remembered(txn.key, txn.expects) for txn in run]
+        if len(run) < FEW or None in values:
+            job.one_by_one = start + max(1, len(run))
+            return
+        revision = Revision(group.revision + 1)
+        if await self._offload.run(lambda: writes.delete_together(self._cursor, run, revision)):
+            group.note_deleted(job, run, values)
+        else:
+            job.one_by_one = start + len(run)
 
     def _commit(self) -> None:
         try:
@@ -277,13 +304,11 @@ class _Group:
     def is_full(self) -> bool:
         return self.evaluated >= GROUP or self._size >= GROUP_BYTES
 
-    def evaluate_next(self, job: Job, *, at_once: int) -> None:
-        """The next one, or the next few if they can be done together."""
+    def evaluate_next(self, job: Job) -> None:
+        """The next one."""
         self.jobs[job] = None
         if len(job.txns) == 1:
             self.singles += 1
-        elif self._evaluate_together(job, at_once):
-            return
         result = writes.apply(self._cursor, job.txns[len(job.outcomes)], Revision(self.revision + 1), self._is_watched, self._known)
         self.evaluated += 1
         if isinstance(result, Refused):
@@ -294,23 +319,18 @@ class _Group:
         self.changes.append(result)
         self._size += len(result.value or b"") + len(result.previous or b"")
 
-    def _evaluate_together(self, job: Job, at_once: int) -> bool:
-        """False, and nothing done, if the next ones are better done one by one."""
-        start = len(job.outcomes)
-        run = job.txns[start : start + at_once]
-        number = writes.separate_deletes(run)
-        results = writes.apply_deletes(self._cursor, run[:number], Revision(self.revision + 1)) if number > 1 else None
-        if not results:
-            return False
+    def note_deleted(self, job: Job, run: Sequence[Txn], values: Sequence[bytes | None]) -> None:
+        """The next of the job have deleted what had these values."""
+        self.jobs[job] = None
         self._known.clear()
-        job.outcomes += [one if isinstance(one, Refused) else one.revision for one in results]
-        self.evaluated += len(results)
-        made = [one for one in results if isinstance(one, writes.Change)]
-        if made:
-            self.revision = made[-1].revision
-            self.changes += made
-            self._size += sum([len(one.previous or b"") for one in made])
-        return True
+        first = self.revision + 1
+        self.changes += [
+            writes.Change(Revision(first + number), txn.key, None, txn.expects, values[number]) for number, txn in enumerate(run)
+        ]
+        job.outcomes += [Revision(first + number) for number in range(len(run))]
+        self.evaluated += len(run)
+        self.revision = Revision(self.revision + len(run))
+        self._size += sum([len(value or b"") for value in values])
 
 
 def _again(error: errors.ApiError) -> errors.ApiError:

@@ -23,13 +23,14 @@ from probate.store.calm import Calmness
 from probate.store.contract import Calm, Event, Limits, Outcome, Page, Record, Revision, Txn, Watch
 from probate.store.hub import Buffer, Chapter, Hub, HubWatch
 from probate.store.sqlite import database, failures, groups, past, reads, sweep, writes
+from probate.store.sqlite.lately import Lately
 from probate.store.sqlite.moments import Moments
 
 log = logging.getLogger(__name__)
 
 LIMITS = Limits(key_bytes=keys.MAX_BYTES, value_bytes=3 * 1024 * 1024, entries=2_000, guards=2_000, page=10_000)
 CHAPTER_REVISIONS = 2_000
-PART = 128
+PART = 512
 """Changes that are made known before others get the event loop."""
 CHAPTER_BYTES = 8 * 1024 * 1024
 _NOTE = "INSERT INTO times VALUES (?, ?) ON CONFLICT (time) DO UPDATE SET rev = excluded.rev"
@@ -57,9 +58,16 @@ class SqliteStore:
         self.database = opened
         self._moments = Moments(opened.reader, holds=opened.reader is not opened.writer)
         self._calmness = Calmness()
+        self._lately = Lately()
         self._compacted = sweep.compacted(opened.writer)
         self._groups = groups.Groups(
-            opened.writer, opened.offload, self._announce, self._is_watched, turn=opened.turn, after_step=self._moments.let_go
+            opened.writer,
+            opened.offload,
+            self._announce,
+            self._is_watched,
+            self._lately.value,
+            turn=opened.turn,
+            after_step=self._moments.let_go,
         )
         self._hub = Hub(self._groups.revision, buffer)
         self._failure: errors.ApiError | None = None
@@ -103,7 +111,9 @@ class SqliteStore:
     async def read_many(self, wanted: Sequence[str]) -> list[Record | None]:
         checks.check_read_many(wanted, LIMITS)
         self._check_is_open()
-        return self._moments.read(reads.records, wanted)
+        found = self._moments.read(reads.records, wanted)
+        self._lately.note(found)
+        return found
 
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
         checks.check_scan(prefix, after, limit, LIMITS)

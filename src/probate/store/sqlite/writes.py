@@ -21,19 +21,13 @@ _LIVE = "SELECT rev FROM live WHERE key = ?"
 _ENTRY = "SELECT rev FROM entry WHERE key = ?"
 _ANY_LIVE = "SELECT 1 FROM live WHERE key >= ? AND key < ? LIMIT 1"
 _ANY_ENTRY = "SELECT 1 FROM entry WHERE key >= ? AND key < ? LIMIT 1"
-SMALL = 16 * 1024
-"""Bytes of an object of which a few dozen can be held at once without a thought."""
-_MANY = (
-    f"SELECT live.key, live.rev, CASE WHEN length(log.value) <= {SMALL} THEN log.value END "
-    "FROM json_each(?) AS wanted JOIN live ON live.key = wanted.value JOIN log ON log.rev = live.rev"
-)
+_AS_EXPECTED = "SELECT count(*) FROM json_each(?) AS one JOIN live ON live.key = one.value->>0 AND live.rev = one.value->>1"
 _VALUE = "SELECT value FROM log WHERE rev = ?"
 _LOG = "INSERT INTO log VALUES (?, ?, ?, ?)"
-_LOG_MANY = (
-    "INSERT INTO log SELECT ? + one.key, one.value, live.rev, NULL FROM json_each(?) AS one CROSS JOIN live ON live.key = one.value"
-)
+_LOG_MANY = "INSERT INTO log SELECT ? + one.key, one.value->>0, one.value->>1, NULL FROM json_each(?) AS one"
 _GONE_MANY = "INSERT INTO gone SELECT value, ? + key FROM json_each(?)"
 _DELETE_MANY = "DELETE FROM live WHERE key IN (SELECT value FROM json_each(?))"
+_LEAVE_MANY = "DELETE FROM entry WHERE key IN (SELECT value FROM json_each(?))"
 _CREATE = "INSERT INTO live VALUES (?, ?) ON CONFLICT DO NOTHING"
 _UPDATE = "UPDATE live SET rev = ? WHERE key = ? AND rev = ?"
 _DELETE = "DELETE FROM live WHERE key = ? AND rev = ?"
@@ -115,56 +109,36 @@ def separate_deletes(txns: Sequence[Txn]) -> int:
         own.add(txn.key)
         if txn.guards is not guards:  # those of one family have the same
             guards = txn.guards
-            named = [guard.key for guard in guards if isinstance(guard, Unchanged)]
+            named = [guard.key for guard in guards if isinstance(guard, Unchanged) and keys.is_object(guard.key)]
             if len(named) < len(guards) or not own.isdisjoint(named):
                 return number
             guarded.update(named)
     return len(txns)
 
 
-def apply_deletes(db: apsw.Cursor, txns: Sequence[Txn], revision: Revision) -> list[Change | Refused] | None:
-    """What `apply` makes of each, a statement for all of them at a time. Only for `separate_deletes`.
+def delete_together(db: apsw.Cursor, txns: Sequence[Txn], revision: Revision) -> bool:
+    """What `apply` makes of them if nothing is in the way of any. Only for `separate_deletes`. False, and nothing done, if it is.
 
-    None, and nothing done, if one of the objects is large: those are better done one by one.
+    However many they are, it takes a few calls of SQLite, so it can run beside the event loop: that has the interpreter meanwhile.
     """
-    found: dict[Any, tuple[Any, Any]] = {}
-    for key, rev, value in db.execute(_MANY, (_json([txn.key for txn in txns]),)).fetchall():
-        if value is None:
-            return None
-        found[key] = rev, value
-    results: list[Change | Refused] = []
-    gone: list[str] = []
-    left: list[str] = []
-    guards: tuple[Guard, ...] = ()
-    failed: tuple[Guard, ...] = ()
-    known: Known = {}
-    for txn in txns:
-        key = txn.key
-        if txn.guards is not guards:
-            guards = txn.guards
-            failed = tuple([guard for guard in guards if not _holds(db, guard, known)])
-        own = found.get(key)
-        if own is None or own[0] != txn.expects:
-            results.append(Refused((txn.own_guard(), *failed)))
-        elif failed:
-            results.append(Refused(failed))
-        else:
-            results.append(Change(Revision(revision + len(gone)), key, None, *own))
-            gone.append(key)
-            left += txn.leave
-    _delete_all(db, gone, left, revision)
-    return results
-
-
-def _delete_all(db: apsw.Cursor, gone: list[str], left: list[str], revision: Revision) -> None:
-    names = _json(gone)
-    db.executemany(_LEAVE, [(entry,) for entry in left])
-    db.execute(_LOG_MANY, (revision, names))
+    as_expected = _json([(txn.key, txn.expects) for txn in txns])
+    if not _all_hold(db, txns) or db.execute(_AS_EXPECTED, (as_expected,)).get != len(txns):
+        return False
+    names = _json([txn.key for txn in txns])
+    db.execute(_LEAVE_MANY, (_json([entry for txn in txns for entry in txn.leave]),))
+    db.execute(_LOG_MANY, (revision, as_expected))
     db.execute(_GONE_MANY, (revision, names))
     db.execute(_DELETE_MANY, (names,))
+    return True
 
 
-def _json(values: list[str]) -> str:
+def _all_hold(db: apsw.Cursor, txns: Sequence[Txn]) -> bool:
+    known: Known = {}
+    guards = {id(txn.guards): txn.guards for txn in txns}  # those of one family have the same
+    return all(_holds(db, guard, known) for some in guards.values() for guard in some)
+
+
+def _json(values: list[Any]) -> str:
     return orjson.dumps(values).decode()
 
 

@@ -1,0 +1,31 @@
+"""Values that were read a moment ago, in bulk: whoever reads many often deletes them next, and then watchers are shown them again.
+
+What a key was at a revision never changes, so nothing here can go stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from probate.recent import Recent
+from probate.store.contract import Record, Revision
+
+NUMBER = 2_000
+MAX_BYTES = 8 * 1024
+"""Of a value that is remembered: of all of them, it is no more than some 32 MB."""
+
+
+class Lately:
+    """What was read lately."""
+
+    def __init__(self) -> None:
+        self._records: Recent[Record] = Recent(NUMBER)
+
+    def note(self, records: Iterable[Record | None]) -> None:
+        """These were read."""
+        self._records.update({one.key: one for one in records if one is not None and len(one.value) <= MAX_BYTES})
+
+    def value(self, key: str, revision: Revision) -> bytes | None:
+        """The value of the key at this revision, if that is remembered."""
+        record = self._records.get(key)
+        return record.value if record is not None and record.revision == revision else None
