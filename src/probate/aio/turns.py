@@ -37,9 +37,9 @@ class Turns:
         """Whether others ask for something of late."""
         return self._loop.time() - self._asked_before < RECENT_SECONDS
 
-    def piece(self, size: int) -> int:
-        """How much is done before it is another's turn, if that can be so much."""
-        return max(1, size // SHORTER) if self.is_asked else size
+    def piece(self, size: int, asked: int = 0) -> int:
+        """How much is done before it is another's turn, if that can be so much; `asked` is how much while others ask."""
+        return (asked or max(1, size // SHORTER)) if self.is_asked else size
 
     async def turn(self) -> None:
         """Let others go first; goes on when it is this one's turn."""
@@ -85,6 +85,6 @@ async def turn() -> None:
     await of_loop().turn()
 
 
-def piece(size: int) -> int:
-    """How much is done before it is another's turn, if that can be so much."""
-    return of_loop().piece(size)
+def piece(size: int, asked: int = 0) -> int:
+    """How much is done before it is another's turn, if that can be so much; `asked` is how much while others ask."""
+    return of_loop().piece(size, asked)

@@ -24,8 +24,8 @@ from probate.server.writing import sure
 from probate.store import contract
 from probate.store.contract import EmptyRange, Record, Txn
 
-PART = 500
-"""Actions that are planned before others get the event loop."""
+PART, SMALL_PART = 500, 25
+"""Actions that are planned before others get the event loop, and that are committed together; few while others ask."""
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Acting:
     async def act(self, actions: Sequence[Action]) -> list[Outcome]:
         """Each action, or why it was not carried out."""
         parts: list[asyncio.Task[list[Outcome]]] = []
-        part = turns.piece(PART)
+        part = turns.piece(PART, SMALL_PART)
         try:
             for start in range(0, len(actions), part):
                 # While one part becomes durable, the next is planned.

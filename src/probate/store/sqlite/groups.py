@@ -13,6 +13,7 @@ A group that fails (no room, a broken disk) is rolled back whole: none of it was
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
@@ -244,19 +245,19 @@ class Groups:
                 queue.popleft()
 
     async def _evaluate_together(self, group: _Group, job: Job) -> None:
-        """The next deletes of a job, off the loop. If they are better done one by one, that is noted instead."""
+        """The next deletes of a job, off the loop. If the next ones are better done one by one, that is noted instead."""
         start = len(job.outcomes)
-        run = job.txns[start : start + self._turns.piece(TOGETHER)]
-        run = run[: writes.separate_deletes(run)]
-        values = [self._remembered(txn.key, txn.expects) for txn in run]
-        if len(run) < FEW or None in values:
-            job.one_by_one = start + max(1, len(run))
+        if job.txns[start].value is not None:
+            job.one_by_one = next((at for at in range(start, len(job.txns)) if job.txns[at].value is None), len(job.txns))
             return
+        run = job.txns[start : start + min(self._turns.piece(TOGETHER), GROUP - group.evaluated)]
+        values = list(itertools.takewhile(_is_known, (self._remembered(txn.key, txn.expects) for txn in run)))
+        run = run[: writes.separate_deletes(run[: len(values)])]
         revision = Revision(group.revision + 1)
-        if await self._offload.run(lambda: writes.delete_together(self._cursor, run, revision)):
+        if len(run) >= FEW and await self._offload.run(lambda: writes.delete_together(self._cursor, run, revision)):
             group.note_deleted(job, run, values)
         else:
-            job.one_by_one = start + len(run)
+            job.one_by_one = start + max(1, len(run))
 
     def _commit(self) -> None:
         try:
@@ -330,7 +331,11 @@ class _Group:
         job.outcomes += [Revision(first + number) for number in range(len(run))]
         self.evaluated += len(run)
         self.revision = Revision(self.revision + len(run))
-        self._size += sum([len(value or b"") for value in values])
+        self._size += sum([len(value or b"") for value in values[: len(run)]])
+
+
+def _is_known(value: bytes | None) -> bool:
+    return value is not None
 
 
 def _again(error: errors.ApiError) -> errors.ApiError:

@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 
 LIMITS = Limits(key_bytes=keys.MAX_BYTES, value_bytes=3 * 1024 * 1024, entries=2_000, guards=2_000, page=10_000)
 CHAPTER_REVISIONS = 2_000
-PART = 512
-"""Changes that are made known before others get the event loop."""
+PART, SMALL_PART = 512, 32
+"""Changes that are made known before others get the event loop; few while others ask."""
 CHAPTER_BYTES = 8 * 1024 * 1024
 _NOTE = "INSERT INTO times VALUES (?, ?) ON CONFLICT (time) DO UPDATE SET rev = excluded.rev"
 
@@ -198,7 +198,7 @@ class SqliteStore:
         """Make the changes known, a part at a time so that others get their turn. (Whoever reads meanwhile is ahead of watches.)"""
         self._moments.let_go()
         self._calmness.note((change.key for change in changes), self._groups.revision)
-        piece = turns.piece(PART)
+        piece = turns.piece(PART, SMALL_PART)
         for start in range(0, len(changes), piece):
             if start:
                 await turns.turn()
