@@ -91,6 +91,7 @@ async def test_churn_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, live
             assert left == []
     finally:
         tracemalloc.stop()
-    # What the controllers gave back and the server took over still counts as theirs: a thousand bytes, more or less, at any moment.
+    # What the controllers gave back and the server took over still counts as theirs: a thousand bytes, more or less, at any moment,
+    # and the times of jobs, two short texts a round, which the server remembers for a while.
     grown = min(sizes[4:]) - min(sizes[:4])
-    assert grown < 1_200, f"12 rounds left {grown} bytes behind"
+    assert grown < 2_400, f"12 rounds left {grown} bytes behind"  # one thing for each round would be more
