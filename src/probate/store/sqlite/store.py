@@ -1,7 +1,7 @@
 """The embedded engine: the contract on SQLite.
 
     loop        evaluates transactions (groups, writes), reads (reads, past), tells watchers (hub)
-    one thread  waits for the disk: commits and the steps of a sweep, on the writing connection
+    one thread  waits for the disk: commits and the steps of a sweep, on the writing connection; and evaluates deletes in bulk
     another     moves committed pages into the file (checkpoints), on a connection of its own
 
 Reads use a connection of their own (moments), so they never wait for a write. `memory:` is the same code on a database in memory:
