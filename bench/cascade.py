@@ -33,6 +33,7 @@ SIZES = (1_000, 10_000, 100_000)
 NAMESPACE = "bench"
 MEMORY_BAR = 400
 FEW_ROUNDS = 30
+OTHERS_ROUNDS = 3
 SETTLE_SECONDS = 1.0
 """In which a server that is ready loads what it left for later."""
 ALONE_SECONDS = 0.6
@@ -248,6 +249,12 @@ async def _post(port: int, path: str, body: dict[str, Any]) -> dict[str, Any]:
             return found
 
 
+async def others(folder: Path, number: int) -> tuple[float, float]:
+    """`others_meanwhile`, the best of several rounds."""
+    rounds = [await others_meanwhile(folder, number) for _ in range(OTHERS_ROUNDS)]
+    return min(idle for idle, _ in rounds), min(busy for _, busy in rounds)
+
+
 async def others_meanwhile(folder: Path, number: int) -> tuple[float, float]:
     """How long 99 of 100 reads of another client take: while nothing else happens, and while a cascade of so many runs."""
     path = folder / "meanwhile.db"
@@ -343,7 +350,7 @@ async def main(folder: Path, sizes: tuple[int, ...]) -> None:
         f"ten dependents             {small * 1e3:.1f} ms among 1,000, {large * 1e3:.1f} ms among {largest * 10:,}: "
         f"{large / small:.2f} x   {verdict}"
     )
-    idle, busy = await others_meanwhile(folder, largest)
+    idle, busy = await others(folder, largest)
     verdict = f"bar 3.00 {'reached' if busy / idle <= 3 else 'MISSED'}"
     print(
         f"others' reads, 99 of 100   {idle * 1e3:.1f} ms, {busy * 1e3:.1f} ms while {largest:,} are collected: "
