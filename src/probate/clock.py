@@ -33,8 +33,11 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's own time."""
 
-    now = staticmethod(time.time)
-    monotonic = staticmethod(time.monotonic)
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

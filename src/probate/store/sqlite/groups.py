@@ -234,18 +234,15 @@ class Groups:
             if group.evaluated >= turn:
                 turn = group.evaluated + self._turns.piece(self._turn)
                 await (asyncio.sleep(0) if self._singles else self._turns.turn())
-            elif self._singles:
-                group.evaluate_next(self._singles.popleft())
-                group.singles += 1
+            queue = self._singles or self._bulk
+            job = queue[0]
+            if len(job.outcomes) < job.one_by_one:
+                group.evaluate_next(job)
             else:
-                job = self._bulk[0]
-                if len(job.outcomes) < job.one_by_one:
-                    group.evaluate_next(job)
-                else:
-                    await self._evaluate_together(group, job)
-                    turn = max(turn, group.evaluated + 1)  # the others have just had theirs
-                if job.is_evaluated and self._bulk:  # (who stops the store meanwhile empties it)
-                    self._bulk.popleft()
+                await self._evaluate_together(group, job)
+                turn = max(turn, group.evaluated + 1)  # the others have just had theirs
+            if job.is_evaluated and queue:  # (who stops the store meanwhile empties it)
+                queue.popleft()
 
     async def _evaluate_together(self, group: _Group, job: Job) -> None:
         """The next deletes of a job, off the loop. If the next ones are better done one by one, that is noted instead."""
@@ -286,6 +283,8 @@ class Groups:
             self._db.execute("ROLLBACK")
         while self._bulk and self._bulk[0].done.done():
             self._bulk.popleft()
+        while self._singles and self._singles[0].done.done():
+            self._singles.popleft()
 
 
 class _Group:
@@ -296,7 +295,7 @@ class _Group:
         self.changes: list[writes.Change] = []
         self.revision = revision
         self.evaluated = 0
-        self.singles = 0  # of the jobs, those that somebody waits for one by one
+        self.singles = 0  # of the jobs, those of one transaction
         self._cursor = cursor
         self._is_watched = is_watched
         self._size = 0
@@ -309,6 +308,8 @@ class _Group:
     def evaluate_next(self, job: Job) -> None:
         """The next one."""
         self.jobs[job] = None
+        if len(job.txns) == 1:
+            self.singles += 1
         result = writes.apply(self._cursor, job.txns[len(job.outcomes)], Revision(self.revision + 1), self._is_watched, self._known)
         self.evaluated += 1
         if isinstance(result, Refused):
