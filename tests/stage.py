@@ -12,7 +12,7 @@ from typing import Any
 
 from cluster import Cluster, in_memory
 from probate.client.objects import STRATEGIC_MERGE_PATCH, Client, Kind
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.server.local import Local
 from probate.settings import Settings
 from probate.workloads.owners import DEPLOYMENT, JOB, PODS, REPLICA_SET, REPLICATION_CONTROLLER

@@ -136,9 +136,10 @@ class ModelStore:
         checks.check_at(prefix, at)
         return self._open().scan(prefix, after=after, limit=limit, at=at)
 
-    async def count(self, prefix: str, *, after: str = "") -> int:
+    async def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
         checks.check_scan(prefix, after, 1, self.limits)
-        return self._open().count(prefix, after=after)
+        checks.check_at(prefix, at)
+        return self._open().count(prefix, after=after, at=at)
 
     async def folders(self, prefix: str) -> list[str]:
         keys.check_prefix(prefix)

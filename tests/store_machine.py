@@ -185,6 +185,7 @@ class StoreMachine(stateful.RuleBasedStateMachine):
             lambda: self.store.scan(prefix, after=after, limit=limit, at=at),
             lambda: self.model.scan(prefix, after=after, limit=limit, at=at),
         )
+        self.same(lambda: self.store.count(prefix, after=after, at=at), lambda: self.model.count(prefix, after=after, at=at))
 
     def moment(self, number: int) -> Revision:
         """Never from before the start: what is known of that differs from engine to engine."""

@@ -45,8 +45,8 @@ class Model:
         found = [record for key, record in sorted(self._everything(at).items()) if key.startswith(prefix) and key > after]
         return Page(found[:limit], self.revision if at is None else at, len(found) > limit)
 
-    def count(self, prefix: str, *, after: str = "") -> int:
-        return sum(key.startswith(prefix) and key > after for key in self._everything(None))
+    def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
+        return sum(key.startswith(prefix) and key > after for key in self._everything(at))
 
     def folders(self, prefix: str) -> list[str]:
         rests = [key.removeprefix(prefix) for key in self._everything(None) if key.startswith(prefix)]

@@ -101,7 +101,7 @@ SAMPLES: dict[Key, dict[str, Any]] = {
     ("", "v1", "PodTemplate"): {"template": TEMPLATE},
     ("", "v1", "ReplicationController"): {"spec": {"replicas": 1, "selector": LABELS, "template": TEMPLATE}},
     ("", "v1", "ResourceQuota"): {
-        "spec": {"hard": {"pods": "10", "requests.cpu": "1500m", "count/jobs.batch": "3"}, "scopes": ["BestEffort"]}
+        "spec": {"hard": {"pods": "10", "requests.cpu": "1500m", "count/jobs.batch": "3"}, "scopes": ["NotBestEffort"]}
     },
     ("", "v1", "Secret"): {"type": "kubernetes.io/tls", "data": {"tls.crt": "AAAA", "tls.key": "AAAA"}},
     ("", "v1", "Service"): {

@@ -187,10 +187,14 @@ class HeadersTooLarge(ApiError):
 
 
 class Gone(ApiError):
-    """The history asked for has been compacted. List again and go on from there."""
+    """The history asked for has been compacted. List again and go on from there; or with `continue_`, if it is given."""
 
     code = 410
     reason = "Expired"
+
+    def __init__(self, message: str, details: Details | None = None, *, continue_: str = "") -> None:
+        super().__init__(message, details)
+        self.continue_ = continue_
 
 
 class TooLarge(ApiError):

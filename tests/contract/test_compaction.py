@@ -40,6 +40,8 @@ async def assert_gone(store: Store, revision: Revision) -> None:
     with pytest.raises(errors.Gone):
         await store.scan("objects/", limit=10, at=revision)
     with pytest.raises(errors.Gone):
+        await store.count("objects/", at=revision)
+    with pytest.raises(errors.Gone):
         await steps.follow(store, "objects/", after=revision, last=NOTHING)
 
 
@@ -57,6 +59,7 @@ async def test_compacted_revision_itself_and_all_later_ones_can_be_read(store: S
     for number, revision in list(enumerate(past.versions))[3:]:
         expected = {KEY: b"%d" % number, STILL: b"still"}
         assert await steps.values(store, "objects/", at=revision) == expected
+        assert await store.count("objects/", at=revision) == 2
         assert await store.read(KEY, at=revision) == Record(KEY, b"%d" % number, revision)
         assert await store.read(STILL, at=revision) == Record(STILL, b"still", past.still)
         assert await store.read(DEAD, at=revision) is None

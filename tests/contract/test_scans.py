@@ -228,6 +228,29 @@ async def test_pages_of_one_list_fit_together_while_the_range_changes(store: Sto
     assert seen == before
 
 
+async def test_counts_of_the_past_are_those_of_its_lists(store: Store) -> None:
+    """Objects that are created, changed, deleted and created again, in the range and beside it."""
+    moments = [await store.revision()]
+    for number in range(3):
+        for key in (PREFIX + "a", PREFIX + "b", "objects/zebras/z"):
+            moments.append(await steps.create(store, key, b"first"))
+            moments.append(await steps.update(store, key, b"second", moments[-1]))
+            if number < 2:
+                moments.append(await steps.delete(store, key, moments[-1]))
+    for at in moments:
+        for after in ("", PREFIX + "a", PREFIX + "b"):
+            page = await store.scan(PREFIX, after=after, limit=10, at=at)
+            assert await store.count(PREFIX, after=after, at=at) == len(page.records)
+
+
+async def test_counts_of_the_future_and_of_an_indexs_past_are_refused(store: Store) -> None:
+    now = await store.revision()
+    with pytest.raises(errors.FutureRevision):
+        await store.count(PREFIX, at=Revision(now + 1000))
+    with pytest.raises(errors.BadRequest):
+        await store.count("owned/u/", at=now)
+
+
 async def test_deleted_keys_leave_counts_and_lists(store: Store) -> None:
     keys = await fill(store, "a", "b", "c")
     record = await store.read(keys[1])

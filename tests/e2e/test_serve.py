@@ -76,7 +76,7 @@ def test_it_prints_its_address_and_how_long_it_took_and_answers(tmp_path: Path) 
         assert orjson.loads(body)["major"] == "1"
 
 
-@pytest.mark.parametrize("path", ["/", "/readyz/nothing", "/apis/none.example.com/v1/things", "/livezz"])
+@pytest.mark.parametrize("path", ["/nowhere", "/readyz/nothing", "/apis/none.example.com/v1/things", "/livezz"])
 def test_what_is_not_there_is_a_status(tmp_path: Path, path: str) -> None:
     with serving("--store", "memory:", cwd=tmp_path) as server:
         code, body = server.get(path)

@@ -32,3 +32,9 @@ def namespace(http: httpx.Client) -> str:
     name = f"test-{next(_numbers)}"
     assert http.post("/api/v1/namespaces", json={"metadata": {"name": name}}).status_code == 201
     return name
+
+
+@pytest.fixture
+def configmaps(namespace: str) -> str:
+    """Where its ConfigMaps are."""
+    return f"/api/v1/namespaces/{namespace}/configmaps"

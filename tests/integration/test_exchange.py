@@ -86,7 +86,8 @@ def test_body_in_pieces_is_put_together(talk: Talk, namespace: str) -> None:
         (b"/api/v1/namespaces/%64efault", b"200"),
         (b"http://elsewhere/api/v1/namespaces/default?pretty=true", b"200"),
         (b"/api/v1/namespaces/default?pretty=true#part", b"200"),
-        (b"http://elsewhere", b"404"),
+        (b"http://elsewhere", b"200"),
+        (b"http://elsewhere/nowhere", b"404"),
         (b"/api/v1/namespaces?limit=x", b"400"),
     ],
 )

@@ -167,7 +167,7 @@ def test_bad_binding_is_refused(http: httpx.Client, namespace: str, target: dict
     assert "nodeName" not in http.get(f"{path}/p").json()["spec"]
 
 
-@pytest.mark.parametrize("query", ["timeoutSeconds=" + "9" * 400, "limit=" + "9" * 400, "continue=eyJydiI6LTEsInN0YXJ0IjoieCJ9"])
+@pytest.mark.parametrize("query", ["timeoutSeconds=" + "9" * 400, "limit=" + "9" * 400, "continue=eyJydiI6LTIsInN0YXJ0IjoieCJ9"])
 def test_bad_options_are_bad_requests(http: httpx.Client, configmaps: str, query: str) -> None:
     assert http.get(f"{configmaps}?{query}").status_code == 400
 

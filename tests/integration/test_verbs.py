@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -12,11 +13,6 @@ import pytest
 from watching import until_gone
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
-
-
-@pytest.fixture
-def configmaps(namespace: str) -> str:
-    return f"/api/v1/namespaces/{namespace}/configmaps"
 
 
 def made(http: httpx.Client, path: str, name: str, **fields: Any) -> dict[str, Any]:
@@ -356,3 +352,83 @@ def test_debug_container_is_added_through_its_own_path_only(http: httpx.Client, 
             "terminationMessagePolicy": "File",
         }
     ]
+
+
+def test_debug_container_that_is_wrong_is_refused_at_once_and_the_pod_can_be_changed(http: httpx.Client, pod: str) -> None:
+    wrong = {"name": "c", "image": "x", "ports": [{"containerPort": 80}], "targetContainerName": "zz"}
+    change = json.dumps({"spec": {"ephemeralContainers": [wrong]}})
+    assert http.patch(f"{pod}/ephemeralcontainers", content=change, headers=MERGE).status_code == 422
+    assert http.patch(pod, content=json.dumps({"metadata": {"labels": {"a": "b"}}}), headers=MERGE).status_code == 200
+
+
+def test_resize_over_the_limit_or_to_another_class_of_service_is_refused(http: httpx.Client, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    amounts = {"cpu": "2", "memory": "1Gi"}
+    container = {"name": "c", "image": "i", "resources": {"requests": amounts, "limits": amounts}}
+    made(http, path, "p", spec={"containers": [container]})
+    for cpu, told in (("5", "must be less than or equal to cpu limit of 2"), ("500m", "Pod QOS Class may not change")):
+        change = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
+        headers = {"Content-Type": "application/strategic-merge-patch+json"}
+        answer = http.patch(f"{path}/p/resize", content=json.dumps(change), headers=headers)
+        assert answer.status_code == 422
+        assert told in answer.json()["message"]
+
+
+def test_range_of_a_node_changed_in_one_of_its_two_fields(http: httpx.Client, namespace: str) -> None:
+    node, ranges = f"/api/v1/nodes/{namespace}", {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}
+    made(http, "/api/v1/nodes", namespace)
+    for range_, code in (("10.0.0.0/24", 200), ("10.1.0.0/24", 422)):
+        answer = http.patch(node, content=json.dumps({"spec": {"podCIDR": range_}}), headers=MERGE)
+        assert answer.status_code == code, answer.text
+    told = 'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid'
+    assert told in answer.json()["message"]
+    spec = http.get(node).json()["spec"]
+    assert {name: spec[name] for name in ranges} == ranges
+    http.delete(node)
+
+
+@pytest.fixture
+def signing_request(http: httpx.Client, namespace: str) -> Iterator[str]:
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    pem = b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"
+    spec = {"request": base64.b64encode(pem).decode(), "signerName": "example.com/s", "usages": ["client auth"]}
+    made(http, path, namespace, spec=spec)
+    yield f"{path}/{namespace}"
+    http.delete(f"{path}/{namespace}")
+
+
+@pytest.mark.parametrize("part", ["approval", "status"])
+def test_annotations_and_labels_written_with_conditions_of_a_signing_request_were_lost(
+    http: httpx.Client, signing_request: str, part: str
+) -> None:
+    spec = http.get(signing_request).json()["spec"]
+    meta = {"annotations": {"patched": "true"}, "labels": {"a": "b"}}
+    change = {"metadata": meta, "spec": {"signerName": "x.y/z"}, "status": {"conditions": [{"type": "Patched", "status": "True"}]}}
+    answer = http.patch(f"{signing_request}/{part}", content=json.dumps(change), headers=MERGE)
+    assert answer.status_code == 200, answer.text
+    found = http.get(signing_request).json()
+    assert {name: found["metadata"][name] for name in meta} == meta
+    assert found["spec"] == spec
+    condition = found["status"]["conditions"][0]
+    assert condition["lastUpdateTime"] == condition["lastTransitionTime"] >= found["metadata"]["creationTimestamp"]
+
+
+def test_applied_annotations_of_an_approval_belong_to_who_applied_them(http: httpx.Client, signing_request: str) -> None:
+    document = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest"}
+    for notes in ({"a": "b", "c": "d"}, {"a": "b"}):
+        body = json.dumps({**document, "metadata": {"annotations": notes}})
+        headers = {"Content-Type": "application/apply-patch+yaml"}
+        answer = http.patch(f"{signing_request}/approval", params={"fieldManager": "m"}, content=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        assert http.get(signing_request).json()["metadata"]["annotations"] == notes
+
+
+def test_approval_changes_conditions_only_and_takes_none_back(http: httpx.Client, signing_request: str) -> None:
+    approved = {"type": "Approved", "status": "True", "reason": "r", "message": "m", "lastUpdateTime": "2020-01-01T00:00:00Z"}
+    change = {"status": {"certificate": "AAAA", "conditions": [approved]}}
+    answer = http.patch(f"{signing_request}/approval", content=json.dumps(change), headers=MERGE)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["status"].keys() == {"conditions"}
+    assert answer.json()["status"]["conditions"][0]["lastUpdateTime"] == approved["lastUpdateTime"]
+    back = json.dumps({"status": {"conditions": []}})
+    assert http.patch(f"{signing_request}/approval", content=back, headers=MERGE).status_code == 422

@@ -45,6 +45,14 @@ def test_changes_are_watched_as_they_happen(kubectl: Kubectl, namespace: str) ->
         assert next(lines) == "configmap/b\n"
 
 
+def test_rows_are_sorted_by_what_only_whole_objects_have(kubectl: Kubectl, namespace: str) -> None:
+    here = ("-n", namespace)
+    for name, value in (("a", "3"), ("b", "1"), ("c", "2")):
+        kubectl(*here, "create", "configmap", name, f"--from-literal=k={value}")
+    shown = kubectl(*here, "get", "configmaps", "--sort-by=.data.k", "--no-headers")
+    assert [line.split()[0] for line in shown.splitlines()] == ["b", "c", "a"]
+
+
 def held(kubectl: Kubectl, here: tuple[str, str]) -> None:
     """An object that is to go, and cannot."""
     kubectl(*here, "create", "configmap", "a")

@@ -79,9 +79,9 @@ class RoughStore:
         await self._reach()
         return await self._inner.filled(prefixes)
 
-    async def count(self, prefix: str, *, after: str = "") -> int:
+    async def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
         await self._reach()
-        return await self._inner.count(prefix, after=after)
+        return await self._inner.count(prefix, after=after, at=at)
 
     async def folders(self, prefix: str) -> list[str]:
         await self._reach()

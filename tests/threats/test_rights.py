@@ -10,10 +10,11 @@ import pytest
 from guarded import RBAC, Guarded
 from probate.machinery.rbac.users import AUTHENTICATED, User
 from probate.server.app import App
-from threat_tools import CORE, MAPS, MERGE, SECRETS, Object, config_map, may
+from threat_tools import CORE, MAPS, MERGE, SECRETS, Object, codes, config_map, may, rewrite
 
 GROUP = "rbac.authorization.k8s.io"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+VERSIONS = ("resourceVersion", "managedFields")
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 PEM = base64.b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n").decode()
 
@@ -132,6 +133,40 @@ async def test_t32_who_may_write_approvals_approves_and_signs_only_for_signers_t
     for names, code in ((["example.com/other"], 403), (["example.com/*"], 200)):
         await house.grant("eve", may(verb, "signers", group=group, resourceNames=names))
         assert (await house.ask_as("eve", "PATCH", f"{REQUESTS}/x/{part}", change, media=MERGE)).code == code, names
+
+
+async def test_t32_who_may_sign_could_approve_and_deny_through_the_status(house: Guarded) -> None:
+    group = "certificates.k8s.io"
+    await house.grant("eve", may("update patch", "certificatesigningrequests/status", group=group))
+    await house.grant("eve", may("sign", "signers", group=group, resourceNames=["example.com/*"]))
+    approved = {"type": "Approved", "status": "True", "reason": "r", "message": "m"}
+    await house.ask("POST", REQUESTS, request())
+    added = await house.ask_as("eve", "PATCH", f"{REQUESTS}/x/status", {"status": {"conditions": [approved]}}, media=MERGE)
+    assert added.code == 422
+    assert 'status.conditions: Forbidden: updates may not add a condition of type "Approved"' in added.json["message"]
+    done = await house.ask("PATCH", f"{REQUESTS}/x/approval", {"status": {"conditions": [approved]}}, media=MERGE)
+    gone = await house.ask_as("eve", "PATCH", f"{REQUESTS}/x/status", {"status": {"conditions": None}}, media=MERGE)
+    assert gone.code == 422
+    other = [{**approved, "reason": "eve"}, {"type": "Seen", "status": "True"}]
+    kept = await house.ask_as("eve", "PATCH", f"{REQUESTS}/x/status", {"status": {"conditions": other}}, media=MERGE)
+    assert kept.json["status"]["conditions"][0] == done.json["status"]["conditions"][0]
+
+
+@pytest.mark.parametrize("part", ["approval", "status"])
+async def test_t12_request_for_a_certificate_is_not_held_or_rewritten_through_a_part_of_it(house: Guarded, part: str) -> None:
+    group = "certificates.k8s.io"
+    await house.grant("eve", may("update patch", f"certificatesigningrequests/{part}", group=group))
+    await house.grant("eve", may("approve sign", "signers", group=group, resourceNames=["example.com/*"]))
+    before = (await house.ask("POST", REQUESTS, request())).json
+    told = await rewrite(house, "eve", f"{REQUESTS}/x/{part}", {"finalizers": ["example.com/forever"]})
+    assert {*codes(told).values()} <= {403, 409}
+    for owned in ({"uid": "other"}, {"creationTimestamp": "2020-01-01T00:00:00Z"}, {"generation": 7}):
+        await rewrite(house, "eve", f"{REQUESTS}/x/{part}", owned)
+    await house.ask_as("eve", "PATCH", f"{REQUESTS}/x/{part}", {"spec": {"usages": ["any"]}}, media=MERGE)
+    after = (await house.ask("GET", f"{REQUESTS}/x")).json
+    assert after["spec"] == before["spec"]
+    less = [{name: value for name, value in one["metadata"].items() if name not in VERSIONS} for one in (before, after)]
+    assert less[0] == less[1]
 
 
 @pytest.mark.parametrize("kind", ["validating", "mutating"])

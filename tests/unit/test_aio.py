@@ -60,6 +60,59 @@ async def test_stopping_what_has_ended_already_does_nothing() -> None:
     assert [str(reason) for reason in reasons] == ["broken"]
 
 
+async def test_work_beside_that_fails_ends_what_is_within_with_its_reason() -> None:
+    with pytest.raises(ValueError, match="broken"):
+        async with tasks.beside(fail()):
+            await go_on()
+    await asyncio.sleep(0)  # nothing of the cancellation is left
+
+
+async def test_work_beside_that_just_ends_has_failed_too() -> None:
+    with pytest.raises(RuntimeError, match="never should"):
+        async with tasks.beside(end()):
+            await go_on()
+
+
+async def test_work_beside_is_stopped_at_the_end_of_what_is_within() -> None:
+    stopped = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await go_on()
+        finally:
+            stopped.set()
+
+    async with tasks.beside(work()):
+        await asyncio.sleep(0)
+    assert stopped.is_set()
+    with pytest.raises(LookupError):
+        async with tasks.beside(work()):
+            raise LookupError
+
+
+async def test_cancelling_what_is_within_is_not_mistaken_for_a_failure_of_the_work() -> None:
+    ended = asyncio.Event()
+
+    async def fails_when_told() -> None:
+        await ended.wait()
+        raise ValueError("broken")
+
+    async def within() -> None:
+        async with tasks.beside(fails_when_told()):
+            await go_on()
+
+    for fails_too in (False, True):
+        task = asyncio.create_task(within())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        if fails_too:
+            ended.set()
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
 async def test_stop_waits_until_the_task_has_cleaned_up() -> None:
     cleaned = False
 

@@ -15,24 +15,24 @@ class Deadline:
     """`with deadline.running():` raises `TimeoutError` if the task is still within when its time is up."""
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self.all: dict[_Running, None] = {}  # that run
-        self._timer: asyncio.TimerHandle | None = None
+        self.is_watching = False
 
     def running(self) -> _Running:
         """The time of the current task, from now on."""
-        return _Running(self._seconds, self)
+        return _Running(self)
 
-    def begin(self, one: _Running) -> None:
-        self.all[one] = None
-        if self._timer is None:
-            self._timer = one.loop.call_at(one.end, self._look)
+    def watch(self, one: _Running) -> None:
+        """Look at its end whether it still runs."""
+        self.is_watching = True
+        one.loop.call_at(one.end, self._look)
 
     def _look(self) -> None:
-        self._timer = None
+        self.is_watching = False
         for one in tuple(self.all):
             if one.end > one.loop.time():
-                self._timer = one.loop.call_at(one.end, self._look)
+                self.watch(one)
                 return
             self.all.pop(one)
             one.expire()
@@ -41,10 +41,9 @@ class Deadline:
 class _Running:
     """One task and its end."""
 
-    __slots__ = ("_cancellations", "_is_over", "_of", "_seconds", "_task", "end", "loop")
+    __slots__ = ("_cancellations", "_is_over", "_of", "_task", "end", "loop")
 
-    def __init__(self, seconds: float, of: Deadline) -> None:
-        self._seconds = seconds
+    def __init__(self, of: Deadline) -> None:
         self._of = of
         self._is_over = False
 
@@ -58,8 +57,10 @@ class _Running:
         assert task is not None  # noqa: S101 there is always one where something can be awaited
         self._task: asyncio.Task[Any] = task
         self._cancellations = task.cancelling()
-        self.end = loop.time() + self._seconds
-        self._of.begin(self)
+        self.end = loop.time() + self._of.seconds
+        self._of.all[self] = None
+        if not self._of.is_watching:
+            self._of.watch(self)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._of.all.pop(self, None)

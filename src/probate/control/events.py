@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 from probate import errors
 from probate.client.objects import Client, Kind, Object
 from probate.clock import Clock
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 
 EVENTS = Kind("", "v1", "events")
 SIMILAR = 10

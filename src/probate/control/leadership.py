@@ -11,12 +11,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime
 
 from probate import errors
 from probate.aio import tasks
 from probate.client.objects import Client, Kind, Object
 from probate.clock import Clock
+from probate.machinery.moments import micro_time
 
 LEASES = Kind("coordination.k8s.io", "v1", "leases")
 DURATION_SECONDS = 15.0
@@ -112,7 +112,7 @@ class Leadership:
         return self._clock.monotonic() - self._seen[1] >= float(spec.get("leaseDurationSeconds") or DURATION_SECONDS)
 
     def _spec(self, before: Object) -> Object:
-        now = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = micro_time(self._clock.now())
         is_new = before.get("holderIdentity") != self._identity
         return {
             "holderIdentity": self._identity,

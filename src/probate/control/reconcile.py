@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 from probate import errors
 from probate.aio import tasks
@@ -71,19 +71,14 @@ class Loop:
         async with self._world.touches(await self._world.revision()) as touches:
             for key in await self._reconciler.begin():
                 self._queue.add(key)
-            under_way: list[asyncio.Task[Any]] = [asyncio.ensure_future(self._work())]
             self.is_following = True
             try:
-                while True:
-                    under_way[1:] = [asyncio.ensure_future(anext(touches))]
-                    await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-                    working, reading = under_way
-                    if working.done():
-                        working.result()
-                    self._take(reading.result())
+                async with tasks.beside(self._work()):
+                    async for some in touches:
+                        self._take(some)
+                        await asyncio.sleep(0)  # also while there is always something more to take
             finally:
                 self.is_following = False
-                await tasks.stop(*under_way)
 
     def _take(self, touches: list[Touch]) -> None:
         for touch in touches:

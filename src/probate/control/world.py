@@ -93,7 +93,10 @@ class World(Protocol):
         ...
 
     async def users_of(self, definition: str) -> list[str]:
-        """The objects that refer to owners of the custom kind that is defined there; none if it is defined no more."""
+        """The objects that refer to owners of the custom kind that is defined there; none if it is defined no more.
+
+        From now on owners of that kind are known, if it is served at all.
+        """
         ...
 
     async def everything(self, more: str, *, limit: int) -> Places:

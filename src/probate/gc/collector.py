@@ -15,8 +15,6 @@ import asyncio
 import functools
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator
-from typing import Any
 
 from probate import errors
 from probate.aio import tasks, turns
@@ -151,18 +149,13 @@ class Collector:
                 self._pending.seen = self._noted = noted
         async with self._world.changes(self._pending.seen) as changes:
             self.following.set()
-            under_way: list[asyncio.Task[Any]] = [asyncio.create_task(self._collect())]
             try:
-                while True:
-                    under_way[1:] = [asyncio.create_task(_next(changes))]
-                    await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-                    working, reading = under_way
-                    if working.done():
-                        working.result()
-                    self._take(reading.result())
+                async with tasks.beside(self._collect()):
+                    async for some in changes:
+                        self._take(some)
+                        await asyncio.sleep(0)  # also while there is always something more to take
             finally:
                 self.following.clear()
-                await tasks.stop(*under_way)
 
     def _take(self, changes: list[Change]) -> None:
         self._timeline.note(self._pending.seen, self._clock.monotonic())
@@ -343,7 +336,3 @@ def _batches(examined: Work) -> tuple[list[Work], Work]:
 def _drops_first(actions: list[Action]) -> list[Action]:
     """All were looked at together: who keeps an object for another owner's sake must not be changed first by the same lot."""
     return sorted(actions, key=lambda action: not isinstance(action, Drop))
-
-
-async def _next(changes: AsyncIterator[list[Change]]) -> list[Change]:
-    return await anext(changes)

@@ -14,7 +14,7 @@ from probate.clock import Clock
 from probate.control import times
 from probate.control.telling import tell
 from probate.control.world import World
-from probate.machinery.deletion import seconds
+from probate.machinery.moments import seconds
 from probate.machinery.ownership import Delete, Outcome, Touch
 from probate.metrics import Registry
 

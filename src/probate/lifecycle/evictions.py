@@ -15,7 +15,7 @@ from probate.control.kinds import NODES, PODS, is_deleting, is_finished, node_of
 from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.machinery import tolerations
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.machinery.tolerations import NO_EXECUTE
 
 COMPONENT = "taint-eviction-controller"

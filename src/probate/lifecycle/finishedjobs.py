@@ -9,7 +9,7 @@ from probate.control.informers import name_of
 from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.lifecycle.expiry import Expiry
-from probate.machinery.deletion import seconds
+from probate.machinery.moments import seconds
 
 TITLE = "ttl-after-finished-controller"
 JOBS = Kind("batch", "v1", "jobs")

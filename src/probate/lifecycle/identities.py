@@ -7,7 +7,6 @@ that ended without a word is deleted when it has expired, by a timer.
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
 
 from probate.client.objects import Client, Object
 from probate.control import times
@@ -16,6 +15,7 @@ from probate.control.kinds import LEASES
 from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.lifecycle.expiry import Expiry
+from probate.machinery.moments import micro_time, seconds
 
 NAMESPACE = "kube-system"
 LABEL, VALUE = "apiserver.kubernetes.io/identity", "kube-apiserver"
@@ -42,7 +42,7 @@ def expires_at(lease: Object) -> float | None:
     """After which moment the server counts as gone; None if that cannot be known: then it is. (AL-2)"""
     spec = lease.get("spec") or {}
     renewed, duration = spec.get("renewTime"), spec.get("leaseDurationSeconds")
-    return None if not renewed or duration is None else datetime.fromisoformat(renewed).timestamp() + float(duration)
+    return None if not renewed or duration is None else seconds(renewed) + float(duration)
 
 
 class Identity:
@@ -59,7 +59,7 @@ class Identity:
         if not self._is_held:  # a predecessor of this name may have left one
             await self._client.delete(LEASES, name.namespace, name.name)
         lease = await self._client.get(LEASES, name.namespace, name.name)
-        now = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = micro_time(self._clock.now())
         spec = {"holderIdentity": self._name, "leaseDurationSeconds": DURATION_SECONDS, "renewTime": now}
         if lease is None:
             await self._client.create(LEASES, NAMESPACE, {"metadata": {"name": self._name, "labels": {LABEL: VALUE}}, "spec": spec})

@@ -20,7 +20,7 @@ from probate.control.requests import together
 from probate.control.workers import Workers
 from probate.lifecycle import nodehealth
 from probate.lifecycle.nodehealth import Disruption, Pace, Zone
-from probate.machinery.deletion import seconds, timestamp
+from probate.machinery.moments import seconds, timestamp
 from probate.metrics import Registry
 from probate.settings import Settings
 

@@ -21,7 +21,7 @@ from probate.control.kinds import NODES, PODS, is_deleting, is_finished, node_of
 from probate.control.means import Means
 from probate.control.requests import together
 from probate.control.workers import Workers
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 
 TITLE = "pod-garbage-collector"
 QUARANTINE_SECONDS = 40.0

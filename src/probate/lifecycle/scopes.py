@@ -15,7 +15,7 @@ from probate.clock import Clock
 from probate.control.telling import tell
 from probate.control.world import World
 from probate.lifecycle.sweep import Listing, Remains, Sweep, Way
-from probate.machinery import deletion
+from probate.machinery import moments
 from probate.machinery.ownership import Conclude, Describe, Item, Outcome, Touch, Whole
 
 TELL_SECONDS = 1.0
@@ -125,4 +125,4 @@ class Scopes:
         return 0.0 if outcome is Outcome.CHANGED else RETRY_SECONDS
 
     def _now(self) -> str:
-        return deletion.timestamp(self._clock.now())
+        return moments.timestamp(self._clock.now())

@@ -15,7 +15,7 @@ from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.lifecycle.expiry import Expiry
 from probate.machinery import certificates
-from probate.machinery.deletion import seconds
+from probate.machinery.moments import seconds
 
 TITLE = "certificatesigningrequest-cleaner-controller"
 REQUESTS = Kind("certificates.k8s.io", "v1", "certificatesigningrequests")

@@ -96,6 +96,7 @@ def _resource(row: dict[str, Any]) -> Resource:
         subresources=_subresources(name, row["subresources"]),
         stored_as=names.STORED_AS.get(GroupVersionKind(row["group"], row["version"], row["kind"])),
         load_schema=partial(_load_schema, row["group"], row["version"], row["kind"]),
+        deprecation=names.DEPRECATIONS.get(name, ""),
     )
 
 

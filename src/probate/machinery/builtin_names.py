@@ -37,6 +37,12 @@ GROUPS = (
     "flowcontrol.apiserver.k8s.io",
 )
 
+DEPRECATIONS = {
+    "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
+    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
+"""What every answer about these warns of."""
+
 SHORT_NAMES = {
     "certificatesigningrequests.certificates.k8s.io": ("csr",),
     "componentstatuses": ("cs",),

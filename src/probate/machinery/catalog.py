@@ -41,6 +41,8 @@ class Resource(msgspec.Struct, frozen=True):
     is_converted: bool = False  # by a webhook, from one version to another
     stored_as: GroupVersionKind | None = None  # if not as itself: `conversion` knows how
     load_schema: Callable[[], Schema] = Schema  # made when first asked for: there are hundreds
+    defaults_before: Callable[[], int] = int  # objects that were written before this revision may lack defaults
+    deprecation: str = ""  # what every answer warns of, if it should be used no more
 
     @property
     def group_version(self) -> GroupVersion:

@@ -17,11 +17,11 @@ alike, and a new one is always written by its modern name.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, NamedTuple
+
+from probate.machinery.moments import is_past, seconds, timestamp
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
@@ -166,24 +166,3 @@ def _count_generation(marked: dict[str, Any], before: dict[str, Any]) -> None:
     """Beginning to be deleted is a change of what is wanted, where the kind counts those."""
     if "deletionTimestamp" not in before and before.get("generation"):
         marked["generation"] = before["generation"] + 1
-
-
-def is_past(moment: str | None, now: float) -> bool:
-    """Whether there is such a moment, and it is not in the future."""
-    return moment is not None and seconds(moment) <= now
-
-
-def timestamp(moment: float) -> str:
-    """A moment as objects tell it: in whole seconds."""
-    return _told(int(moment))
-
-
-@functools.lru_cache(maxsize=64)
-def _told(moment: int) -> str:
-    """(Much happens within a second.)"""
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def seconds(moment: str) -> float:
-    """The moment that an object tells."""
-    return datetime.fromisoformat(moment).timestamp()

@@ -28,10 +28,14 @@ _TEXT_OR_PART = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{\[]', re.DOTALL)
 
 
 class Document(NamedTuple):
-    """A parsed body, and the paths of the fields that were given more than once (the last one counts)."""
+    """A parsed body, and the paths of the fields that were given more than once (the last one counts).
+
+    Of YAML, `lines` says the same in the words of Kubernetes, whose reader of YAML has its own.
+    """
 
     value: Any
     duplicates: list[str]
+    lines: tuple[str, ...] = ()
 
 
 def parse_json(body: bytes, *, finds_duplicates: bool) -> Document:
@@ -68,8 +72,14 @@ def _check_parts(body: bytes) -> None:
 
 def parse_yaml(body: bytes, *, finds_duplicates: bool) -> Document:
     """The value in this YAML: one document, with the types that JSON has."""
-    value, duplicates = yaml_values.parse(body)
-    return Document(_apart(value), duplicates if finds_duplicates else [])
+    value, repeated = yaml_values.parse(body)
+    if not repeated or not finds_duplicates:
+        return Document(_apart(value), [])
+    return Document(_apart(value), [one.path for one in repeated], tuple(map(_line, repeated)))
+
+
+def _line(repeated: yaml_values.Repeated) -> str:
+    return f"line {repeated.line}: key {json.dumps(repeated.name, ensure_ascii=False)} already set in map"
 
 
 def _check_depth(value: Any) -> None:

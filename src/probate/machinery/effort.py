@@ -18,6 +18,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TypeVar
 
+import msgspec
+
 from probate import errors
 
 T = TypeVar("T")
@@ -39,16 +41,13 @@ COST_BETWEEN_PAUSES = 500
 """Cost of expressions after which whoever runs them is asked to let others go on: less than half a millisecond."""
 
 
-class _Left:
+class _Left(msgspec.Struct, gc=False):
     """What is left of a limit."""
 
-    __slots__ = ("cost", "pause", "steps", "steps_per_cost")
-
-    def __init__(self, steps: int, steps_per_cost: float, pause: Callable[[], None] | None) -> None:
-        self.steps = steps
-        self.steps_per_cost = steps_per_cost
-        self.pause = pause
-        self.cost = 0  # since the last pause
+    steps: int
+    steps_per_cost: float
+    pause: Callable[[], None] | None
+    cost: int = 0  # since the last pause
 
 
 _left: ContextVar[_Left | None] = ContextVar("effort", default=None)

@@ -84,9 +84,10 @@ def invalid(path: Path, value: Any, detail: str) -> Problem:
     return Problem(INVALID, str(path), f"Invalid value: {shown(value)}: {detail}")
 
 
-def not_supported(path: Path, value: Any, supported: Iterable[str]) -> Problem:
-    """The field's value is none of those there are."""
-    listed = ", ".join(f'"{one}"' for one in sorted(supported)[:MAX_SUPPORTED])
+def not_supported(path: Path, value: Any, supported: Iterable[str], *, is_in_order: bool = False) -> Problem:
+    """The field's value is none of those there are. They are told in order of their names if they are not in any other."""
+    told = list(supported) if is_in_order else sorted(supported)
+    listed = ", ".join(f'"{one}"' for one in told[:MAX_SUPPORTED])
     return Problem(NOT_SUPPORTED, str(path), f"Unsupported value: {shown(value)}: supported values: {listed}")
 
 

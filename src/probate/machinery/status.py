@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from probate.errors import ApiError, Details
+from probate.errors import ApiError, Details, Gone
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import MAX_PROBLEMS, Problem
 
 
 def failure(error: ApiError) -> dict[str, Any]:
     """The body of an answer that says no."""
-    about = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": str(error)}
+    metadata = {"continue": error.continue_} if isinstance(error, Gone) and error.continue_ else {}
+    about = {"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure", "message": str(error)}
     reason = {"reason": error.reason} if error.reason else {}
     return {**about, **reason, "details": _details(error.details), "code": error.code}
 

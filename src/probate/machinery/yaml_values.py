@@ -37,8 +37,16 @@ _TRUTHS = {
 }
 
 
-def parse(body: bytes) -> tuple[Any, list[str]]:
-    """The value of the only document in the body (None if there is none), and the paths of the fields that were given twice.
+class Repeated(NamedTuple):
+    """A field that was given again: its path, its name, and the line (from one) in which its value begins then."""
+
+    path: str
+    name: str
+    line: int
+
+
+def parse(body: bytes) -> tuple[Any, list[Repeated]]:
+    """The value of the only document in the body (None if there is none), and the fields that were given twice.
 
     Of those the last one counts. `BadRequest` says what is wrong with the body.
     """
@@ -62,14 +70,15 @@ class _Known(NamedTuple):
 
 
 class _Frame:
-    """A list or an object that is being made. `key` is the name that waits for its value."""
+    """A list or an object that is being made, from this line on. `key` is the name that waits for its value."""
 
-    __slots__ = ("anchor", "began", "height", "key", "merged", "value")
+    __slots__ = ("anchor", "began", "height", "key", "line", "merged", "value")
 
-    def __init__(self, value: Any, anchor: str | None, began: int) -> None:
+    def __init__(self, value: Any, anchor: str | None, began: int, line: int) -> None:
         self.value: Any = value
         self.anchor = anchor
         self.began = began
+        self.line = line
         self.height = 1
         self.key: str | None = None
         self.merged: list[Any] = []
@@ -84,7 +93,7 @@ class _Builder:
 
     def __init__(self) -> None:
         self.value: Any = None
-        self.duplicates: list[str] = []
+        self.duplicates: list[Repeated] = []
         self._documents = 0
         self._parts = 0
         self._frames: list[_Frame] = []
@@ -97,13 +106,13 @@ class _Builder:
             value = _scalar(event)
             if event.anchor:
                 self._known[event.anchor] = _Known(value, 1, 0)
-            self._put(value)
+            self._put(value, event.start_mark.line)
         elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
             self._begin(event, {} if kind is yaml.MappingStartEvent else [])
         elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
             self._end()
         elif kind is yaml.AliasEvent:
-            self._repeat(event.anchor)
+            self._repeat(event)
         elif kind is yaml.DocumentStartEvent:
             self._documents += 1
             if self._documents > 1:
@@ -125,7 +134,7 @@ class _Builder:
         self._check_depth(1)
         if event.anchor:
             self._known[event.anchor] = None
-        self._frames.append(_Frame(value, event.anchor, self._parts))
+        self._frames.append(_Frame(value, event.anchor, self._parts, event.start_mark.line))
 
     def _end(self) -> None:
         frame = self._frames.pop()
@@ -134,9 +143,10 @@ class _Builder:
                 frame.value.setdefault(name, value)
         if frame.anchor:
             self._known[frame.anchor] = _Known(frame.value, 1 + self._parts - frame.began, frame.height)
-        self._put(frame.value, frame.height)
+        self._put(frame.value, frame.line, frame.height)
 
-    def _repeat(self, anchor: str) -> None:
+    def _repeat(self, event: Any) -> None:
+        anchor = event.anchor
         if anchor not in self._known:
             raise errors.BadRequest(f"{self._here()}: there is an alias (*), and no anchor (&) of its name before it")
         known = self._known[anchor]
@@ -144,9 +154,9 @@ class _Builder:
             raise errors.BadRequest(f"{self._here()}: an alias stands for something that it is in")
         self._count(known.parts)
         self._check_depth(known.height)
-        self._put(known.value, known.height)
+        self._put(known.value, event.start_mark.line, known.height)
 
-    def _put(self, value: Any, height: int = 0) -> None:
+    def _put(self, value: Any, line: int, height: int = 0) -> None:
         """Put a finished value to where it belongs."""
         if not self._frames:
             self.value = None if value is _MERGE else value
@@ -158,7 +168,7 @@ class _Builder:
         elif frame.key is None:
             self._name(frame, value)
         else:
-            self._fill(frame, "<<" if value is _MERGE else value)
+            self._fill(frame, "<<" if value is _MERGE else value, line)
 
     def _name(self, frame: _Frame, value: Any) -> None:
         if value is _MERGE:
@@ -168,14 +178,15 @@ class _Builder:
         if isinstance(value, dict | list):
             raise errors.BadRequest(f"{self._here()} has a field whose name is not text")
         frame.key = value if isinstance(value, str) else _name_of(value)
-        if frame.key in frame.value and len(self.duplicates) < MAX_DUPLICATES:
-            self.duplicates.append(self._here())
 
-    def _fill(self, frame: _Frame, value: Any) -> None:
-        key, frame.key = frame.key, None
+    def _fill(self, frame: _Frame, value: Any, line: int) -> None:
+        key = frame.key or ""
         if not frame.merged or frame.merged[-1] is not None:
-            frame.value[key] = value
+            if key in frame.value and len(self.duplicates) < MAX_DUPLICATES:
+                self.duplicates.append(Repeated(self._here(), key, line + 1))
+            frame.key, frame.value[key] = None, value
             return
+        frame.key = None
         frame.merged.pop()
         merged = value if isinstance(value, list) else [value]
         if not all(isinstance(one, dict) for one in merged):

@@ -22,7 +22,7 @@ from probate.control.kinds import NAMESPACES, NODES, PODS, is_deleting, is_finis
 from probate.control.means import Means
 from probate.control.requests import together
 from probate.control.workers import Workers
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.scheduling import neighbours, storage
 from probate.scheduling.decide import Choice, choose
 from probate.scheduling.ledger import Ledger

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from datetime import UTC, datetime
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from probate import errors
@@ -13,8 +12,10 @@ from probate.aio.offload import Inline, Offload, Pool
 from probate.clock import Clock
 from probate.machinery import effort
 from probate.machinery.catalog import Catalog
+from probate.machinery.moments import timestamp
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
+from probate.machinery.preparation.priorities import Priorities
 from probate.machinery.rbac.deciding import Decider
 from probate.machinery.rbac.users import User
 from probate.metrics import Registry
@@ -80,6 +81,7 @@ class Stream(NamedTuple):
     content_type: str = "application/json"
     code: int = 200
     attach: Callable[[Outlet], None] = lambda _: None
+    warnings: tuple[str, ...] = ()
 
 
 class Recognised(NamedTuple):
@@ -130,7 +132,6 @@ class Api:
         self.tokens: Tokens = _unknown_token
         self.open_namespaces: dict[str, tuple[Guard, Revision]] = {}  # and when that was so
         self.new_uid = new_uid
-        self._second, self._now = -1, ""
         self.random = random  # for names that were asked for by generateName, and for what services get
         self.pools = pools
         self.admission = Chain()
@@ -141,6 +142,7 @@ class Api:
         self.deciders: Callable[[User], Decider] = self.access.decider  # what a user may do, for expressions that ask
         self.services = services or {}  # that webhooks are behind
         self.outbound = Outbound(self._offload)
+        self.priorities = Priorities()  # of pods
         self.configured = Configured(store, lambda: self.kinds.catalog)
         self.converter = Converter(self.outbound, lambda: self.services, new_uid, self.apart)
         self._closing: list[Callable[[], Awaitable[None]]] = [self.outbound.close]
@@ -153,11 +155,7 @@ class Api:
 
     def now(self) -> str:
         """The time as objects tell it."""
-        second = int(self.clock.now())
-        if second != self._second:
-            self._second = second
-            self._now = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return self._now
+        return timestamp(self.clock.now())
 
     def at_the_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Something that is to be stopped with the API."""

@@ -21,8 +21,7 @@ from probate.server.access import impersonation
 from probate.server.api import Answer, Api, Stream
 from probate.server.audit import audited as auditing
 from probate.server.exchange import Exchange, lines
-from probate.server.figures import Asked
-from probate.server.request import Request
+from probate.server.request import Asked, Request
 from probate.server.rooms import MAX_BODIES, Room, Share
 from probate.settings import DEFAULT_PATIENCE
 
@@ -63,28 +62,36 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        share = Share(self._room)
-        request = _request(scope, receive, self._waiting_for, self._recall(scope) or UNRECOGNISED, share)
+        exchange: Exchange | None = scope.get("exchange")
+        whole = None if exchange is None else exchange.whole_body()
+        body = Share(self._room) if whole is None else whole
+        request = _request(scope, receive, self._waiting_for, self._recall(scope) or UNRECOGNISED, body)
         audited = None if self._api.audit is None else auditing.Audited(self._api.audit, request, scope)
         self._under_way += 1
         try:
             answer, asked = await self._answer(request, scope, audited)
         finally:
             self._under_way -= 1
-            share.drop()
+            if isinstance(body, Share):
+                body.drop()
         if isinstance(answer, Stream):
             if audited is None:  # a watch may be long, and so may they be
                 scope["headers"], request = [], request._replace(headers={}, read_body=_encoded)
-            await self._stream(answer, asked, scope, receive, send, audited)
+            await self._stream(answer, asked, exchange, receive, send, audited)
         else:
-            await _send_whole(answer, send, scope.get("exchange"), is_head=request.method == "HEAD")
+            await _send_whole(answer, send, exchange, is_head=request.method == "HEAD")
 
     async def _stream(
-        self, answer: Stream, asked: Asked | None, scope: Scope, receive: Receive, send: Send, audited: auditing.Audited | None
+        self,
+        answer: Stream,
+        asked: Asked | None,
+        exchange: Exchange | None,
+        receive: Receive,
+        send: Send,
+        audited: auditing.Audited | None,
     ) -> None:
         self._figures.note_watcher(asked, 1)
         try:
-            exchange = scope.get("exchange")
             if exchange is not None:
                 answer.attach(exchange)
             await _send_stream(answer, receive, send, self._stopping)
@@ -108,11 +115,6 @@ class App:
         finally:
             self._under_way += 1
 
-    def _check_has_room(self, request: Request) -> None:
-        if self._under_way > MAX_UNDER_WAY and request.path.startswith("/api"):
-            later = Details(retry_after_seconds=1)
-            raise errors.TooManyRequests("too many requests are under way, please try again in a second", later)
-
     async def _with_user(self, request: Request, scope: Scope, audited: auditing.Audited | None) -> Request:
         """The request with who asks, and as whom."""
         user = request.user
@@ -135,7 +137,8 @@ class App:
         clock, asked = self._api.clock, None
         began = clock.monotonic()
         try:
-            self._check_has_room(request)
+            if self._under_way > MAX_UNDER_WAY:
+                _check_can_wait(request)
             if request.user is UNRECOGNISED or audited is not None or impersonation.is_meant(request.headers):
                 request = await self._with_user(request, scope, audited)
             asked = dispatch.asked(self._api, request)
@@ -159,18 +162,28 @@ class App:
         return answer if audited is None else audited.answer(answer), asked
 
 
+def _check_can_wait(request: Request) -> None:
+    """While too many are under way: whoever asks how the server is doing is answered all the same."""
+    if request.path.startswith("/api"):
+        later = Details(retry_after_seconds=1)
+        raise errors.TooManyRequests("too many requests are under way, please try again in a second", later)
+
+
 def _request(
-    scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]], user: User, share: Share
+    scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]], user: User, body: bytes | Share
 ) -> Request:
+    """The request. Its body is there, or takes its share of the room while it comes."""
     headers: dict[bytes, bytes] = dict(scope["headers"])
     asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True) if scope["query_string"] else {}
-    exchange: Exchange | None = scope.get("exchange")
-    whole = exchange.whole_body() if exchange is not None else None
     read: Callable[[], Awaitable[bytes]]
     if headers.get(b"content-encoding", b"identity") != b"identity":
         read = _encoded
+    elif isinstance(body, Share):
+        share = body
+        read = lambda: waiting_for(_body(headers, receive, share))  # noqa: E731
     else:
-        read = (lambda: waiting_for(_body(headers, receive, share))) if whole is None else (lambda: _at_hand(whole))
+        whole = body
+        read = lambda: _at_hand(whole)  # noqa: E731
     return Request(scope["method"], scope["path"], asked, headers, read, user)
 
 
@@ -216,7 +229,7 @@ def _refusal(error: errors.ApiError) -> Answer:
 
 async def _send_whole(answer: Answer, send: Send, exchange: Exchange | None, *, is_head: bool) -> None:
     body = b"" if is_head else answer.body
-    more = _more_headers(answer) if answer.headers or answer.warnings else []
+    more = _more_headers(answer.headers, answer.warnings) if answer.headers or answer.warnings else []
     if exchange is not None:
         about = b"content-type: %b\r\ncontent-length: %d\r\n" % (answer.content_type.encode(), len(answer.body))
         await exchange.answer(answer.code, about + lines(more) if more else about, body)
@@ -226,10 +239,10 @@ async def _send_whole(answer: Answer, send: Send, exchange: Exchange | None, *, 
     await send({"type": "http.response.body", "body": body})
 
 
-def _more_headers(answer: Answer) -> list[tuple[bytes, bytes]]:
+def _more_headers(headers: tuple[tuple[str, str], ...], warnings: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
     """Those that not every answer has."""
-    warnings = [(b"warning", _warning(text)) for text in answer.warnings[:MAX_WARNINGS]]
-    return [*((name.encode(), value.encode()) for name, value in answer.headers), *warnings]
+    told = [(b"warning", _warning(text)) for text in warnings[:MAX_WARNINGS]]
+    return [*((name.encode(), value.encode()) for name, value in headers), *told]
 
 
 def _warning(text: str) -> bytes:
@@ -240,7 +253,11 @@ def _warning(text: str) -> bytes:
 
 async def _send_stream(answer: Stream, receive: Receive, send: Send, stopping: asyncio.Event) -> None:
     """Send chunk by chunk until the stream ends, the client goes away, or the server stops."""
-    headers = [(b"content-type", answer.content_type.encode()), (b"cache-control", b"no-cache, private")]
+    headers = [
+        (b"content-type", answer.content_type.encode()),
+        (b"cache-control", b"no-cache, private"),
+        *_more_headers((), answer.warnings),
+    ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     sending = asyncio.ensure_future(_send_chunks(answer.chunks, send))
     ends = (sending, asyncio.ensure_future(_left(receive)), asyncio.ensure_future(stopping.wait()))

@@ -43,7 +43,7 @@ class Changes(NamedTuple):
     @property
     def guards(self) -> tuple[Absent, ...]:
         """Nobody else may have what is claimed."""
-        return tuple(Absent(one) for one in self.enter)
+        return tuple([Absent(one) for one in self.enter]) if self.enter else ()
 
 
 NONE = Changes()

@@ -70,13 +70,14 @@ class Connection(Frugal):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()
+        self._idle_since = None
         if self._is_over:
             return
         self._unparsed += len(data)
         try:
             self.parser.feed_data(data)
-            self._check_what_is_unfinished()
+            if self._is_in_head or self._is_in_body:
+                self._check_what_is_unfinished()
         except httptools.HttpParserUpgrade:  # no other protocol is spoken here: it is answered like any request, and that is it
             self._is_over = True
             self.cycle.keep_alive = False
@@ -128,7 +129,8 @@ class Connection(Frugal):
         self._check_form()
         super().on_headers_complete()
         self._is_in_body, self._unparsed = True, 0
-        self._unset_deadline()
+        if self._deadline is not None:
+            self._unset_deadline()
 
     def on_body(self, body: bytes) -> None:
         self._unparsed = 0
@@ -194,7 +196,7 @@ class Connection(Frugal):
         self._is_over = True
         self._head.drop()
         self._unset_deadline()
-        running = self.cycle if self.cycle is not None and not self.cycle.response_complete else None
+        running: Any = self.cycle if self.cycle is not None and not self.cycle.response_complete else None
         if self.pipeline or (running is not None and running.response_started):
             self.transport.abort()
         elif running is not None and not self._is_in_body:  # one that came before: it is answered, and that is it
@@ -202,7 +204,7 @@ class Connection(Frugal):
         else:
             if running is not None:
                 running.disconnected = True
-                running.message_event.set()
+                running.set()
             self._say_and_linger(error)
 
     def _say_and_linger(self, error: errors.ApiError) -> None:

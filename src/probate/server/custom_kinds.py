@@ -102,12 +102,22 @@ class Kinds:
     async def refresh(self, *, now: str) -> None:
         """Read all definitions, settle their names, and serve what is established. One at a time: none ends with an older view."""
         async with self._refreshing:
-            before = self.catalog
             await self._refresh(now)
-            if self.on_change is not None and _versions(before) != _versions(self.catalog):
-                await self.on_change()
+
+    async def catch_up(self, definition: Record, *, now: str) -> None:
+        """Serve what this definition says, or what a newer one does. (It is written before it is served.)"""
+        async with self._refreshing:
+            known = self._known.get(definition.key)
+            if known is None or known.revision < definition.revision:
+                await self._refresh(now)
 
     async def _refresh(self, now: str) -> None:
+        before = self.catalog
+        await self._look_at_all(now)
+        if self.on_change is not None and _versions(before) != _versions(self.catalog):
+            await self.on_change()
+
+    async def _look_at_all(self, now: str) -> None:
         records = [record async for page in paging.pages(self._store, places.everywhere(self._resource)) for record in page.records]
         found = {record.key: await self._look(record) for record in records}
         changed = [one for key, one in found.items() if self._known.get(key) is not one]

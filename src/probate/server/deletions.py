@@ -16,6 +16,7 @@ from probate.machinery.catalog import Resource
 from probate.machinery.crds import conditions
 from probate.machinery.deletion import Habit, Wish
 from probate.machinery.gvk import GroupResource
+from probate.machinery.moments import timestamp
 from probate.machinery.ownership import Meta
 from probate.server import claims, index, places, wire
 from probate.store import contract
@@ -155,7 +156,7 @@ def _closed(resource: Resource, object_: Object, wish: Wish, moment: float) -> O
         finalizers = deletion.finalizers_after(meta.get("finalizers") or [], wish.policy, Habit.BACKGROUND)
         return _marked(resource, object_, finalizers, moment)
     if resource.group_resource == places.DEFINITIONS and "deletionTimestamp" not in meta:
-        stamp = deletion.timestamp(moment)
+        stamp = timestamp(moment)
         others = [one for one in meta.get("finalizers") or [] if one != conditions.FINALIZER]
         marked = {**meta, "deletionTimestamp": stamp, "finalizers": [*others, conditions.FINALIZER]}
         why = "the definition is to be deleted: its objects go first"
@@ -166,7 +167,7 @@ def _closed(resource: Resource, object_: Object, wish: Wish, moment: float) -> O
 
 def _marked(resource: Resource, object_: Object, finalizers: list[str], moment: float) -> Object:
     """The namespace or definition as it is while it is being deleted, with these finalizers."""
-    meta = {"deletionTimestamp": deletion.timestamp(moment), **object_["metadata"], "finalizers": finalizers}
+    meta = {"deletionTimestamp": timestamp(moment), **object_["metadata"], "finalizers": finalizers}
     if not finalizers:
         del meta["finalizers"]
     if resource.group_resource != places.NAMESPACES:

@@ -15,10 +15,9 @@ from probate.server import exposition, health, negotiation, paths, query, refusa
 from probate.server.access import asking
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.audit import trail as trails
-from probate.server.figures import Asked
 from probate.server.kinship import drawing, ties
 from probate.server.negotiation import Form
-from probate.server.request import Request, Target
+from probate.server.request import Asked, Request, Target
 from probate.server.reviews import access, holdings, people
 from probate.server.subresources import binding, eviction, parts, scale, token
 from probate.server.verbs import create, delete, deletecollection, get, patch, update, watch
@@ -67,13 +66,15 @@ QUESTIONS: dict[str, Callable[[], Callable[[Api, Request], Awaitable[Answer]]]] 
 
 TEXT = "text/plain; charset=utf-8"
 
+MAX_DIGITS, MAX_LENGTH_OF_TIME = 18, 100
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART_OF_TIME = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_LENGTH_OF_TIME = re.compile(f"(?:{_PART_OF_TIME.pattern})+")
+
 
 def asked(api: Api, request: Request) -> Asked | None:
     """What is wanted of which resource; None if it is no resource that is asked. `NotFound` and others where nothing is served."""
-    if request.path in QUESTIONS:
-        return None
-    at = api.targets.find(request.path, api.catalog)
-    return None if at is None else Asked(api.targets.verb(request, at), at)
+    return None if request.path in QUESTIONS else api.targets.asked(request, api.kinds.catalog)
 
 
 async def answer(api: Api, request: Request) -> Answer | Stream:
@@ -88,7 +89,9 @@ async def answer_to(api: Api, request: Request, wanted: Asked | None) -> Answer 
     elif not request.user.is_master and (wanted is None or request.query or not api.access.recalls(request.user, *wanted)):
         await _check_is_allowed(api, request, wanted)
     if wanted is not None:
-        return await _resource(api, request, *wanted)
+        answer = await _resource(api, request, *wanted)
+        warning = wanted.at.resource.deprecation
+        return answer._replace(warnings=(warning, *answer.warnings)) if warning else answer
     if request.path in QUESTIONS:
         return await _question(api, request)
     if request.path.startswith("/openapi"):
@@ -127,12 +130,14 @@ async def _question(api: Api, request: Request) -> Answer:
 
 
 async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer | Stream:
-    form = negotiation.accepted(request.header("accept"))
+    form = negotiation.accepted(request.headers.get(b"accept", b""))
     seconds = None
     if request.query:
         seconds = _seconds(request)
         if query.truth(request.query, "pretty"):
             form = form._replace(is_pretty=True)
+        if form.shape == "Table":
+            form = form._replace(included=query.included(request.query))
     if verb in READS and not at.subresource:  # these have answered, or the store's own deadline ends them
         answer = await VERBS[verb](api, request, at, form)
         return await _in_yaml(api, answer) if form.is_yaml else answer
@@ -172,10 +177,12 @@ def _seconds(request: Request) -> float | None:
     text = query.first(request.query, "timeout")
     if not text:
         return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", text)
-    if match is None:
-        raise errors.BadRequest(f"the timeout {text!r} is no length of time: give one such as 30s or 1m")
-    return min(float(match[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[match[2] or "s"] or PATIENCE, PATIENCE)
+    if text.isascii() and text.isdigit():
+        return min(float(text[:MAX_DIGITS]) or PATIENCE, PATIENCE)
+    if len(text) > MAX_LENGTH_OF_TIME or _LENGTH_OF_TIME.fullmatch(text) is None:
+        raise errors.BadRequest(f"the timeout {text[:MAX_LENGTH_OF_TIME]!r} is no length of time: give one such as 30s or 1m30s")
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART_OF_TIME.findall(text))
+    return min(seconds or PATIENCE, PATIENCE)
 
 
 async def _process(api: Api, request: Request) -> Answer:
@@ -188,7 +195,8 @@ async def _process(api: Api, request: Request) -> Answer:
     if path == "metrics":
         return await _metrics(api, request)
     check, _, only = path.partition("/")
-    found = await health.examine(api, check, only) if check in health.CHECKS else None
+    excluded = request.query.get("exclude", ())
+    found = await health.examine(api, check, only, excluded) if check in health.CHECKS else None
     if found is None:
         raise refusals.no_such_path(request.path)
     code, text = health.render(check, found, is_verbose="verbose" in request.query)

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from probate import errors
@@ -148,8 +149,9 @@ class Exchange:
 
     async def answer(self, status: int, headers: bytes, body: bytes) -> None:
         """The whole answer at once. Its length is among the headers, which are as they go on the wire."""
-        if self.is_behind:
-            await self._connection.flow.drain()
+        flow = self._connection.flow
+        if flow.write_paused and not self.disconnected:
+            await flow.drain()
         if self.disconnected:
             return
         self.response_started = True
@@ -236,6 +238,21 @@ class Frugal(HttpToolsProtocol):
         cycle.task = self.loop.create_task(cycle.run_asgi(app))
         self.tasks.add(cycle.task)
 
+    def on_body(self, body: bytes) -> None:
+        exchange: Any = self.cycle
+        if exchange.response_complete:
+            return
+        exchange.body += body
+        if len(exchange.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        exchange.set()
+
+    def on_message_complete(self) -> None:
+        exchange: Any = self.cycle
+        if not exchange.response_complete:
+            exchange.more_body = False
+            exchange.set()
+
     def usual_headers(self) -> bytes:
         """Those that uvicorn gives every answer: the date. It makes them anew each second."""
         given = self.server_state.default_headers
@@ -250,7 +267,8 @@ class Frugal(HttpToolsProtocol):
         if self.pipeline:  # no more is read before all of these are answered, but for the body of the one that is next
             self._start_asgi_task(*self.pipeline.pop())
             return
-        self.flow.resume_reading()
+        if self.flow.read_paused:
+            self.flow.resume_reading()
         self._be_idle()
 
     def _be_idle(self) -> None:
@@ -269,7 +287,7 @@ class Frugal(HttpToolsProtocol):
             self.transport.close()
 
     def _unset_keepalive_if_required(self) -> None:
-        self._idle_since = None
+        self._idle_since = None  # (whatever comes does the same)
 
     def _look_again_in(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)

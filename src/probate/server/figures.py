@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from probate import errors
 from probate.clock import Clock
-from probate.machinery import deletion
+from probate.machinery import moments
 from probate.metrics import Counter, Family, Histogram, Labels, Registry, distribution
 from probate.server import index, places
 from probate.server.custom_kinds import Kinds
-from probate.server.request import Target
+from probate.server.request import Asked
 from probate.store.contract import Store
 
 SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -26,13 +25,6 @@ RECOUNT_SECONDS = 30.0
 _ABOUT = ("verb", "group", "version", "resource", "subresource")
 _METHODS = {"create": "POST", "update": "PUT"}
 """Verbs that Kubernetes' figures call by their methods; the others have their own names."""
-
-
-class Asked(NamedTuple):
-    """What a request wants, as far as it was understood."""
-
-    verb: str
-    at: Target
 
 
 class Figures:
@@ -118,4 +110,4 @@ async def _count(store: Store, kinds: Kinds) -> dict[Labels, float]:
 
 async def _oldest_waiting(store: Store, now: float) -> float:
     first = (await store.scan(index.SINCE, limit=1)).records
-    return max(0.0, now - deletion.seconds(index.waiting_since(first[0].key))) if first else 0.0
+    return max(0.0, now - moments.seconds(index.waiting_since(first[0].key))) if first else 0.0

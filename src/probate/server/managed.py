@@ -34,7 +34,7 @@ def manager(request: Request, given: str) -> str:
     """Who writes: the manager that the request names, or else what its user agent calls itself."""
     if given:
         return given
-    agent = request.header("user-agent").partition("/")[0][:MAX_NAME]
+    agent = request.headers.get(b"user-agent", b"").partition(b"/")[0][:MAX_NAME].decode("latin-1")
     return (agent if agent.isprintable() else "".join(char for char in agent if char.isprintable())) or UNKNOWN
 
 

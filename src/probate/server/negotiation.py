@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from probate import errors
+from probate.machinery.tables import table
 
 JSON = "application/json"
+_PLAIN = JSON.encode()
 YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 _YAMLS = {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
@@ -19,22 +21,26 @@ _META_VERSIONS = {"v1", "v1beta1"}
 
 
 class Form(NamedTuple):
-    """A form that can be had. `shape` is empty for whole objects; `version` is that of meta.k8s.io."""
+    """A form that can be had.
+
+    `shape` is empty for whole objects, and `version` is that of meta.k8s.io. Rows of a table have `included` of their objects.
+    """
 
     is_yaml: bool = False
     shape: str = ""
     version: str = "v1"
     is_pretty: bool = False
+    included: table.IncludeObject = "Metadata"
 
 
 PLAIN = Form()
 
 
-def accepted(header: str) -> Form:
-    """The first of the client's wishes that can be met."""
-    if not header or header == JSON:
+def accepted(header: bytes) -> Form:
+    """The first of the client's wishes, its `Accept`, that can be met."""
+    if not header or header == _PLAIN:
         return PLAIN
-    for wish in header.split(","):
+    for wish in header.decode("latin-1").split(","):
         form = _form(wish)
         if form is not None:
             return form
@@ -58,9 +64,11 @@ def _form(wish: str) -> Form | None:
     return None
 
 
-def media_type(header: str) -> str:
+def media_type(header: bytes) -> str:
     """The media type of a `Content-Type`, without its parameters; JSON if none was given."""
-    return JSON if header == JSON else header.partition(";")[0].strip().lower() or JSON
+    if not header or header == _PLAIN:
+        return JSON
+    return header.decode("latin-1").partition(";")[0].strip().lower() or JSON
 
 
 def check_is_object_form(media: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from probate import errors
@@ -13,12 +14,12 @@ from probate.server.api import Api
 from probate.server.request import Target
 
 
-def typed(api: Api, patched: Any, at: Target, field_validation: str) -> reading.Read:
-    """The patched object; what does not fit its types is the patch's fault, not the body's."""
+def typed(api: Api, patched: Any, at: Target, field_validation: str, odd: Sequence[str] = ()) -> reading.Read:
+    """The patched object; what does not fit its types is the patch's fault, not the body's. `odd` is what else is told of that."""
     try:
         if not isinstance(patched, dict):
             raise errors.BadRequest("the patch makes the object something else than an object")  # noqa: TRY301
-        return reading.typed_object(patched, api.kinds.rules(at.resource), field_validation)
+        return reading.patched_object(patched, at.resource, api.kinds.rules(at.resource), field_validation, odd)
     except errors.BadRequest as error:
         if str(error).startswith("strict"):
             raise

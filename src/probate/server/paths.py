@@ -15,18 +15,28 @@ from probate.server.custom_kinds import Kinds
 from probate.server.openapi import documents, protobuf
 from probate.server.request import Request
 
+_OTHERS = ("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
+
 
 def document(api: Api, request: Request) -> Answer | None:
     """The document at this path; None if there is none."""
     parts = [part for part in request.path.split("/") if part]
-    if not parts or parts[0] not in {"api", "apis"}:
+    if request.path != "/" and (not parts or parts[0] not in {"api", "apis"}):
         return None
-    found = _discovery(api.catalog, request, parts)
+    found = _discovery(api.catalog, request, parts) if parts else _json({"paths": _paths(api.catalog)})
     if found is None:
         return None
     if request.method not in {"GET", "HEAD"}:
         raise refusals.method_not_allowed()
     return found
+
+
+def _paths(catalog: Catalog) -> list[str]:
+    """Where one can go on from `/`."""
+    groups = [group for group in catalog.groups() if group]
+    versions = [f"/apis/{group}/{version}" for group in groups for version in catalog.versions(group)]
+    core = [f"/api/{version}" for version in catalog.versions("")]
+    return sorted(["/api", *core, "/apis", *(f"/apis/{group}" for group in groups), *versions, *_OTHERS])
 
 
 def _discovery(catalog: Catalog, request: Request, parts: list[str]) -> Answer | None:

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 from probate import errors
 from probate.machinery import problems
 from probate.machinery.problems import Path, Problem
+from probate.machinery.tables import table
 from probate.server import refusals
 
 Query: TypeAlias = Mapping[str, Sequence[str]]
@@ -71,6 +72,20 @@ def number(query: Query, name: str) -> int | None:
         return int(text, 10)
     except ValueError:
         raise errors.BadRequest(f"the parameter {name} must be a whole number, not {text!r}") from None
+
+
+def included(query: Query) -> table.IncludeObject:
+    """What the rows of a table have of their objects: `includeObject`."""
+    match first(query, "includeObject"):
+        case "" | "Metadata":
+            return "Metadata"
+        case "Object":
+            return "Object"
+        case "None":
+            return "None"
+        case other:
+            problem = problems.not_supported(Path("includeObject"), other, ("Metadata", "None", "Object"))
+            raise errors.BadRequest(f"Unable to convert to Table as requested: {problem.field}: {problem.message}")
 
 
 def write_options(query: Query, kind: str) -> WriteOptions:

@@ -6,18 +6,18 @@ In each case an unknown field is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from probate import errors
-from probate.machinery import builtin, documents
+from probate.machinery import builtin, documents, typed
 from probate.machinery.catalog import Resource
 from probate.machinery.documents import Document
 from probate.machinery.gvk import GroupVersion
 from probate.machinery.protobuf import decode
 from probate.machinery.schema import Schema
 from probate.machinery.typed import MAX_UNKNOWN
-from probate.server import negotiation
+from probate.server import negotiation, oddities
 from probate.server.rules.contract import Rules, Typed
 
 
@@ -51,25 +51,29 @@ def read_object(body: bytes, media: str, resource: Resource, rules: Rules, field
     if not isinstance(document.value, dict):
         raise errors.BadRequest("the body must be an object")
     check_kind(document.value, resource)
-    typed = Typed(document.value, []) if rules.fits(document.value) else rules.read(document.value)
-    return _told(typed, field_validation, duplicates=document.duplicates)
-
-
-def typed_object(value: dict[str, Any], rules: Rules, field_validation: str) -> Read:
-    """The value as an object of this kind."""
-    return _told(rules.read(value), field_validation, duplicates=[])
-
-
-def _told(typed: Typed, field_validation: str, *, duplicates: list[str]) -> Read:
-    """The object, and what was odd about it."""
-    object_, unknown = typed
+    object_, unknown = Typed(document.value, []) if rules.fits(document.value) else rules.read(document.value)
     meta = object_.setdefault("metadata", {})
-    if not unknown and not duplicates and "ownerReferences" not in meta:
+    if not unknown and not document.duplicates and "ownerReferences" not in meta:
         return Read(object_, ())
-    odd = [f'unknown field "{path}"' for path in unknown] + [f'duplicate field "{path}"' for path in duplicates]
-    if odd and field_validation == "Strict":
-        raise errors.BadRequest(f"strict decoding error: {', '.join(odd)}")
-    return Read(object_, (*(odd if field_validation == "Warn" else ()), *_without_repeated_owners(meta)))
+    odd = oddities.of_body(document, unknown, is_yaml=negotiation.is_yaml(media), is_custom=resource.is_custom)
+    return Read(object_, (*oddities.judged(odd, field_validation, document.lines), *_without_repeated_owners(meta)))
+
+
+def command(document: Document, media: str, schema: Schema, field_validation: str, odd: Sequence[str] = ()) -> Read:
+    """What was sent to be done, and is not stored as it is: it has no rules but its schema. What was `odd` before is told first."""
+    reader = typed.Reader(lambda _: None)
+    object_ = reader.read(document.value, schema)
+    told = oddities.of_body(document, reader.unknown, is_yaml=negotiation.is_yaml(media), is_custom=False)
+    return Read(object_, oddities.judged([*odd, *told], field_validation, document.lines))
+
+
+def patched_object(value: dict[str, Any], resource: Resource, rules: Rules, field_validation: str, odd: Sequence[str]) -> Read:
+    """What a patch has made, as an object of this kind. What was odd about the patch is told first."""
+    object_, unknown = rules.read(value)
+    if unknown and not resource.is_custom:
+        unknown.sort()  # as in YAML
+    told = oddities.judged([*odd, *oddities.unknown(unknown)], field_validation)
+    return Read(object_, (*told, *_without_repeated_owners(object_.setdefault("metadata", {}))))
 
 
 def _without_repeated_owners(meta: dict[str, Any]) -> Iterator[str]:

@@ -45,33 +45,46 @@ class Request(NamedTuple):
         return self.headers.get(name.encode(), b"").decode("latin-1")
 
 
+class Asked(NamedTuple):
+    """What a request wants, as far as it was understood."""
+
+    verb: str
+    at: Target
+
+
 class Targets:
-    """What paths name, remembered for as long as the same catalog is served: most paths come again."""
+    """What requests ask, remembered for as long as the same catalog is served: most paths come again."""
 
     def __init__(self) -> None:
         self._catalog: Catalog | None = None
         self._known: dict[str, Target] = {}
-        self._verbs: dict[tuple[str, str], str] = {}  # by method and path, of requests that say nothing else
+        self._asked: dict[tuple[str, str], Asked] = {}  # by method and path, of requests that say nothing else
 
-    def find(self, path: str, catalog: Catalog) -> Target | None:
-        """What the path names; None if it is not that of a resource. `NotFound` if nothing is served there."""
+    def asked(self, request: Request, catalog: Catalog) -> Asked | None:
+        """What is wanted of which resource; None if it is no resource that is asked.
+
+        `NotFound` if nothing is served there, and `MethodNotAllowed` if it does not have such a verb.
+        """
         if catalog is not self._catalog or len(self._known) > MAX_KNOWN:
-            self._catalog, self._known, self._verbs = catalog, {}, {}
+            self._catalog, self._known, self._asked = catalog, {}, {}
+        known = self._asked.get((request.method, request.path)) if not request.query else None
+        return known or self._understand(request, catalog)
+
+    def _understand(self, request: Request, catalog: Catalog) -> Asked | None:
+        at = self._find(request.path, catalog)
+        if at is None:
+            return None
+        found = Asked(verb(request, at), at)
+        if not request.query and request.path in self._known:
+            self._asked[request.method, request.path] = found
+        return found
+
+    def _find(self, path: str, catalog: Catalog) -> Target | None:
         found = self._known.get(path)
         if found is None and is_resource(path):
             found = target(path, catalog)
             if len(path) <= MAX_KNOWN_LENGTH:
                 self._known[path] = found
-        return found
-
-    def verb(self, request: Request, at: Target) -> str:
-        """The verb that a request means whose path names this; `MethodNotAllowed` if the resource does not have it."""
-        if request.query or request.path not in self._known:
-            return verb(request, at)
-        key = request.method, request.path
-        found = self._verbs.get(key)
-        if found is None:
-            found = self._verbs[key] = verb(request, at)
         return found
 
 

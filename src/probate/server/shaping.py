@@ -22,7 +22,7 @@ def one(api: Api, record: Record, resource: Resource, form: Form, *, code: int =
     if form.shape:
         return finish(partial(wire.loaded(record, resource), form), form, code, warnings)
     body = wire.answered(record.value, record.revision, resource)
-    return raw(body, form, code, warnings)
+    return raw(body, form, code, warnings) if form.is_pretty else Answer(code, body, warnings=warnings)
 
 
 def many(
@@ -98,9 +98,12 @@ def table_of(
     """Objects as rows, with the cells that people look at."""
     printer = api.kinds.rules(resource).printer()
     rows = table.rows(printer, (wire.loaded(record, resource) for record in records), now=api.clock.now())
+    if form.included == "Object":
+        rows = [row._replace(object=wire.in_version(row.object, resource)) for row in rows]
     return table.document(
         printer.columns,
         rows,
+        include_object=form.included,
         resource_version=str(revision),
         continue_=continue_,
         remaining=remaining,

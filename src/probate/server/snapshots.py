@@ -1,6 +1,8 @@
 """Which moment a list shows: resourceVersion, resourceVersionMatch and the continue token.
 
-A token names the revision of its list and the key after which the next page begins, so that all pages show one moment.
+A token names the revision of its list and the key after which the next page begins, so that all pages show one moment. It also
+carries how many objects follow that key, as far as that is known: so they are counted once for all pages. A token that was given
+because the revision of another was compacted names none: the list goes on after the same key with what is there now.
 """
 
 from __future__ import annotations
@@ -19,18 +21,28 @@ from probate.store.contract import Revision, Store
 
 
 class Start(NamedTuple):
-    """Where a list begins. `at` is None for now."""
+    """Where a list begins. `at` is None for now. `following` is how many objects there are from here on, 0 if that is unknown."""
 
     at: Revision | None
     after: str
+    following: int = 0
 
 
 NOW = Start(None, "")
 
 
-class _Token(msgspec.Struct):
+class _Token(msgspec.Struct, omit_defaults=True):
     rv: int
     start: str
+    following: int = 0
+
+
+_WHENEVER = Revision(-1)
+"""The revision in a token that goes on with whatever there is by then."""
+_OVER = (
+    "The provided continue parameter is too old to display a consistent list result. Begin the list anew, or go on with the "
+    "continue token in this answer: it leads to what there is now, so changes since the first page may show."
+)
 
 
 def revision(text: str) -> Revision:
@@ -40,9 +52,9 @@ def revision(text: str) -> Revision:
     return Revision(int(text))
 
 
-def token(at: Revision, key: str, prefix: str) -> str:
-    """A token for the page after this key."""
-    body = msgspec.json.encode(_Token(at, key.removeprefix(prefix)))
+def token(at: Revision, key: str, prefix: str, following: int | None = None) -> str:
+    """A token for the page after this key, which is followed by so many objects."""
+    body = msgspec.json.encode(_Token(at, key.removeprefix(prefix), following or 0))
     return base64.urlsafe_b64encode(body).decode().rstrip("=")
 
 
@@ -58,6 +70,11 @@ async def start(store: Store, options: ListOptions, prefix: str) -> Start:
     if wanted > current:
         raise too_large(wanted, current)
     return Start(wanted if is_exact else None, "")
+
+
+def over(begun: Start, prefix: str) -> errors.Gone:
+    """The list that a token belongs to is gone. What follows its key is not: who likes may go on there."""
+    return errors.Gone(_OVER, continue_=token(_WHENEVER, begun.after, prefix))
 
 
 def too_large(wanted: Revision, current: Revision) -> errors.FutureRevision:
@@ -76,6 +93,8 @@ def _resume(options: ListOptions, prefix: str) -> Start:
         found = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Token)
     except (binascii.Error, ValueError, msgspec.DecodeError):
         raise errors.BadRequest("the continue parameter is not one that this server gave: begin the list anew") from None
-    if not 0 < found.rv < 2**63:
+    if not (0 < found.rv < 2**63 or found.rv == _WHENEVER) or not 0 <= found.following < 2**63:
         raise errors.BadRequest("the continue parameter is not one that this server gave: begin the list anew")
-    return Start(Revision(found.rv), prefix + found.start)
+    if found.rv == _WHENEVER:
+        return Start(None, prefix + found.start)
+    return Start(Revision(found.rv), prefix + found.start, found.following)

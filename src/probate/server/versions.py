@@ -1,4 +1,7 @@
-"""Custom kinds whose versions differ, so that a webhook has to make one of the other.
+"""Objects of custom kinds, as the version that is asked for has them.
+
+A field that has got a default since an object was written is shown with it. And where versions differ, a webhook makes one of the
+other.
 
 Each object is stored in the version that was the storage version when it was written, and says so at its end (`wire`). Who reads it
 is shown the version that was asked for. Controllers and the collector need metadata alone, which are the same in all versions:
@@ -14,6 +17,7 @@ import orjson
 
 from probate import errors
 from probate.machinery.catalog import Resource
+from probate.machinery.structural import defaults
 from probate.server import places, wire
 from probate.server.api import Api
 from probate.server.request import Target
@@ -25,18 +29,40 @@ AT_ONCE = 500
 """Objects that are converted together."""
 
 
+def may_differ(resource: Resource) -> bool:
+    """Whether its objects may have to be shown otherwise than they are stored."""
+    return resource.is_converted or (resource.is_custom and bool(resource.defaults_before()))
+
+
 async def read(api: Api, at: Target) -> Record | None:
     """The object as it is now, in the version that was asked for."""
     found = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
-    if found is None or not at.resource.is_converted:  # nearly always
+    if found is None or not at.resource.is_custom:  # nearly always
         return found
     return (await served(api, at.resource, [found]))[0]
 
 
 async def served(api: Api, resource: Resource, records: list[Record]) -> list[Record]:
-    """Records as if they were stored in the resource's version."""
-    if not resource.is_converted:
+    """Records as if they were stored in the resource's version, and now."""
+    if not resource.is_custom:
         return records
+    if resource.is_converted:
+        records = await _converted(api, resource, records)
+    before = resource.defaults_before()
+    if not any(one.revision < before for one in records):
+        return records
+    size = sum(len(one.value) for one in records)
+    return await api.apart(size, lambda: [_completed(resource, one) if one.revision < before else one for one in records])
+
+
+def _completed(resource: Resource, record: Record) -> Record:
+    """The record with the defaults that its kind has now."""
+    object_ = orjson.loads(record.value)
+    defaults.default(object_, resource.load_schema())
+    return Record(record.key, wire.stored(object_), record.revision)
+
+
+async def _converted(api: Api, resource: Resource, records: list[Record]) -> list[Record]:
     definition = api.kinds.definition(resource)
     by_version: dict[str, list[int]] = {}
     for number, one in enumerate(records):
@@ -108,7 +134,7 @@ async def shown(api: Api, resource: Resource, records: list[Record]) -> list[Rec
 
 async def events(api: Api, resource: Resource, batch: Batch) -> Batch:
     """What a watcher of this version is told."""
-    if not resource.is_converted:
+    if not may_differ(resource):
         return batch
     records = [Record(one.key, one.value, one.revision) for one in batch if one.value is not None]
     before = [one.previous for one in batch if one.previous is not None]

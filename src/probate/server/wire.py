@@ -133,7 +133,11 @@ def loaded(record: Record, resource: Resource) -> dict[str, Any]:
 
 def served(record: Record, resource: Resource) -> dict[str, Any]:
     """The object as a value, in the resource's version."""
-    value = loaded(record, resource)
+    return in_version(loaded(record, resource), resource)
+
+
+def in_version(value: dict[str, Any], resource: Resource) -> dict[str, Any]:
+    """An object of the version that is stored, in the resource's."""
     if resource.stored_as is None:
         return value
     about = {"kind": resource.kind, "apiVersion": str(resource.group_version)}

@@ -199,6 +199,7 @@ class World:
         found = await self._store.read(definition)
         if found is None:
             return []
+        await self._api.kinds.catch_up(found, now=self._api.now())
         spec: dict[str, Any] = orjson.loads(found.value)["spec"]
         prefix, users, more = index.users_of_kind(spec["names"]["kind"], spec["group"]), [], ""
         while True:

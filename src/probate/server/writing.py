@@ -14,7 +14,7 @@ from probate.machinery.apply import entries
 from probate.machinery.apply.entries import Entry
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Problem
-from probate.server import allocation, claims, content, deletions, places, refusals, versions, wire
+from probate.server import allocation, claims, content, deletions, places, priorities, refusals, versions, wire
 from probate.server.access import lifelines, ownership, written
 from probate.server.admission import phases
 from probate.server.admission.attributes import NO_TERMS, Act, Terms
@@ -90,7 +90,9 @@ async def _read_namespace(api: Api, name: str) -> Guard:
     return Unchanged(found.key, found.revision)
 
 
-_SERVERS = ("resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields")
+_SERVERS = frozenset(
+    {"resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields"}
+)
 
 
 def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> None:
@@ -101,8 +103,9 @@ def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, o
 def begin_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> list[Entry]:
     """Defaults, less what is not the author's to say. Returns who owns what of it."""
     meta = object_["metadata"]
-    for server_side in _SERVERS:
-        meta.pop(server_side, None)
+    if not _SERVERS.isdisjoint(meta):
+        for server_side in _SERVERS:
+            meta.pop(server_side, None)
     api.kinds.rules(resource).set_defaults(object_)
     owned = owners(object_)
     if namespace:
@@ -114,6 +117,8 @@ def finish_new(api: Api, resource: Resource, object_: Object, owned: list[Entry]
     """What only the server says."""
     uid, now = api.new_uid(), api.now()
     object_["metadata"] |= {"uid": uid, "creationTimestamp": now}
+    if resource.plural == "pods" and not resource.group:
+        priorities.admit(api, resource, object_)
     api.kinds.rules(resource).prepare_new(object_, uid=uid, now=now)
     if owned:
         object_["metadata"]["managedFields"] = owned

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from probate.client.objects import Object
 from probate.control import conditions, times
 from probate.control.kinds import is_deleting, is_finished
-from probate.machinery.deletion import seconds, timestamp
+from probate.machinery.moments import seconds, timestamp
 from probate.simulation.script import Script
 
 TERMINATED, KILLED = 143, 137

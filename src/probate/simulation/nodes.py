@@ -6,8 +6,6 @@ else made is simulated too if it has the label. One that is told to be silent sa
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from probate import errors
 from probate.client.objects import Object
 from probate.control import times
@@ -15,7 +13,7 @@ from probate.control.informers import Name, name_of
 from probate.control.kinds import LEASES, NODES, is_deleting
 from probate.control.means import Means
 from probate.control.workers import Workers
-from probate.machinery.deletion import seconds, timestamp
+from probate.machinery.moments import micro_time, seconds, timestamp
 from probate.simulation import machines, words
 
 NAMESPACE = "kube-node-lease"
@@ -104,7 +102,7 @@ class Nodes:
 
     async def _write_lease(self, node: Object) -> None:
         name, uid = node["metadata"]["name"], node["metadata"]["uid"]
-        renewed = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        renewed = micro_time(self._clock.now())
         spec = {"holderIdentity": name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": renewed}
         owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
         lease = self._leases.get(Name(NAMESPACE, name))

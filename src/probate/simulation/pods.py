@@ -15,7 +15,7 @@ from probate.control.informers import Name, name_of
 from probate.control.kinds import NODES, PODS, is_finished, node_of
 from probate.control.means import Means
 from probate.control.workers import Workers
-from probate.machinery.deletion import seconds, timestamp
+from probate.machinery.moments import seconds, timestamp
 from probate.simulation import life, script, statuses, words
 from probate.simulation.life import Step
 from probate.simulation.statuses import Place

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from probate.client.objects import Object
 from probate.control import conditions
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.simulation.life import State
 
 READY_TYPES = ("Ready", "ContainersReady")

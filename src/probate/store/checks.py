@@ -12,7 +12,8 @@ from probate.store import contract, keys
 def check_txn(txn: contract.Txn, limits: contract.Limits) -> None:
     """`BadKey`, `TooLarge` or `BadRequest` unless the transaction is one that the engine can take."""
     keys.check_key(txn.key)
-    _check_is_object(txn)
+    if not keys.is_object(txn.key):
+        raise _no_object(txn)
     _check_change(txn, limits)
     if txn.enter or txn.leave:
         entries = [*txn.enter, *txn.leave]
@@ -29,8 +30,7 @@ def check_txns(txns: Sequence[contract.Txn], limits: contract.Limits) -> None:
     wanted = [txn.key for txn in txns]
     keys.check_keys(wanted)
     if not all(map(keys.is_object, wanted)):
-        for txn in txns:
-            _check_is_object(txn)
+        raise next(_no_object(txn) for txn in txns if not keys.is_object(txn.key))
     entries: list[str] = []
     guards: dict[contract.Guard, None] = {}
     guarded: tuple[contract.Guard, ...] = ()
@@ -53,14 +53,20 @@ def check_txns(txns: Sequence[contract.Txn], limits: contract.Limits) -> None:
     keys.check_keys([guard.key for guard in guards if not isinstance(guard, contract.EmptyRange)])
 
 
-def _check_is_object(txn: contract.Txn) -> None:
-    if not keys.is_object(txn.key):
-        raise errors.BadKey(f"a transaction changes an object, but {txn.key!r} is an index key: put it into enter or leave")
+def _no_object(txn: contract.Txn) -> errors.BadKey:
+    return errors.BadKey(f"a transaction changes an object, but {txn.key!r} is an index key: put it into enter or leave")
 
 
 def _check_change(txn: contract.Txn, limits: contract.Limits) -> None:
-    if txn.value is not None:
-        _check_value(txn.key, txn.value, limits)
+    value = txn.value
+    if value is not None:
+        if not isinstance(value, bytes):
+            raise errors.BadRequest(f"the value of {txn.key!r} must be bytes, not {type(value).__name__}")
+        if len(value) > limits.value_bytes:
+            raise errors.TooLarge(
+                f"the object {txn.key!r} has {len(value):,} bytes; the store takes at most {limits.value_bytes:,}. "
+                "Make it smaller or split it"
+            )
     elif txn.expects == contract.NOTHING or txn.enter:
         raise errors.BadRequest(f"the delete of {txn.key!r} must name the revision it deletes and cannot enter index keys")
 
@@ -79,16 +85,6 @@ def _check_guards(txn: contract.Txn, limits: contract.Limits) -> None:
     if len(txn.guards) > limits.guards:
         raise errors.TooLarge(
             f"the change of {txn.key!r} has {len(txn.guards):,} guards; the store takes at most {limits.guards:,}"
-        )
-
-
-def _check_value(key: str, value: bytes, limits: contract.Limits) -> None:
-    if not isinstance(value, bytes):
-        raise errors.BadRequest(f"the value of {key!r} must be bytes, not {type(value).__name__}")
-    if len(value) > limits.value_bytes:
-        raise errors.TooLarge(
-            f"the object {key!r} has {len(value):,} bytes; the store takes at most {limits.value_bytes:,}. "
-            "Make it smaller or split it"
         )
 
 

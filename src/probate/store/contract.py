@@ -264,8 +264,12 @@ class Store(Protocol):
         """Those of the ranges that hold any key now, each for itself. At most `limits.page` ranges. Cheaper than a scan."""
         ...
 
-    async def count(self, prefix: str, *, after: str = "") -> int:
-        """How many keys begin with `prefix` and follow `after`, now. Costs a walk over them, without their values."""
+    async def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
+        """How many keys begin with `prefix` and follow `after`; now, or for objects as of revision `at`.
+
+        Costs a walk over them, without their values, and for the past one over all changes since, whatever their range.
+        Same promises and errors as `scan`.
+        """
         ...
 
     async def folders(self, prefix: str) -> list[str]:

@@ -43,7 +43,7 @@ def is_sound(key: str) -> bool:
 
 def check_key(key: str) -> None:
     """`BadKey` unless `key` can be stored."""
-    if not is_sound(key):
+    if _KEY.fullmatch(key) is None or (len(key) * 4 > MAX_BYTES and _is_too_long(key)):
         raise errors.BadKey(_explain(key, "key"))
 
 

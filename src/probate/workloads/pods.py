@@ -6,7 +6,7 @@ from probate.client.objects import Object
 from probate.control import times
 from probate.control.kinds import is_deleting
 from probate.machinery import names
-from probate.machinery.deletion import seconds
+from probate.machinery.moments import seconds
 from probate.workloads.owners import OwnerKind
 
 

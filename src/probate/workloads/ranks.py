@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from probate.client.objects import Object
-from probate.machinery.deletion import seconds
 from probate.machinery.label_requirements import whole_number
+from probate.machinery.moments import seconds
 from probate.workloads.pods import is_active, phase, ready_condition
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

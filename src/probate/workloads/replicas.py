@@ -18,8 +18,8 @@ from probate.control.kinds import is_deleting
 from probate.control.means import Means
 from probate.control.requests import together
 from probate.control.workers import Workers
-from probate.machinery.deletion import timestamp
 from probate.machinery.label_selectors import LabelSelector
+from probate.machinery.moments import timestamp
 from probate.workloads import batches, pods, ranks, selectors
 from probate.workloads.claims import Claims
 from probate.workloads.owners import PODS, OwnerKind, namespace_of

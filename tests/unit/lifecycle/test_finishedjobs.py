@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from stage import JOBS, Stage, staged, template
 
 

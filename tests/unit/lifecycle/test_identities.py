@@ -7,7 +7,7 @@ import pytest
 from probate import controllers
 from probate.control.kinds import LEASES
 from probate.control.means import Server
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.server.access import seeding
 from stage import Object, Stage, staged
 

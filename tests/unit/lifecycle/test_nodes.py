@@ -10,7 +10,7 @@ import pytest
 from probate.client.objects import Kind
 from probate.control.kinds import LEASES, NODES
 from probate.lifecycle.nodehealth import Disruption, Pace, Zone
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.workloads.owners import PODS
 from stage import Object, Stage, condition, staged
 

@@ -9,7 +9,7 @@ import pytest
 from probate import errors
 from probate.control.kinds import NODES
 from probate.lifecycle import podgc
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.workloads.owners import PODS
 from stage import NAMESPACE, Object, Stage, condition, name_of, staged
 

@@ -11,7 +11,7 @@ import pytest
 
 from probate.lifecycle.signingrequests import POD_REQUESTS, REQUESTS
 from probate.machinery import certificates
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from stage import Object, Stage, staged
 
 HOUR, DAY = 3600.0, 24 * 3600.0

@@ -91,6 +91,6 @@ def test_what_else_a_version_says() -> None:
     assert printer_columns(crd, "v1") == [column]
     assert [one["name"] for one in printer_columns(crd, "v1beta1")] == ["Age"]
     assert selectable_fields(crd, "v1") == ["spec.c"]
-    assert deprecation_warning(crd, "v1") is None
+    assert deprecation_warning(crd, "v1") == ""
     assert deprecation_warning(crd, "v1beta1") == "example.com/v1beta1 Thing is deprecated"
     assert deprecation_warning(crd, "v1beta2") == "use v1"

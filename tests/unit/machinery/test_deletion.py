@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import doc_tables
-from probate.machinery import deletion, propagation
+from probate.machinery import deletion, moments, propagation
 from probate.machinery.deletion import NOTHING, REMOVE, Habit, Policy, Wish
 
 NOW = 1_700_000_000.75
@@ -176,7 +176,7 @@ def delete_pod(meta: dict[str, Any], grace: int | None = None, policy: Policy | 
 
 def ending(seconds: float, grace: int) -> dict[str, Any]:
     """The mark of a pod that ends so many seconds from now."""
-    return {"deletionTimestamp": deletion.timestamp(NOW + seconds), "deletionGracePeriodSeconds": grace}
+    return {"deletionTimestamp": moments.timestamp(NOW + seconds), "deletionGracePeriodSeconds": grace}
 
 
 @pytest.mark.parametrize(

@@ -79,18 +79,6 @@ def test_pods_stay_for_a_while_on_nodes_that_are_away(tolerations: list[Object],
     assert all(one["tolerationSeconds"] == 300 for one in ours)
 
 
-@pytest.mark.parametrize(("name", "priority"), [("", 0), ("system-node-critical", 2000001000), ("mine", None)])
-def test_priority_follows_from_the_class_if_that_is_known_here(name: str, priority: int | None) -> None:
-    assert created("", "Pod", {"spec": {"containers": [], "priorityClassName": name}})["spec"].get("priority") == priority
-
-
-def test_priority_of_other_classes_is_set_before() -> None:
-    pod: Object = {"spec": {"containers": [], "priorityClassName": "mine"}}
-    pods.set_priority(pod, name="mine", value=7, preemption_policy="Never")
-    spec = created("", "Pod", pod)["spec"]
-    assert (spec["priority"], spec["preemptionPolicy"]) == (7, "Never")
-
-
 def test_a_pod_is_selected_by_its_own_value_of_a_label() -> None:
     term = {"labelSelector": {"matchLabels": {"a": "b"}}, "matchLabelKeys": ["hash", "absent"], "topologyKey": "zone"}
     spec = {

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from probate.machinery.defaulting import table as defaulting
 from probate.machinery.gvk import GroupVersion
 from probate.machinery.preparation import table as preparation
+from probate.machinery.preparation.priorities import Priorities
 
 Object = dict[str, Any]
 
@@ -57,6 +58,8 @@ def test_a_new_object_is_stored_as_kubernetes_stores_it(recorded: Object) -> Non
     object_ = sent(recorded)
     defaulting.apply(*identity(recorded), object_)
     preparation.create(*identity(recorded), object_, uid=_UID, now=_NOW)
+    if object_["kind"] == "Pod":
+        assert not Priorities().admit(object_)
     assert object_["metadata"].pop("generation", None) == recorded["generation"]
     assert object_["metadata"].pop("name") == "NAME"
     assert blurred(without_allocated(object_)) == blurred(without_allocated(copy.deepcopy(recorded["stored"])))

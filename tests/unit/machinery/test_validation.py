@@ -313,6 +313,28 @@ def test_bad_fields_are_named_with_their_reasons(kind: str, changes: dict[str, A
     assert refused(kind, **changes) == expected
 
 
+@pytest.mark.parametrize(
+    ("scope", "tracked", "others"),
+    [
+        ("BestEffort", ["pods"], ["services", "cpu", "requests.memory"]),
+        ("NotBestEffort", ["pods", "cpu", "limits.memory"], ["secrets", "ephemeral-storage", "hugepages-2Mi"]),
+        ("Terminating", ["pods", "requests.cpu"], ["requests.storage"]),
+        ("PriorityClass", ["pods", "memory"], ["persistentvolumeclaims"]),
+        ("CrossNamespacePodAffinity", ["pods"], ["services.nodeports"]),
+        ("VolumeAttributesClass", ["persistentvolumeclaims", "requests.storage"], ["pods"]),
+    ],
+)
+def test_quota_counted_in_a_scope_what_has_no_such_scope(scope: str, tracked: list[str], others: list[str]) -> None:
+    good = dict.fromkeys([*tracked, "count/pods", "count/services", "example.com/gpu"], "1")
+    chosen = {"matchExpressions": [{"scopeName": scope, "operator": "Exists"}]}
+    assert refused("ResourceQuota", spec={"hard": good, "scopes": [scope], "scopeSelector": chosen}) == []
+    for name in others:
+        hard = {**good, name: "1"}
+        assert refused("ResourceQuota", spec={"hard": hard, "scopes": [scope]}) == [("spec.scopes", "Invalid")], name
+        expected = [("spec.scopeSelector.matchExpressions", "Invalid")]
+        assert refused("ResourceQuota", spec={"hard": hard, "scopeSelector": chosen}) == expected, name
+
+
 def spoil(value: Any, random: Random) -> Any:
     """The value with parts of it lost or replaced by others of the same type."""
     if random.random() < 0.05:

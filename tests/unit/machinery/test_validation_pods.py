@@ -264,9 +264,21 @@ def test_images_in_templates_may_have_spaces() -> None:
 
 
 def test_ephemeral_containers_may_be_added_and_stay() -> None:
-    one = {"spec": {"ephemeralContainers": [{"name": "a", "image": "i"}]}}
-    assert list(update.check_ephemeral_containers(one, {"spec": {}})) == []
-    assert causes(list(update.check_ephemeral_containers({"spec": {}}, one))) == [("spec.ephemeralContainers", "Forbidden")]
+    none: dict[str, Any] = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    one = {"spec": {**none["spec"], "ephemeralContainers": [{"name": "a", "image": "i"}]}}
+    assert list(update.check_ephemeral_containers(one, none)) == []
+    assert causes(list(update.check_ephemeral_containers(none, one))) == [("spec.ephemeralContainers", "Forbidden")]
+
+
+def test_ephemeral_container_that_was_wrong_made_the_pod_one_that_cannot_be_changed() -> None:
+    old: dict[str, Any] = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    wrong = {"name": "c", "image": "x", "ports": [{"containerPort": 80}], "targetContainerName": "zz"}
+    new = {"spec": {**old["spec"], "ephemeralContainers": [wrong]}}
+    assert causes(list(update.check_ephemeral_containers(new, old))) == [
+        ("spec.ephemeralContainers[0].name", "Duplicate"),
+        ("spec.ephemeralContainers[0].ports", "Forbidden"),
+        ("spec.ephemeralContainers[0].targetContainerName", "NotFound"),
+    ]
 
 
 def test_resize_changes_resources_only() -> None:
@@ -275,3 +287,24 @@ def test_resize_changes_resources_only() -> None:
     other = {"spec": {"containers": [{"name": "a", "image": "j", "resources": {"limits": {"cpu": "2"}}}]}}
     assert list(update.check_resize(bigger, old)) == []
     assert causes(list(update.check_resize(other, old))) == [("spec", "Forbidden")]
+
+
+GUARANTEED = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ({"limits": {"cpu": "2"}}, {"requests": {"cpu": "5"}, "limits": {"cpu": "2"}}, [(C + ".resources.requests", "Invalid")]),
+        (GUARANTEED, {**GUARANTEED, "requests": {"cpu": "500m", "memory": "1Gi"}}, [("metadata", "Invalid")]),
+        ({}, {"requests": {"cpu": "1"}}, [("metadata", "Invalid")]),
+        (GUARANTEED, {name: {"cpu": "2", "memory": "1Gi"} for name in GUARANTEED}, []),
+        ({"requests": {"cpu": "1"}}, {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}, []),
+    ],
+    ids=["above-the-limit", "no-longer-guaranteed", "no-longer-best-effort", "guaranteed", "burstable"],
+)
+def test_resize_gave_more_than_the_limit_or_another_class_of_service(
+    old: dict[str, Any], new: dict[str, Any], expected: Causes
+) -> None:
+    after, before = ({"spec": {"containers": [{"name": "a", "image": "i", "resources": one}]}} for one in (new, old))
+    assert causes(list(update.check_resize(after, before))) == expected

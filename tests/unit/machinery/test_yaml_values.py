@@ -54,7 +54,20 @@ def test_words_stand_for_what_kubernetes_takes_them_for(text: str, value: Any) -
 def test_fields_given_twice_are_named_and_the_last_one_counts() -> None:
     value, duplicates = yaml_values.parse(b"a: 1\na: 2\nb: {c: 1, c: 2}\nl: [{x: 1, x: 3}]")
     assert value == {"a": 2, "b": {"c": 2}, "l": [{"x": 3}]}
-    assert duplicates == ["a", "b.c", "l[0].x"]
+    assert [(one.path, one.name, one.line) for one in duplicates] == [("a", "a", 2), ("b.c", "c", 3), ("l[0].x", "x", 4)]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a:\na:\n", [2]),
+        ("# first\n\na: 1\nb:\n- c: 1\n  c: 2\n", [6]),
+        ("a: 1\na:\n  b: 1\n  c: 2\n  b: 3\n", [5, 3]),  # Kubernetes' reader names the line of the value, and inner ones first
+        ("a: &x {b: 1}\nc: {'': 1, <<: *x}\n", []),
+    ],
+)
+def test_line_of_a_field_given_twice_is_that_of_its_second_value(text: str, lines: list[int]) -> None:
+    assert [one.line for one in yaml_values.parse(text.encode())[1]] == lines
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.workloads.budgets.controller import BUDGET
 from probate.workloads.owners import DAEMON_SET, DEPLOYMENT, PODS, REPLICA_SET, STATEFUL_SET
 from stage import DEPLOYMENTS, LABELS, NAMESPACE, REPLICA_SETS, Object, Stage, condition, name_of, replicas_of, staged

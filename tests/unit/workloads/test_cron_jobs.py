@@ -10,7 +10,7 @@ import pytest
 from probate import errors
 from probate.client.objects import Kind
 from probate.machinery.cron import parse
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.workloads.cron import history, schedule
 from probate.workloads.owners import CRON_JOB
 from stage import JOBS, Object, Stage, name_of, owners_of, staged, template

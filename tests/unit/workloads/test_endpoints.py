@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from probate.control.informers import Name
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.workloads.endpoints import objects, slices
 from probate.workloads.endpoints.objects import ENDPOINTS
 from probate.workloads.endpoints.slices import SERVICE, SLICES

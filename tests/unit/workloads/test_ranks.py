@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.workloads.ranks import DELETION_COST, in_order
 
 NOW = 1_700_000_000.0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from probate.machinery.audit import redaction
 from probate.machinery.audit.asked import Asked
 from probate.machinery.audit.policy import NAMES, Verdict
+from probate.machinery.moments import micro_time
 from probate.machinery.rbac.users import User
 
 API_VERSION, KIND = "audit.k8s.io/v1", "Event"
@@ -87,8 +87,3 @@ def response_status(code: int, said: Object | None) -> Object:
     """How it ended. `said` is the `Status` that was answered, if it was one."""
     told = {} if said is None else {name: said[name] for name in ("status", "message", "reason", "details") if said.get(name)}
     return {"metadata": {}, **told, "code": code}
-
-
-def micro_time(moment: float) -> str:
-    """A moment as Kubernetes' MicroTime."""
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -7,6 +7,7 @@ v1beta1, v1alpha1, then whatever else by its name.
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from probate.machinery.crds import conditions
 from probate.machinery.crds.layout import Definition, has_status, schema_of, spec_of, versions_of
 from probate.machinery.crds.names import accepted_names
 from probate.machinery.schema import Schema
+from probate.machinery.structural.defaults import has_defaults
 from probate.machinery.structural.parse import parse_root
 
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -73,11 +75,11 @@ def selectable_fields(crd: Definition, version: str) -> list[str]:
     return [one["jsonPath"].removeprefix(".") for one in version_of(crd, version).get("selectableFields") or []]
 
 
-def deprecation_warning(crd: Definition, version: str) -> str | None:
-    """What every answer about the version's objects warns of; none if it is not deprecated."""
+def deprecation_warning(crd: Definition, version: str) -> str:
+    """What every answer about the version's objects warns of; nothing if it is not deprecated."""
     written = version_of(crd, version)
     if not written.get("deprecated"):
-        return None
+        return ""
     default = f"{spec_of(crd).get('group')}/{version} {accepted_names(crd).get('kind')} is deprecated"
     return written.get("deprecationWarning") or default
 
@@ -98,6 +100,8 @@ def _resource(crd: Definition, version: dict[str, Any]) -> Resource:
         is_custom=True,
         is_converted=(spec.get("conversion") or {}).get("strategy") == "Webhook",
         load_schema=cache(partial(_load_schema, version)),
+        defaults_before=cache(partial(_defaults_before, crd, version)),
+        deprecation=deprecation_warning(crd, version["name"]),
     )
 
 
@@ -117,3 +121,11 @@ def _subresources(group: str, version: dict[str, Any], kind: str) -> tuple[Subre
 
 def _load_schema(version: dict[str, Any]) -> Schema:
     return parse_root(schema_of(version))
+
+
+def _defaults_before(crd: Definition, version: dict[str, Any]) -> int:
+    """Before which revision objects may have been written by a schema with other defaults: an older one, or another version's."""
+    if not has_defaults(_load_schema(version)):
+        return 0
+    is_only = sum(1 for one in spec_of(crd)["versions"] if one.get("served")) == 1
+    return int(crd["metadata"].get("resourceVersion") or 0) if is_only else sys.maxsize

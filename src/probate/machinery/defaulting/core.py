@@ -62,8 +62,10 @@ def _default_container_limits(item: Object) -> None:
 
 
 def _settle_ranges(spec: Object) -> None:
-    ranges = spec.get("podCIDRs")
-    if isinstance(ranges, list) and ranges:
-        fill_zero(spec, podCIDR=ranges[0])
-    elif given := text(spec, "podCIDR"):
+    """The range is the first of the ranges. Where they differ it was written by a client that knows of no others: it counts."""
+    ranges, given = spec.get("podCIDRs"), text(spec, "podCIDR")
+    first = ranges[0] if isinstance(ranges, list) and ranges else None
+    if given and given != first:
         spec["podCIDRs"] = [given]
+    elif first is not None:
+        fill_zero(spec, podCIDR=first)

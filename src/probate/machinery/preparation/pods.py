@@ -1,7 +1,4 @@
-"""Pods: their first status, priority, tolerations, and what their subresources may change.
-
-Priority classes other than the two of the system are objects: the server looks them up and calls `set_priority` first.
-"""
+"""Pods: their first status, tolerations, and what their subresources may change. (`priorities` has their priority.)"""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ from probate.machinery.defaulting.fields import Object, below, child, fill, item
 from probate.machinery.preparation import generations
 from probate.machinery.preparation.qos import qos_class
 
-_SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _AWAY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _SECONDS = 300
 _TERMS = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
@@ -26,19 +22,11 @@ def create_pod(pod: Object) -> None:
     spec = made(pod, "spec")
     if spec is None:
         return
-    _admit_priority(spec)
     admit_tolerations(spec)
     pod["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
         pod["status"]["conditions"] = [dict(_GATED)]
     _select_by_label_keys(spec, below(pod, "metadata", "labels") or {})
-
-
-def set_priority(pod: Object, *, name: str, value: int, preemption_policy: str) -> None:
-    """Give a new pod the priority of its class, or of the class that is the default of all."""
-    if (spec := made(pod, "spec")) is not None:
-        spec["priorityClassName"] = name
-        fill(spec, priority=value, preemptionPolicy=preemption_policy)
 
 
 def admit_tolerations(spec: Object) -> None:
@@ -110,12 +98,6 @@ def _restore(new: Object, old: Object, spec: Object) -> None:
         new["metadata"]["resourceVersion"] = version
     new["spec"], new["status"] = spec, child(old, "status") or {}
     generations.advance("", "Pod", new, old)
-
-
-def _admit_priority(spec: Object) -> None:
-    name = text(spec, "priorityClassName")
-    if not name or name in _SYSTEM_CLASSES:
-        fill(spec, priority=_SYSTEM_CLASSES.get(name, 0), preemptionPolicy="PreemptLowerPriority")
 
 
 def _tolerates(toleration: Object, key: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from probate.machinery.defaulting import table as defaults
 from probate.machinery.defaulting.fields import Object, child, made
-from probate.machinery.preparation import generations, jobs, objects, pods, services
+from probate.machinery.preparation import generations, jobs, objects, pods, services, signing_requests
 
 _WITH_STATUS = frozenset(
     (
@@ -63,7 +63,6 @@ _KEPT_FROM_STATUS: dict[tuple[str, str], tuple[str, ...]] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _OWNED_BY_USERS,
     ("apiregistration.k8s.io", "APIService"): _OWNED_BY_USERS,
     ("apps", "Deployment"): ("labels",),
-    ("certificates.k8s.io", "CertificateSigningRequest"): _OWNED_BY_USERS,
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"): _OWNED_BY_USERS,
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): _OWNED_BY_USERS,
     ("resource.k8s.io", "ResourceClaim"): _OWNED_BY_USERS,
@@ -108,6 +107,8 @@ def update_status(group: str, version: str, kind: str, new: Object, old: Object,
         pods.update_pod_status(new, old)
     elif (group, kind) == ("", "PersistentVolume"):
         objects.update_volume_status(new, old, now=now)
+    elif (group, kind) == ("certificates.k8s.io", "CertificateSigningRequest"):
+        signing_requests.update_status(new, old, now=now)
 
 
 def kept_from_status(group: str, kind: str) -> tuple[str, ...]:

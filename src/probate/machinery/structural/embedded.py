@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from probate.machinery import metadata, names, problems
-from probate.machinery.problems import Path, Problem
+from probate.machinery.problems import Path, Problem, field
 from probate.machinery.schema import Schema
 
 
@@ -21,6 +21,25 @@ def problems_in(value: Any, schema: Schema) -> list[Problem]:
 def problems_at(path: Path, value: Any, schema: Schema) -> list[Problem]:
     """What is wrong with a value at `path` as an embedded resource, if it is to be one."""
     return [*_check_type(value, path), *_check_metadata(value.get("metadata"), path / "metadata")] if _is_one(value, schema) else []
+
+
+def is_in(schema: Schema) -> bool:
+    """Whether what the schema describes may hold any."""
+    below = (*schema.properties.values(), *(one for one in (schema.values, schema.items) if one is not None))
+    return any(one.is_embedded or is_in(one) for one in below)
+
+
+def found(value: Any, schema: Schema, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """The embedded resources below the value, each with its path."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        known = schema.properties.get(key) or schema.values if isinstance(key, str) else schema.items
+        if known is None or not isinstance(one, dict | list):
+            continue
+        here = field(path, key) if isinstance(key, str) else f"{path}[{key}]"
+        if known.is_embedded and isinstance(one, dict):
+            yield here, one
+        yield from found(one, known, here)
 
 
 def _is_one(value: Any, schema: Schema) -> bool:
@@ -47,17 +66,17 @@ def _walk_parts(value: Any, schema: Schema, path: Path) -> Iterator[Problem]:
 
 
 def _check_type(value: dict[str, Any], path: Path) -> Iterator[Problem]:
-    for field in ("apiVersion", "kind"):
-        given = value.get(field, "")
+    for name in ("apiVersion", "kind"):
+        given = value.get(name, "")
         if given == "":
-            yield problems.required(path / field)
+            yield problems.required(path / name)
         elif not isinstance(given, str):
-            yield problems.invalid(path / field, given, "must be a string")
-        elif field == "apiVersion" and given.count("/") > 1:
-            yield problems.invalid(path / field, given, f"unexpected GroupVersion string: {given}")
-        elif field == "kind" and (wrong := names.dns_1035_label(given.lower())):
+            yield problems.invalid(path / name, given, "must be a string")
+        elif name == "apiVersion" and given.count("/") > 1:
+            yield problems.invalid(path / name, given, f"unexpected GroupVersion string: {given}")
+        elif name == "kind" and (wrong := names.dns_1035_label(given.lower())):
             detail = f"may have mixed case, but should otherwise match: {','.join(wrong)}"
-            yield problems.invalid(path / field, given, detail)
+            yield problems.invalid(path / name, given, detail)
 
 
 def _check_metadata(meta: Any, path: Path) -> Iterator[Problem]:
@@ -72,11 +91,11 @@ def _check_metadata(meta: Any, path: Path) -> Iterator[Problem]:
 
 
 def _check_texts(meta: dict[str, Any], path: Path) -> Iterator[Problem]:
-    for field, check in (("labels", metadata.check_labels), ("annotations", metadata.check_annotations)):
-        texts = meta.get(field)
+    for name, check in (("labels", metadata.check_labels), ("annotations", metadata.check_annotations)):
+        texts = meta.get(name)
         if texts is None:
             continue
         if isinstance(texts, dict) and all(isinstance(one, str) for one in texts.values()):
-            yield from check(texts, path / field)
+            yield from check(texts, path / name)
         else:
-            yield problems.invalid(path / field, texts, "must be a map from texts to texts")
+            yield problems.invalid(path / name, texts, "must be a map from texts to texts")

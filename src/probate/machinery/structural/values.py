@@ -100,8 +100,10 @@ def enum_check(allowed: Any) -> Check | None:
     if not isinstance(allowed, list) or not allowed:
         return None
     keys = {canonical(one) for one in allowed}
-    shown = sorted(one if isinstance(one, str) else orjson.dumps(one).decode() for one in allowed)[: problems.MAX_SUPPORTED + 1]
-    return lambda value, path: None if canonical(value) in keys else problems.not_supported(Path(path), value, shown)
+    shown = [one if isinstance(one, str) else orjson.dumps(one).decode() for one in allowed[: problems.MAX_SUPPORTED + 1]]
+    return lambda value, path: (
+        None if canonical(value) in keys else problems.not_supported(Path(path), value, shown, is_in_order=True)
+    )
 
 
 def canonical(value: Any) -> Hashable:

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from probate.machinery import metadata, names
+from probate.machinery.preparation.signing_requests import DECISIONS
 from probate.machinery.problems import Path, duplicate, forbidden, invalid, not_supported, required
 from probate.machinery.validation.fields import (
     Problems,
@@ -19,6 +20,7 @@ from probate.machinery.validation.fields import (
     child,
     each,
     is_same,
+    objects,
     text,
     texts,
     without,
@@ -26,6 +28,7 @@ from probate.machinery.validation.fields import (
 from probate.machinery.validation.pods.scheduling import EFFECTS
 
 _SPEC = Path("spec")
+_CONDITIONS = Path("status") / "conditions"
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE REQUEST-----\s[A-Za-z0-9+/=\s:,-]+-----END CERTIFICATE REQUEST-----")
 _MIN_EXPIRATION_SECONDS = 600
 _USAGES = frozenset(
@@ -107,7 +110,7 @@ def update_node(new: Value, old: Value) -> Problems:
     spec, before = child(new, "spec"), child(old, "spec")
     for field in ("providerID", "podCIDRs"):
         if before.get(field) and not is_same(spec.get(field), before[field]):
-            yield forbidden(_SPEC / field, f"node updates may not change {field} except from empty to valid")
+            yield forbidden(_SPEC / field, f'node updates may not change {field.removesuffix("s")} except from "" to valid')
     fixed = ("providerID", "podCIDR", "podCIDRs", "taints", "unschedulable", "configSource", "externalID")
     if not is_same(without(spec, *fixed), without(before, *fixed)):
         yield forbidden(Path(), "node updates may only change labels, taints, or capacity")
@@ -117,6 +120,28 @@ def update_signing_request(new: Value, old: Value) -> Problems:
     """What was asked for stays."""
     if not is_same(new.get("spec"), old.get("spec")):
         yield invalid(_SPEC, "", "field is immutable")
+
+
+def check_approval(new: Value, old: Value) -> Problems:
+    """A CertificateSigningRequest sent to its `approval`: what was decided stays decided."""
+    for type_ in (*DECISIONS, "Failed"):
+        if len(_conditions(new, type_)) < len(_conditions(old, type_)):
+            yield forbidden(_CONDITIONS, f'updates may not remove a condition of type "{type_}"')
+
+
+def check_signed(new: Value, old: Value) -> Problems:
+    """A CertificateSigningRequest sent to its `status`: who signs does not decide."""
+    yield from check_approval(new, old)
+    for type_ in DECISIONS:
+        after, before = _conditions(new, type_), _conditions(old, type_)
+        if len(after) > len(before):
+            yield forbidden(_CONDITIONS, f'updates may not add a condition of type "{type_}"')
+        elif len(after) == len(before) and not is_same(after, before):
+            yield forbidden(_CONDITIONS, f'updates may not modify a condition of type "{type_}"')
+
+
+def _conditions(request: Value, type_: str) -> list[Value]:
+    return [one for one in objects(child(request, "status"), "conditions") if text(one, "type") == type_]
 
 
 def _is_request(encoded: str) -> bool:

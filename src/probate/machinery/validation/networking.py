@@ -120,6 +120,11 @@ def check_service_cidr(range_: Value) -> Problems:
         yield from check_cidr(cidr, _SPEC / "cidrs" / index)
 
 
+def update_ip_address(new: Value, old: Value) -> Problems:
+    """What an address belongs to stays."""
+    yield from check_unchanged(child(new, "spec").get("parentRef"), child(old, "spec").get("parentRef"), _SPEC / "parentRef")
+
+
 def update_ingress_class(new: Value, old: Value) -> Problems:
     """The controller stays."""
     yield from check_unchanged(child(new, "spec").get("controller"), child(old, "spec").get("controller"), _SPEC / "controller")

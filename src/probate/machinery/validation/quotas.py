@@ -58,20 +58,20 @@ _MEASURED = frozenset(
         "limits.ephemeral-storage",
     }
 )
-_SCOPES = frozenset(
-    {
-        "Terminating",
-        "NotTerminating",
-        "BestEffort",
-        "NotBestEffort",
-        "PriorityClass",
-        "CrossNamespacePodAffinity",
-        "VolumeAttributesClass",
-    }
-)
+_OF_PODS = frozenset({"pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
+_SCOPES = {  # and which of the standard resources each can be applied to
+    "Terminating": _OF_PODS,
+    "NotTerminating": _OF_PODS,
+    "BestEffort": frozenset({"pods"}),
+    "NotBestEffort": _OF_PODS,
+    "PriorityClass": _OF_PODS,
+    "CrossNamespacePodAffinity": _OF_PODS,
+    "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
+}
 _EXCLUSIVE = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
 _LIMITED = ("Pod", "Container", "PersistentVolumeClaim")
 _SCOPE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_MISAPPLIED = "unsupported scope applied to resource"
 _HUGE = ("hugepages-", "requests.hugepages-", "limits.hugepages-")
 
 
@@ -111,7 +111,7 @@ def update_quota(new: Value, old: Value) -> Problems:
 
 def _check_quota_name(name: str, path: Path) -> Problems:
     yield from check_rule(name, path, names.qualified_name)
-    if "/" not in name and name not in _COUNTED | _MEASURED and not name.startswith(_HUGE):
+    if "/" not in name and not _is_standard(name):
         yield invalid(path, name, "must be a standard resource type or fully qualified")
 
 
@@ -125,11 +125,20 @@ def _check_quota_amount(name: str, amount: str, path: Path) -> Problems:
 
 def _check_scopes(spec: Value) -> Problems:
     scopes, path = texts(spec, "scopes"), _SPEC / "scopes"
+    standard = {name for name in child(spec, "hard") if _is_standard(name)}
     yield from (invalid(path, scopes, "unsupported scope") for scope in scopes if scope not in _SCOPES)
+    yield from (invalid(path, scopes, _MISAPPLIED) for scope in scopes if not standard <= _SCOPES.get(scope, standard))
     yield from (invalid(path, scopes, "conflicting scopes") for pair in _EXCLUSIVE if pair <= set(scopes))
     path = _SPEC / "scopeSelector" / "matchExpressions"
     for expression in objects(child(spec, "scopeSelector"), "matchExpressions"):
         yield from _check_scope_expression(expression, path)
+        if not standard <= _SCOPES.get(text(expression, "scopeName"), standard):
+            yield invalid(path, expression, _MISAPPLIED)
+
+
+def _is_standard(name: str) -> bool:
+    """Whether it is known what the resource is of, and so which scopes it can have. (Of `count/…` it is not.)"""
+    return name in _COUNTED or name in _MEASURED or name.startswith(_HUGE)
 
 
 def _check_scope_expression(expression: Value, path: Path) -> Problems:

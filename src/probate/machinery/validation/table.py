@@ -106,7 +106,7 @@ _CHECKS: Mapping[tuple[str, str], Callable[[], _Checks]] = {
     ("events.k8s.io", "Event"): lambda: _Checks(events.create_strict, events.update_strict, always=events.check_again),
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"): lambda: _Checks(serving.check_flow_schema),
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): lambda: _Checks(serving.check_priority_level),
-    ("networking.k8s.io", "IPAddress"): lambda: _Checks(networking.check_ip_address),
+    ("networking.k8s.io", "IPAddress"): lambda: _Checks(networking.check_ip_address, networking.update_ip_address),
     ("networking.k8s.io", "Ingress"): lambda: _Checks(networking.create_ingress, always=networking.check_ingress),
     ("networking.k8s.io", "IngressClass"): lambda: _Checks(networking.check_ingress_class, networking.update_ingress_class),
     ("networking.k8s.io", "NetworkPolicy"): lambda: _Checks(networking.check_network_policy),

@@ -6,8 +6,7 @@ import re
 
 from probate.machinery.rbac.rules import Ask, AskPath
 from probate.server import query
-from probate.server.figures import Asked
-from probate.server.request import Request, Target
+from probate.server.request import Asked, Request, Target
 
 OWN_GROUP = "/apis/probate.dev/v1alpha1/"
 """Where our own questions are. They are no paths like others: who may see the kinds there are may not ask them."""

@@ -1,4 +1,4 @@
-"""Rights that a write needs besides its verb, by what is written: roles, certificates, policies. Most kinds need none."""
+"""What a write needs besides its verb, by what is written: rights, for roles, certificates and policies. Most need nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from probate.machinery.rbac import grants
 from probate.machinery.rbac.users import User
+from probate.server import priorities
 from probate.server.access import parameters, privileges, signers
 from probate.server.api import Api
 from probate.server.request import Target
@@ -18,5 +19,6 @@ CHECKS: dict[str, Check] = {
     grants.GROUP: privileges.check,
     signers.GROUP: signers.check,
     parameters.GROUP: parameters.check,
+    priorities.GROUP: priorities.check,
 }
 """By group. Each is given the new object and the old one, and raises `Forbidden`."""

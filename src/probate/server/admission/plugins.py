@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from probate.server import priorities
 from probate.server.api import Api
 from probate.server.policies.conditions import CelConditions
 from probate.server.policies.mutating import MutatingPolicies
@@ -14,6 +15,7 @@ from probate.server.webhooks import plugins as webhooks
 async def install(api: Api) -> None:
     """Let them have their say, from what is configured now on."""
     api.conditions = CelConditions(api)
+    priorities.install(api)
     limits.install(api)
     webhooks.install(api)
     quotas.install(api)

@@ -133,7 +133,7 @@ class Audit:
         request = events.Request(
             self._new_id(), verdict, what, told.url, user, self._clock.now(), _addresses(told.headers, told.address), agent
         )
-        trail = Trail(request, negotiation.media_type(told.headers.get(b"content-type", b"").decode("latin-1")))
+        trail = Trail(request, negotiation.media_type(told.headers.get(b"content-type", b"")))
         if user is not None and trail.is_told(policy.RECEIVED):
             self.writer.put(Stage(trail, policy.RECEIVED, request.received))
         return trail

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from probate.clock import Clock
-from probate.machinery import deletion
+from probate.machinery import moments
 from probate.machinery.rbac import users
 from probate.machinery.rbac.users import User
 from probate.server import wire
@@ -159,7 +159,7 @@ class Accounts:
         if meta is None or meta.uid != uid:
             return float("-inf")
         stamp = meta.deletion_timestamp
-        return float("inf") if stamp is None else deletion.seconds(stamp) + AFTER_DELETION
+        return float("inf") if stamp is None else moments.seconds(stamp) + AFTER_DELETION
 
     @staticmethod
     def user_of(claims: Claims) -> User:

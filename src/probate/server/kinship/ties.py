@@ -155,5 +155,5 @@ def _metadata(record: Record) -> Object:
 
 
 def _listed(kind: str, about: dict[str, str], items: list[Object], request: Request) -> Answer:
-    form = negotiation.accepted(request.header("accept"))._replace(is_pretty=bool(query.truth(request.query, "pretty")))
+    form = negotiation.accepted(request.headers.get(b"accept", b""))._replace(is_pretty=bool(query.truth(request.query, "pretty")))
     return shaping.finish({"kind": kind, "apiVersion": API_VERSION, "metadata": about, "items": items}, form)

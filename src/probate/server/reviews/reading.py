@@ -19,7 +19,7 @@ Object = dict[str, Any]
 async def question(api: Api, request: Request, at: Target) -> Object:
     """The object in the body, as its kind has it."""
     options = query.write_options(request.query, "CreateOptions")
-    media = negotiation.media_type(request.header("content-type"))
+    media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body, rules = await request.read_body(), api.kinds.rules(at.resource)
     read = await api.apart(len(body), lambda: bodies.read_object(body, media, at.resource, rules, options.field_validation))
     return {"spec": {}, **read.object}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from probate.machinery import emptiness, metadata, names, plain, selectable_fields, typed
 from probate.machinery.apply import parts as owning
@@ -12,18 +12,23 @@ from probate.machinery.apply.shapes import Shape
 from probate.machinery.catalog import Resource
 from probate.machinery.defaulting import table as defaulting
 from probate.machinery.preparation import table as preparation
-from probate.machinery.problems import Problem
+from probate.machinery.problems import Problem, first
 from probate.machinery.schema import Schema
 from probate.machinery.selectable_fields import SelectableField
 from probate.machinery.tables import columns, table
-from probate.machinery.validation import quantities
+from probate.machinery.validation import cluster, quantities
 from probate.machinery.validation import table as validation
 from probate.machinery.validation.pods import update as pods
 from probate.server.rules.contract import Object, Typed
 from probate.server.subresources import parts
 
-_PARTS = frozenset({"ephemeralcontainers", "resize"})
-"""Parts of a pod with checks of their own. A status is a controller's to write, and is not checked."""
+_PARTS: Mapping[tuple[str, str], Callable[[], Callable[[Object, Object], Iterable[Problem]]]] = {
+    ("CertificateSigningRequest", "approval"): lambda: cluster.check_approval,
+    ("CertificateSigningRequest", "status"): lambda: cluster.check_signed,
+    ("Pod", "ephemeralcontainers"): lambda: pods.check_ephemeral_containers,
+    ("Pod", "resize"): lambda: pods.check_resize,
+}
+"""Parts with checks of their own, which are loaded late. Any other status is a controller's to write, and is not checked."""
 
 
 class BuiltIn:
@@ -61,7 +66,7 @@ class BuiltIn:
     def prepare_changed(self, new: Object, old: Object, subresource: str, *, now: str) -> None:
         defaulting.apply(*self._kind, new)
         if subresource in parts.PARTS:
-            new |= parts.limited(subresource, new, old)
+            new |= parts.limited(subresource, new, old, now=now)
         elif subresource == "status":
             preparation.update_status(*self._kind, new, old, now=now)
         else:
@@ -69,9 +74,10 @@ class BuiltIn:
 
     def problems_of_changed(self, new: Object, old: Object, subresource: str) -> list[Problem]:
         found = metadata.validate_update(new["metadata"], old["metadata"])
-        if subresource in _PARTS:
-            return found + _problems_of_part(subresource, new, old)
-        return found if subresource else found + validation.update(*self._served, new, old)
+        if not subresource:
+            return found + validation.update(*self._served, new, old)
+        check = _PARTS.get((self._resource.kind, subresource))
+        return found + first(check()(new, old)) if check else found
 
     def problems_of_applied(self, object_: Object) -> list[Problem]:
         return []
@@ -105,10 +111,6 @@ class BuiltIn:
 
     def fields(self) -> Mapping[str, SelectableField]:
         return selectable_fields.supported_fields(self._resource.group_resource)
-
-
-def _problems_of_part(subresource: str, new: Object, old: Object) -> list[Problem]:
-    return list(pods.check_resize(new, old) if subresource == "resize" else pods.check_ephemeral_containers(new, old))
 
 
 def _quantity(value: str | float) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -18,7 +18,7 @@ from probate.machinery.preparation import custom as preparation
 from probate.machinery.problems import Problem, first
 from probate.machinery.schema import Schema
 from probate.machinery.selectable_fields import SelectableField
-from probate.machinery.structural import defaults, nulls, prune, validate
+from probate.machinery.structural import defaults, embedded, nulls, prune, validate
 from probate.machinery.structural.expressions import running
 from probate.machinery.tables import columns
 from probate.machinery.tables import custom as tables
@@ -37,11 +37,17 @@ class Custom:
         return False
 
     def read(self, value: Object) -> Typed:
-        reader = typed.Reader(lambda _: None)
         object_: Object = orjson.loads(orjson.dumps(value))
-        object_["metadata"] = reader.read(value.get("metadata") or {}, _object_meta(), "metadata")
-        emptiness.drop(object_["metadata"], _object_meta())
-        return Typed(object_, [*reader.unknown, *prune.prune(object_, self._resource.load_schema())])
+        object_["metadata"], unknown = _metadata(value.get("metadata") or {}, "metadata")
+        unknown += prune.prune(object_, self._resource.load_schema())
+        return Typed(object_, [*unknown, *self._read_embedded(object_)][: typed.MAX_UNKNOWN] if self._has_embedded else unknown)
+
+    def _read_embedded(self, object_: Object) -> Iterator[str]:
+        """Leave of the metadata of embedded resources what metadata have. Says what went."""
+        for path, resource in embedded.found(object_, self._resource.load_schema()):
+            if resource.get("metadata") is not None:
+                resource["metadata"], unknown = _metadata(resource["metadata"], f"{path}.metadata")
+                yield from unknown
 
     def set_defaults(self, object_: Object) -> None:
         self._default(object_)
@@ -71,6 +77,10 @@ class Custom:
 
     def problems_of_applied(self, object_: Object) -> list[Problem]:
         return first(nulls.problems(object_, self._resource.load_schema()))
+
+    @functools.cached_property
+    def _has_embedded(self) -> bool:
+        return embedded.is_in(self._resource.load_schema())
 
     @functools.cached_property
     def _has_rules(self) -> bool:
@@ -103,6 +113,14 @@ class Custom:
 
     def _default(self, object_: Object) -> None:
         defaults.default(object_, self._resource.load_schema())
+
+
+def _metadata(value: Any, path: str) -> tuple[Object, list[str]]:
+    """Metadata as they are stored, and the fields that they do not have, sorted."""
+    reader = typed.Reader(lambda _: None)
+    read: Object = reader.read(value, _object_meta(), path)
+    emptiness.drop(read, _object_meta())
+    return read, sorted(reader.unknown)
 
 
 @functools.cache

@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 
 from probate import errors
-from probate.machinery import builtin, names, problems, typed
+from probate.machinery import builtin, names, problems
+from probate.machinery.documents import Document
 from probate.machinery.problems import Path, Problem
 from probate.machinery.schema import Schema
 from probate.server import negotiation, places, query, reading, refusals, wire, writing
@@ -25,45 +26,47 @@ DONE = orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "stat
 
 async def answer(api: Api, request: Request, at: Target, _form: Form) -> Answer:
     """Bind the pod to the node that the body names."""
-    return await _bind(api, request, at, await _read(api, request))
+    return await _bind(api, request, at, *await _read(api, request))
 
 
 async def create(api: Api, request: Request, at: Target, _form: Form) -> Answer:
     """Bind the pod that the body names, as well as the node."""
-    binding = await _read(api, request)
+    binding, warnings = await _read(api, request)
     pods, name = api.catalog.find("", "v1", "pods"), binding["metadata"].get("name")
     if pods is None or not name:
         raise errors.BadRequest("the Binding must name the pod in metadata.name")
     if binding["metadata"].get("namespace") not in {None, "", at.namespace}:
         raise errors.BadRequest(f"the Binding must be of a pod in the namespace on the request ({at.namespace})")
-    return await _bind(api, request, Target(pods, at.namespace, name, "binding"), binding)
+    return await _bind(api, request, Target(pods, at.namespace, name, "binding"), binding, warnings)
 
 
-async def _read(api: Api, request: Request) -> Object:
-    body, media = await request.read_body(), negotiation.media_type(request.header("content-type"))
-    value = (await api.apart(len(body), lambda: reading.parse(body, media))).value
-    if not isinstance(value, dict) or value.get("kind") not in (None, "", "Binding"):
+async def _read(api: Api, request: Request) -> reading.Read:
+    how = query.write_options(request.query, "CreateOptions").field_validation
+    body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
+    document = await api.apart(len(body), lambda: reading.parse(body, media, finds_duplicates=how != "Ignore"))
+    if not isinstance(document.value, dict) or document.value.get("kind") not in (None, "", "Binding"):
         raise errors.BadRequest("the body must be a Binding")
-    return _typed(value)
+    return _typed(document, media, how)
 
 
-def _typed(value: Object) -> Object:
-    binding: Object = typed.Reader(lambda _: None).read(value, builtin.schema("", "v1", "Binding") or Schema())
-    return {"metadata": {}, "target": {}, **binding}
+def _typed(document: Document, media: str, field_validation: str) -> reading.Read:
+    read = reading.command(document, media, builtin.schema("", "v1", "Binding") or Schema(), field_validation)
+    return read._replace(object={"metadata": {}, "target": {}, **read.object})
 
 
-async def _bind(api: Api, request: Request, at: Target, binding: Object) -> Answer:
+async def _bind(api: Api, request: Request, at: Target, binding: Object, warnings: tuple[str, ...]) -> Answer:
     options = query.write_options(request.query, "CreateOptions")
     if binding["metadata"].get("name") not in {None, "", at.name}:
         raise errors.BadRequest(f"the body must be a Binding of {at.name}")
     act = Act(request.user, options)
     about = {"kind": "Binding", "apiVersion": "v1", "metadata": {**binding["metadata"], "name": at.name, "namespace": at.namespace}}
-    binding = _typed(await phases.check_command(api, at, {**binding, **about}, act))
+    admitted = await phases.check_command(api, at, {**binding, **about}, act)
+    binding = _typed(Document(admitted, []), negotiation.JSON, "Ignore").object
     if wrong := _problem(binding["target"]):
         raise refusals.invalid(at.resource, at.name, [wrong])
     for _ in range(MAX_TRIES):
         if await _attempt(api, at, binding, is_dry_run=options.is_dry_run):
-            return Answer(201, DONE, warnings=act.warnings)
+            return Answer(201, DONE, warnings=warnings + act.warnings)
     raise refusals.changed(at.resource, at.name)
 
 

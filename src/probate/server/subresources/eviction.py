@@ -13,9 +13,10 @@ import orjson
 
 from probate import errors
 from probate.errors import Details
-from probate.machinery import label_selectors
+from probate.machinery import builtin, label_selectors
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Path, Problem
+from probate.machinery.schema import Schema
 from probate.server import delete_options, negotiation, places, query, reading, refusals, wire, writing
 from probate.server.admission import phases
 from probate.server.admission.attributes import Act
@@ -56,7 +57,7 @@ class Budget(NamedTuple):
 
 async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Evict the pod. 429 if a budget does not allow it now: try again later."""
-    options, act = await _read(api, request, at)
+    options, act, warnings = await _read(api, request, at)
     for _ in range(MAX_TRIES):
         record = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
         if record is None:
@@ -68,24 +69,27 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
         if not options.is_dry_run and not _is_leaving(pod):
             options = await _note(api, at, options)
         await delete.delete_one(api, at._replace(subresource=""), options, form, None)
-        return Answer(201, DONE, warnings=act.warnings)
+        return Answer(201, DONE, warnings=warnings + act.warnings)
     raise refusals.changed(at.resource, at.name)
 
 
-async def _read(api: Api, request: Request, at: Target) -> tuple[DeleteOptions, Act]:
-    """How the pod is to be deleted, if nobody has anything against its eviction."""
-    body, media = await request.read_body(), negotiation.media_type(request.header("content-type"))
-    value = (await api.apart(len(body), lambda: reading.parse(body, media))).value
+async def _read(api: Api, request: Request, at: Target) -> tuple[DeleteOptions, Act, tuple[str, ...]]:
+    """How the pod is to be deleted, if nobody has anything against its eviction; and what is odd about the request."""
+    act = Act(request.user, query.write_options(request.query, "CreateOptions"))
+    how = act.write_options.field_validation
+    body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
+    document = await api.apart(len(body), lambda: reading.parse(body, media, finds_duplicates=how != "Ignore"))
+    value = document.value
     if not isinstance(value, dict):
         raise errors.BadRequest("the body must be an Eviction")
     if value.get("kind") not in (None, "", "Eviction") or _name(value) not in {"", at.name}:
         raise errors.BadRequest(f"the body must be an Eviction of {at.name}")
-    act = Act(request.user, query.write_options(request.query, "CreateOptions"))
-    value = await phases.check_command(api, at, _whole(value, at), act)
+    read = reading.command(document, media, builtin.schema("policy", "v1", "Eviction") or Schema(), how)
+    value = await phases.check_command(api, at, _whole(read.object, at), act)
     given = value.get("deleteOptions") or {}
     options = delete_options.read(orjson.dumps(given) if given else b"", negotiation.JSON, request.query)
     # Given there or in the options: nothing is done.
-    return options._replace(is_dry_run=True) if request.query.get("dryRun") else options, act
+    return options._replace(is_dry_run=True) if request.query.get("dryRun") else options, act, read.warnings
 
 
 def _whole(value: Object, at: Target) -> Object:

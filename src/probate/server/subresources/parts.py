@@ -1,7 +1,7 @@
 """Parts of an object that are written apart from the rest: each path changes its part and nothing else.
 
 finalize              a namespace's spec.finalizers
-approval              a certificate signing request's conditions
+approval              a certificate signing request's conditions, and its metadata
 ephemeralcontainers   a pod's containers for debugging
 resize                the resources of a pod's containers
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from probate.machinery.apply.parts import Part
-from probate.machinery.preparation import pods
+from probate.machinery.preparation import pods, signing_requests
 
 Object = dict[str, Any]
 
@@ -20,16 +20,16 @@ PARTS = frozenset({"finalize", "approval", "ephemeralcontainers", "resize"})
 
 def part(name: str) -> Part:
     """What can be owned by writing this part."""
-    return Part(only=frozenset({"status" if name == "approval" else "spec"}))
+    return Part(only=frozenset({"metadata", "status"} if name == "approval" else {"spec"}))
 
 
-def limited(part: str, new: Object, old: Object) -> Object:
-    """The old object with only this part of the new one."""
+def limited(part: str, new: Object, old: Object, *, now: str) -> Object:
+    """The old object with only this part of the new one. `now` is an RFC 3339 time in seconds."""
+    if part == "approval":
+        return signing_requests.update_approval(new, old, now=now)
     changed = {**old, "metadata": {**old["metadata"], "resourceVersion": new["metadata"].get("resourceVersion", "")}}
     if part == "finalize":
         return {**changed, "spec": _with(old, new, "spec", "finalizers")}
-    if part == "approval":
-        return {**changed, "status": _with(old, new, "status", "conditions")}
     changed["spec"] = new.get("spec") or {}
     prepare = pods.update_ephemeral_containers if part == "ephemeralcontainers" else pods.update_resize
     prepare(changed, old)

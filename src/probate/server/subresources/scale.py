@@ -11,6 +11,7 @@ from probate import errors
 from probate.machinery import builtin, label_selectors, problems, typed
 from probate.machinery.catalog import Resource
 from probate.machinery.crds import resources
+from probate.machinery.documents import Document
 from probate.machinery.problems import Path
 from probate.machinery.schema import Schema
 from probate.server import managed, negotiation, query, reading, refusals, shaping, versions, wire, writing
@@ -37,7 +38,7 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     paths = _paths(api, at.resource)
     if request.method in {"GET", "HEAD"}:
         return _shown(at, await _read(api, at), form, paths)
-    media = negotiation.media_type(request.header("content-type"))
+    media = negotiation.media_type(request.headers.get(b"content-type", b""))
     if request.method == "PATCH" and media == apply.MEDIA:
         done = await apply.carry_out(api, request, at, lambda document: _of_parent(document, at, paths), _view(paths))
         return _shown(at, done.record, form, paths, done.warnings)
@@ -47,10 +48,13 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     for _ in range(MAX_TRIES):
         now = await _read(api, at)
         scale = of(wire.loaded(now, at.resource), paths)
-        wanted = await api.apart(len(body), lambda: _wanted(body, media, scale, at, is_patch=request.method == "PATCH"))  # noqa: B023
-        written = await _write(api, at, now, wanted, paths, manager, act)
+        read = await api.apart(
+            len(body),
+            lambda: _wanted(body, media, scale, at, options.field_validation, is_patch=request.method == "PATCH"),  # noqa: B023
+        )
+        written = await _write(api, at, now, read.object, paths, manager, act)
         if written is not None:
-            return _shown(at, written, form, paths, act.warnings)
+            return _shown(at, written, form, paths, read.warnings + act.warnings)
     raise refusals.changed(at.resource, at.name)
 
 
@@ -113,14 +117,18 @@ async def _read(api: Api, at: Target) -> Record:
     return found
 
 
-def _wanted(body: bytes, media: str, scale: dict[str, Any], at: Target, *, is_patch: bool) -> dict[str, Any]:
+def _wanted(body: bytes, media: str, scale: dict[str, Any], at: Target, field_validation: str, *, is_patch: bool) -> reading.Read:
     """The Scale that the request wants."""
-    value = patch.change_of(body, media, _SCALES)(scale) if is_patch else reading.parse(body, media).value
-    if not isinstance(value, dict):
+    if is_patch:
+        change, odd = patch.patch_in(body, media, _SCALES, field_validation)
+        document = Document(change(scale), [])
+    else:
+        document, odd = reading.parse(body, media, finds_duplicates=field_validation != "Ignore"), []
+    if not isinstance(document.value, dict):
         raise errors.BadRequest("what is written to scale must be a Scale")
-    reading.check_kind(value, _SCALES)
-    wanted: dict[str, Any] = typed.Reader(lambda _: None).read(value, _SCALES.load_schema())
-    meta = wanted.get("metadata", {})
+    reading.check_kind(document.value, _SCALES)
+    wanted = reading.command(document, media, _SCALES.load_schema(), field_validation, odd)
+    meta = wanted.object.get("metadata", {})
     for name in ("name", "namespace"):
         if meta.get(name) not in {None, "", scale["metadata"].get(name)}:
             raise errors.BadRequest(f"the {name} of the object ({meta[name]}) does not match the request")

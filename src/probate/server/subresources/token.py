@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from probate import errors
-from probate.machinery import builtin, problems, typed
+from probate.machinery import builtin, problems
 from probate.machinery.catalog import Resource
+from probate.machinery.moments import timestamp
 from probate.machinery.problems import Path, Problem
 from probate.machinery.schema import Schema
 from probate.server import negotiation, places, query, reading, refusals, shaping, wire
@@ -29,7 +29,7 @@ _SPEC = Path("spec")
 async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Make a token for the service account."""
     options = query.write_options(request.query, "CreateOptions")
-    asked = await _read(api, request)
+    asked, warnings = await _read(api, request, options.field_validation)
     record = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
     if record is None:
         raise refusals.not_found(at.resource, at.name)
@@ -41,22 +41,23 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     meta = wire.meta(record.value)
     wanted = Wanted(at.namespace or "", at.name, meta.uid, audiences, seconds, bound, node)
     token, ends = api.accounts.issue(wanted, id_=api.new_uid())
-    until = datetime.fromtimestamp(ends, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    until = timestamp(ends)
     made = {"metadata": {"name": at.name, "namespace": at.namespace, "creationTimestamp": api.now()}}
     whole = {**_ABOUT, **made, "spec": {**spec, "audiences": list(audiences), "expirationSeconds": seconds}}
     return shaping.finish(
-        {**whole, "status": {"token": "" if options.is_dry_run else token, "expirationTimestamp": until}}, form, 201
+        {**whole, "status": {"token": "" if options.is_dry_run else token, "expirationTimestamp": until}}, form, 201, warnings
     )
 
 
-async def _read(api: Api, request: Request) -> Object:
-    body, media = await request.read_body(), negotiation.media_type(request.header("content-type"))
-    value = (await api.apart(len(body), lambda: reading.parse(body, media))).value
-    if not isinstance(value, dict):
+async def _read(api: Api, request: Request, field_validation: str) -> reading.Read:
+    body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
+    finds = field_validation != "Ignore"
+    document = await api.apart(len(body), lambda: reading.parse(body, media, finds_duplicates=finds))
+    if not isinstance(document.value, dict):
         raise errors.BadRequest("the body must be a TokenRequest")
-    reading.check_kind(value, _REQUESTS)
-    read: Object = typed.Reader(lambda _: None).read(value, _REQUESTS.load_schema())
-    return {"spec": {}, **read}
+    reading.check_kind(document.value, _REQUESTS)
+    read = reading.command(document, media, _REQUESTS.load_schema(), field_validation)
+    return read._replace(object={"spec": {}, **read.object})
 
 
 def _problems(spec: Object) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from probate.machinery import problems
 from probate.machinery.apply.managers import Applied
 from probate.machinery.documents import Document
 from probate.machinery.problems import Path
-from probate.server import managed, patched, query, reading, refusals, shaping, versions, wire, writing
+from probate.server import managed, oddities, patched, query, reading, refusals, shaping, versions, wire, writing
 from probate.server.access import asking
 from probate.server.admission.attributes import UPDATE, Act, View
 from probate.server.api import Answer, Api
@@ -50,7 +50,7 @@ async def carry_out(
     options = _options(request)
     body = await request.read_body()
     document = await api.apart(len(body), lambda: _document(body, at, options, translate))
-    warnings = tuple(_odd(document)) if options.field_validation == "Warn" else ()
+    warnings = document.lines if options.field_validation == "Warn" else ()
     act = Act(request.user, options, view)
     for _ in range(MAX_TRIES):
         now = await versions.read(api, at)
@@ -88,13 +88,10 @@ def _document(body: bytes, at: Target, options: WriteOptions, translate: Callabl
         raise errors.BadRequest("metadata.managedFields must be nil: the server writes them, nobody applies them")
     document = {**document, "metadata": dict(meta or {})}
     update.check_name(document, at)
-    if read.duplicates and options.field_validation == "Strict":
-        raise errors.BadRequest(f"strict decoding error: {', '.join(_odd(read))}")
-    return Document(document, read.duplicates)
-
-
-def _odd(read: Document) -> list[str]:
-    return [f'duplicate field "{path}"' for path in read.duplicates]
+    if read.lines and options.field_validation == "Strict":
+        (told,) = oddities.in_yaml(read.lines)
+        raise errors.BadRequest(f"error strict decoding YAML: error converting YAML to JSON: {told}")
+    return read._replace(value=document)
 
 
 async def _change(api: Api, at: Target, now: Record, document: Object, act: Act, *, size: int) -> Record | None:

@@ -39,7 +39,7 @@ MAX_TRIES = 8
 async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Create the object in the body."""
     options = query.write_options(request.query, "CreateOptions")
-    media = negotiation.media_type(request.header("content-type"))
+    media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body, rules = await request.read_body(), api.kinds.rules(at.resource)
     read = await api.apart(len(body), lambda: reading.read_object(body, media, at.resource, rules, options.field_validation))
     _check_place(read.object, at)

@@ -45,7 +45,7 @@ _KEPT = "the pods of a deleted job are kept unless told otherwise: propagationPo
 
 async def delete(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Delete the object."""
-    media = negotiation.media_type(request.header("content-type"))
+    media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body = await request.read_body()
     options = await api.apart(len(body), lambda: delete_options.read(body, media, request.query))
     act = Act(request.user, options)

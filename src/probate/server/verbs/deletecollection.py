@@ -15,7 +15,7 @@ from probate.server.verbs import list as listing
 async def deletecollection(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Delete what the list options select, with the same delete options for each."""
     selected = query.list_options(request.query)
-    media = negotiation.media_type(request.header("content-type"))
+    media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body = await request.read_body()
     options = await api.apart(len(body), lambda: delete_options.read(body, media, request.query))
     prefix = places.within(at.resource, at.namespace)

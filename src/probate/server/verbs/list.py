@@ -7,6 +7,7 @@ import functools
 from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
+from probate import errors
 from probate.machinery.catalog import Resource
 from probate.server import filtering, negotiation, places, query, shaping, snapshots, versions, wire
 from probate.server.api import Answer, Api
@@ -23,6 +24,8 @@ FIRST_CHUNK = 50
 """Nobody knows yet how large they are."""
 SLICE_BYTES = 256 * 1024
 """What is compared with selectors in one turn."""
+NEAR = 10_000
+"""So many changes ago a list may be of, for those that follow it to be counted: the past costs a walk over what changed since."""
 
 
 class Found(NamedTuple):
@@ -39,17 +42,16 @@ async def list_(api: Api, request: Request, at: Target, form: Form) -> Answer:
     wanted = await filtering.read(api, at, options)
     prefix = places.within(at.resource, at.namespace)
     start = await snapshots.start(api.store, options, prefix)
-    if form == negotiation.PLAIN and wanted.is_everything and start == snapshots.NOW and not at.resource.is_converted:
+    if form == negotiation.PLAIN and wanted.is_everything and start == snapshots.NOW and not versions.may_differ(at.resource):
         return await _whole(api, at.resource, prefix, options.limit)
     found = await collect(api, prefix, wanted, start, options.limit)
+    remaining = await _remaining(api.store, prefix, start, found) if wanted.is_everything else None
     found = found._replace(records=await versions.served(api, at.resource, found.records))
-    has_remaining = found.last and wanted.is_everything and start.at is None
-    remaining = await api.store.count(prefix, after=found.last) if has_remaining else None
-    continue_ = snapshots.token(found.revision, found.last, prefix) if found.last else ""
+    continue_ = snapshots.token(found.revision, found.last, prefix, remaining) if found.last else ""
     shape = functools.partial(shaping.many, api, found.records, at.resource, form)
     return await api.apart(
         shaping.weight(found.records, form),
-        lambda: shape(revision=found.revision, continue_=continue_, remaining=remaining or None),
+        lambda: shape(revision=found.revision, continue_=continue_, remaining=remaining),
     )
 
 
@@ -60,28 +62,49 @@ async def _whole(api: Api, resource: Resource, prefix: str, limit: int) -> Answe
     known = api.listings.find(place, calm)
     if known is None or calm is None:
         found = await collect(api, prefix, filtering.EVERYTHING, snapshots.NOW, limit)
-        remaining = await api.store.count(prefix, after=found.last) if found.last else None
-        known = Listing(wire.items(found.records, resource), found.revision, found.last, remaining or None)
+        remaining = await _remaining(api.store, prefix, snapshots.NOW, found)
+        known = Listing(wire.items(found.records, resource), found.revision, found.last, remaining)
         api.listings.keep(place, known)
         revision = found.revision
     else:
         revision = calm.now
-    continue_ = snapshots.token(revision, known.last, prefix) if known.last else ""
+    continue_ = snapshots.token(revision, known.last, prefix, known.remaining) if known.last else ""
     return Answer(200, wire.listing(resource, known.items, revision=revision, continue_=continue_, remaining=known.remaining))
 
 
+async def _remaining(store: Store, prefix: str, start: snapshots.Start, found: Found) -> int | None:
+    """How many objects follow a part of a list at its revision; None if there are none, or nobody can tell cheaply."""
+    if not found.last:
+        return None
+    if start.following:
+        return max(0, start.following - len(found.records)) or None
+    if start.at is not None and (start.after or await store.revision() - start.at > NEAR):
+        return None
+    try:
+        return await store.count(prefix, after=found.last, at=found.revision) or None
+    except errors.Gone:  # compacted since it was read: the page is good all the same
+        return None
+
+
 async def collect(api: Api, prefix: str, wanted: Filter, start: snapshots.Start, limit: int) -> Found:
-    """The first `limit` objects that match (all, if it is 0). Few large lists are collected at once: the others wait."""
+    """The first `limit` objects that match (all, if it is 0). Few large lists are collected at once: the others wait.
+
+    `Gone` has a token to go on with if the list was continued.
+    """
     turn = api.large_lists.begin()
     try:
         return await _collect(api.store, prefix, wanted, start, limit, turn)
+    except errors.Gone as gone:
+        if not start.after:
+            raise
+        raise snapshots.over(start, prefix) from gone
     finally:
         turn.end()
 
 
 async def _collect(store: Store, prefix: str, wanted: Filter, start: snapshots.Start, limit: int, turn: Turn) -> Found:
     records: list[Record] = []
-    at, after = start
+    at, after = start.at, start.after
     chunk = FIRST_CHUNK
     while True:
         room = limit - len(records) if limit else chunk

@@ -6,14 +6,14 @@ A patch is meant whatever the object is now (unless it names a resourceVersion),
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from probate import errors
 from probate.machinery import jsonpatch, mergepatch, problems, strategic
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource
 from probate.machinery.problems import Path
-from probate.server import managed, negotiation, patched, query, reading, refusals, shaping, versions, wire, writing
+from probate.server import managed, negotiation, oddities, patched, query, reading, refusals, shaping, versions, wire, writing
 from probate.server.admission.attributes import UPDATE, Act
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
@@ -29,63 +29,70 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 SECRETS, SEALED = GroupResource("", "secrets"), ("data", "stringData")
 """What is secret of a Secret: in no other field would anybody treat it so."""
 
-Change = Callable[[dict[str, Any]], Any]
+
+class Patch(NamedTuple):
+    """What is to be done to an object, and what is odd about the way it was said."""
+
+    change: Callable[[dict[str, Any]], Any]
+    odd: list[str]
 
 
 async def patch(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Apply the patch in the body."""
     options = query.write_options(request.query, "PatchOptions")
-    media = negotiation.media_type(request.header("content-type"))
+    media = negotiation.media_type(request.headers.get(b"content-type", b""))
     if media == apply.MEDIA:
         return await apply.apply(api, request, at, form)
     if "force" in request.query:
         why = "may not be specified for non-apply patch"
         raise refusals.invalid_options("PatchOptions", [problems.forbidden(Path("force"), why)])
     body, manager = await request.read_body(), managed.manager(request, options.field_manager)
-    change = await api.apart(len(body), lambda: change_of(body, media, at.resource))
+    read = await api.apart(len(body), lambda: patch_in(body, media, at.resource, options.field_validation))
     act = Act(request.user, options)
     for _ in range(MAX_TRIES):
-        warnings, written = await _attempt(api, at, change, act, manager, size=len(body))
+        warnings, written = await _attempt(api, at, read, act, manager, size=len(body))
         if written is not None:
             return shaping.one(api, written, at.resource, form, warnings=warnings + act.warnings)
     raise refusals.changed(at.resource, at.name)
 
 
-def change_of(body: bytes, media: str, resource: Resource) -> Change:
-    """What the patch does to an object."""
+def patch_in(body: bytes, media: str, resource: Resource, field_validation: str) -> Patch:
+    """The patch in a body of this media type."""
     supported = [JSON_PATCH, MERGE_PATCH] + ([] if resource.is_custom else [STRATEGIC_MERGE_PATCH]) + [apply.MEDIA]
     if media not in supported:
         listed = ", ".join(supported)
         raise errors.UnsupportedMediaType(
             f"the body of the request was in an unknown format - accepted media types include: {listed}"
         )
-    value = reading.parse(body, negotiation.JSON).value
+    document = reading.parse(body, negotiation.JSON, finds_duplicates=field_validation != "Ignore")
+    value = document.value
     if media == JSON_PATCH:
         sealed = SEALED if resource.group_resource == SECRETS else ()
-        return lambda object_: jsonpatch.apply(object_, value, sealed=sealed)
+        return Patch(lambda object_: jsonpatch.apply(object_, value, sealed=sealed), oddities.of_json_patch(document))
     if not isinstance(value, dict):
         raise errors.BadRequest("the patch must be an object")
+    odd = oddities.duplicate(document.duplicates)
     if media == MERGE_PATCH:
-        return lambda object_: mergepatch.apply(object_, value)
-    return lambda object_: strategic.apply(object_, value, resource.load_schema())
+        return Patch(lambda object_: mergepatch.apply(object_, value), odd)
+    return Patch(lambda object_: strategic.apply(object_, value, resource.load_schema()), odd)
 
 
 async def _attempt(
-    api: Api, at: Target, change: Change, act: Act, manager: str, *, size: int
+    api: Api, at: Target, patch: Patch, act: Act, manager: str, *, size: int
 ) -> tuple[tuple[str, ...], Record | None]:
     now = await versions.read(api, at)
     if now is None:
         raise refusals.not_found(at.resource, at.name)
     act.is_mutable = api.admission.mutates(UPDATE, at)
-    read = await api.apart(size + len(now.value), lambda: _changed(api, at, now, change, act, manager))
+    read = await api.apart(size + len(now.value), lambda: _changed(api, at, now, patch, act, manager))
     return read.warnings, await writing.write(api, at, now, read.object, act)
 
 
-def _changed(api: Api, at: Target, now: Record, change: Change, act: Act, manager: str) -> reading.Read:
+def _changed(api: Api, at: Target, now: Record, patch: Patch, act: Act, manager: str) -> reading.Read:
     """The patched object, ready to be written. `Conflict` if the patch is meant for another version of it."""
     old = wire.loaded(now, at.resource)
-    result = _without_known_owners(change(wire.served(now, at.resource)), old)
-    read = patched.typed(api, result, at, act.write_options.field_validation)
+    result = _without_known_owners(patch.change(wire.served(now, at.resource)), old)
+    read = patched.typed(api, result, at, act.write_options.field_validation, patch.odd)
     new = read.object
     reading.check_kind(new, at.resource)
     update.check_name(new, at)

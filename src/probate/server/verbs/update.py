@@ -19,7 +19,7 @@ MAX_TRIES = 20
 async def update(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Put the object in the body in place of the one there is."""
     options = query.write_options(request.query, "UpdateOptions")
-    media = negotiation.media_type(request.header("content-type"))
+    media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body, rules = await request.read_body(), api.kinds.rules(at.resource)
     read = await api.apart(len(body), lambda: reading.read_object(body, media, at.resource, rules, options.field_validation))
     check_name(read.object, at)

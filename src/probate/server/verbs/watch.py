@@ -134,7 +134,7 @@ def _pieces(records: list[Record]) -> Iterator[list[Record]]:
 def _tell_at_once(asked: _Asked, lines: Lines, pace: _Pace, events: Batch) -> bool:
     """Tell the client where the change is made known, without waking anybody. Whether that was possible."""
     outlet = asked.outlet
-    if outlet is None or asked.at.resource.is_converted or pace.is_due or not outlet.is_ready():
+    if outlet is None or versions.may_differ(asked.at.resource) or pace.is_due or not outlet.is_ready():
         return False
     if chunk := lines.batch(events, asked.wanted):
         outlet.tell(chunk)

@@ -72,11 +72,11 @@ class Reads:
         pages = await self.pages(prefixes, 1)
         return {prefix for prefix, page in zip(prefixes, pages, strict=True) if page.records}
 
-    async def count(self, prefix: str, after: str) -> int:
+    async def count(self, prefix: str, after: str, at: Revision | None) -> int:
         """How many keys a range has."""
         span = self._layout.span(prefix, after)
-        answer = await self._range(rpc.RangeRequest(key=span.key, range_end=span.range_end, count_only=True))
-        return answer.count
+        request = rpc.RangeRequest(key=span.key, range_end=span.range_end, count_only=True, revision=_moment(at))
+        return (await self._range(request)).count
 
     async def folders(self, prefix: str) -> list[str]:
         """The ranges one segment below this one that hold any key, found one after the other."""

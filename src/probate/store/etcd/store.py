@@ -117,10 +117,12 @@ class EtcdStore:
         checks.check_scan_many(prefixes, 1, requests.LIMITS)
         return await self._reads.filled(prefixes)
 
-    async def count(self, prefix: str, *, after: str = "") -> int:
+    async def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
         self._check_is_open()
         checks.check_scan(prefix, after, 1, requests.LIMITS)
-        return await self._reads.count(prefix, after)
+        checks.check_at(prefix, at)
+        with self._learning(at):
+            return await self._reads.count(prefix, after, at)
 
     async def folders(self, prefix: str) -> list[str]:
         self._check_is_open()

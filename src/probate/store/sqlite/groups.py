@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import apsw
+import msgspec
 
 from probate import errors
 from probate.aio import turns
@@ -44,16 +45,13 @@ GATHERING = 3
 who come one by one, each from another server that they had to ask, must not wait for each other."""
 
 
-class Job:
+class Job(msgspec.Struct, eq=False):
     """Transactions that somebody waits for, and what became of those evaluated so far."""
 
-    __slots__ = ("done", "one_by_one", "outcomes", "txns")
-
-    def __init__(self, txns: Sequence[Txn], done: asyncio.Future[list[Outcome]]) -> None:
-        self.txns = txns
-        self.outcomes: list[Outcome] = []
-        self.one_by_one = 0 if len(txns) > 1 else 1  # so many of the first are not evaluated together with others
-        self.done = done
+    txns: Sequence[Txn]
+    done: asyncio.Future[list[Outcome]]
+    one_by_one: int  # so many of the first are not evaluated together with others
+    outcomes: list[Outcome] = []
 
     @property
     def is_evaluated(self) -> bool:
@@ -106,18 +104,19 @@ class Groups:
         self._idle = asyncio.Event()
         self._idle.set()
 
-    async def commit(self, txn: Txn) -> Outcome:
-        """Into the next group."""
-        self._check_goes_on()
-        job = Job((txn,), self._loop.create_future())
+    def commit(self, txn: Txn) -> asyncio.Future[list[Outcome]]:
+        """Into the next group. What is awaited has the one outcome."""
+        if self._stopped is not None:
+            raise _again(self._stopped)
+        job = Job((txn,), self._loop.create_future(), one_by_one=1)
         self._singles.append(job)
         self._wake()
-        return (await job.done)[0]
+        return job.done
 
     async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
         """Into the next groups, as they have room."""
         self._check_goes_on()
-        job = Job(txns, self._loop.create_future())
+        job = Job(txns, self._loop.create_future(), one_by_one=int(len(txns) == 1))
         self._bulk.append(job)
         self._wake()
         return await job.done
@@ -234,15 +233,18 @@ class Groups:
             if group.evaluated >= turn:
                 turn = group.evaluated + self._turns.piece(self._turn)
                 await (asyncio.sleep(0) if self._singles else self._turns.turn())
-            queue = self._singles or self._bulk
-            job = queue[0]
-            if len(job.outcomes) < job.one_by_one:
-                group.evaluate_next(job)
+            elif self._singles:
+                group.evaluate_next(self._singles.popleft())
+                group.singles += 1
             else:
-                await self._evaluate_together(group, job)
-                turn = max(turn, group.evaluated + 1)  # the others have just had theirs
-            if job.is_evaluated and queue:  # (who stops the store meanwhile empties it)
-                queue.popleft()
+                job = self._bulk[0]
+                if len(job.outcomes) < job.one_by_one:
+                    group.evaluate_next(job)
+                else:
+                    await self._evaluate_together(group, job)
+                    turn = max(turn, group.evaluated + 1)  # the others have just had theirs
+                if job.is_evaluated and self._bulk:  # (who stops the store meanwhile empties it)
+                    self._bulk.popleft()
 
     async def _evaluate_together(self, group: _Group, job: Job) -> None:
         """The next deletes of a job, off the loop. If the next ones are better done one by one, that is noted instead."""
@@ -283,8 +285,6 @@ class Groups:
             self._db.execute("ROLLBACK")
         while self._bulk and self._bulk[0].done.done():
             self._bulk.popleft()
-        while self._singles and self._singles[0].done.done():
-            self._singles.popleft()
 
 
 class _Group:
@@ -295,7 +295,7 @@ class _Group:
         self.changes: list[writes.Change] = []
         self.revision = revision
         self.evaluated = 0
-        self.singles = 0  # of the jobs, those of one transaction
+        self.singles = 0  # of the jobs, those that somebody waits for one by one
         self._cursor = cursor
         self._is_watched = is_watched
         self._size = 0
@@ -308,8 +308,6 @@ class _Group:
     def evaluate_next(self, job: Job) -> None:
         """The next one."""
         self.jobs[job] = None
-        if len(job.txns) == 1:
-            self.singles += 1
         result = writes.apply(self._cursor, job.txns[len(job.outcomes)], Revision(self.revision + 1), self._is_watched, self._known)
         self.evaluated += 1
         if isinstance(result, Refused):

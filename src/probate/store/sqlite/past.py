@@ -15,6 +15,7 @@ import apsw
 
 from probate.store import keys
 from probate.store.contract import Event, Page, Record, Revision
+from probate.store.sqlite import reads
 from probate.store.sqlite.reads import Executor
 
 _ENDS = (
@@ -23,6 +24,11 @@ _ENDS = (
 )
 _STEP = "SELECT prev FROM log WHERE rev = ?"
 _VALUE = "SELECT value FROM log WHERE rev = ?"
+_SHRUNK = (
+    "SELECT count(*) FILTER (WHERE typeof(value) = 'null') - count(*) FILTER (WHERE prev IS NULL) FROM log "
+    "WHERE rev > ? AND key >= ? AND key < ?"
+)
+"""`typeof` leaves the value where it is: `IS NULL` may read all of it."""
 _CHANGES = (
     "SELECT log.rev, log.key, log.value, log.prev, before.value FROM log LEFT JOIN log AS before ON before.rev = log.prev "
     "WHERE log.rev > ? AND log.rev <= ? AND log.key >= ? AND log.key < ? ORDER BY log.rev"
@@ -40,6 +46,13 @@ def record(db: apsw.Cursor, key: str, at: Revision) -> Record | None:
     """One object as it was at `at`."""
     with closing(_records(db.connection, key, key + "\x00", at)) as then:
         return next(then, None)
+
+
+def count(db: apsw.Cursor, prefix: str, after: str, at: Revision) -> int:
+    """How many objects of a range there were at `at`: those of now, with what was deleted since and without what was created."""
+    start, end = keys.start_of(prefix, after), keys.end_of(prefix)
+    shrunk: int = db.execute(_SHRUNK, (at, start, end)).get
+    return reads.count(db, prefix, after) + shrunk
 
 
 def _records(db: apsw.Connection, start: str, end: str, at: Revision) -> Generator[Record, None, None]:

@@ -32,8 +32,8 @@ _PAGE_BYTES = 2_048
 """Of a new file. A write all over a large store makes a page new for each table, however little it changes there: half a page is
 half of that. An old file keeps the size that it has."""
 _WRITER_CACHE_KIB = 16 * 1024
-"""Enough for a group of the largest size, all over the store. More is slower: where pages were split, SQLite's commit looks at each
-page in the cache, to forget those past the end of the file (until that is past 1 GiB)."""
+"""Enough for a group of the largest size all over the store, with an index entry each. More is slower: where pages were split,
+SQLite's commit looks at each page in the cache, to forget those past the end of the file (until that is past 1 GiB)."""
 _READER_CACHE_KIB = 16 * 1024
 
 TABLES = """

@@ -94,7 +94,8 @@ class SqliteStore:
         return self._moments.revision()
 
     def calm(self, prefix: str) -> Calm | None:
-        self._check_is_open()
+        if self._failure is not None:
+            self._check_is_open()
         if not self._calmness.follows(prefix):
             checks.check_watch(prefix)
         return self._calmness.of(prefix, noted=self._groups.revision, now=self._moments.revision())
@@ -135,10 +136,14 @@ class SqliteStore:
         self._check_is_open()
         return self._moments.read(reads.filled, prefixes)
 
-    async def count(self, prefix: str, *, after: str = "") -> int:
+    async def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
         checks.check_scan(prefix, after, 1, LIMITS)
         self._check_is_open()
-        return self._moments.read(reads.count, prefix, after)
+        if at is None:
+            return self._moments.read(reads.count, prefix, after)
+        checks.check_at(prefix, at)
+        self._check_is_known(at)
+        return self._moments.read(past.count, prefix, after, at)
 
     async def folders(self, prefix: str) -> list[str]:
         keys.check_prefix(prefix)
@@ -146,9 +151,10 @@ class SqliteStore:
         return self._moments.read(reads.folders, prefix)
 
     async def commit(self, txn: Txn) -> Outcome:
-        self._check_is_open()
+        if self._failure is not None:
+            self._check_is_open()
         checks.check_txn(txn, LIMITS)
-        return await self._groups.commit(txn)
+        return (await self._groups.commit(txn))[0]
 
     async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
         self._check_is_open()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from probate.client.objects import Object
 from probate.control import conditions, times
 from probate.control.kinds import is_deleting
-from probate.machinery.deletion import seconds, timestamp
+from probate.machinery.moments import seconds, timestamp
 from probate.workloads import amounts, pods
 
 ALLOWED = "DisruptionAllowed"

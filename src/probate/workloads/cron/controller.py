@@ -17,7 +17,7 @@ from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.machinery import cron
 from probate.machinery.cron import BadSchedule
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.workloads.cron import history, schedule
 from probate.workloads.cron.schedule import Plan
 from probate.workloads.owners import CRON_JOB, JOB, namespace_of

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from probate.client.objects import Object
 from probate.machinery import cron
 from probate.machinery.cron import Every, Schedule
-from probate.machinery.deletion import seconds
+from probate.machinery.moments import seconds
 
 MANY = 100
 """Times that are missed before people are told: the clock, or the schedule, may not be what they think."""

@@ -16,7 +16,7 @@ from probate.control.kinds import is_deleting
 from probate.control.means import Means
 from probate.control.requests import together
 from probate.control.workers import Workers
-from probate.machinery.deletion import timestamp
+from probate.machinery.moments import timestamp
 from probate.workloads import batches, pods, selectors
 from probate.workloads.claims import Claims
 from probate.workloads.jobs import accounts, endings, making, members

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from probate.client.objects import Object
 from probate.control import conditions, times
-from probate.machinery.deletion import seconds
+from probate.machinery.moments import seconds
 from probate.workloads.jobs import members, policies
 from probate.workloads.jobs.tally import Tally
 from probate.workloads.pods import phase

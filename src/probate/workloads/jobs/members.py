@@ -5,8 +5,8 @@ from __future__ import annotations
 from probate.client.objects import Object
 from probate.control import conditions
 from probate.control.kinds import is_deleting
-from probate.machinery.deletion import seconds
 from probate.machinery.label_requirements import whole_number
+from probate.machinery.moments import seconds
 from probate.workloads.pods import phase
 
 TRACKING = "batch.kubernetes.io/job-tracking"

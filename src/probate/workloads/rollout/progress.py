@@ -11,7 +11,7 @@ from __future__ import annotations
 from probate.client.objects import Object
 from probate.control import conditions, times
 from probate.control.conditions import Conditions
-from probate.machinery.deletion import seconds, timestamp
+from probate.machinery.moments import seconds, timestamp
 from probate.workloads.rollout import sizes
 from probate.workloads.rollout.family import Family, total
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from probate.machinery.preparation import qos
 from probate.machinery.problems import Path, forbidden, invalid, required
 from probate.machinery.validation.fields import MAX_INT32, Problems, Value, child, each, is_same, items, objects, text, without
+from probate.machinery.validation.pods import spec as pods
 
 _LISTS = ("containers", "initContainers")
 _MUTABLE = (*_LISTS, "activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates")
@@ -40,7 +42,11 @@ def check_update(new: Value, old: Value) -> Problems:
 
 
 def check_ephemeral_containers(new: Value, old: Value) -> Problems:
-    """A Pod sent to its `ephemeralcontainers`: they may be added, and stay as they are."""
+    """A Pod sent to its `ephemeralcontainers`: they may be added, and stay as they are.
+
+    The Pod is checked as a whole: one that is wrong could never be changed again.
+    """
+    yield from pods.check_pod(new)
     path = Path("spec") / "ephemeralContainers"
     added = {text(one, "name"): one for one in objects(child(new, "spec"), "ephemeralContainers")}
     for container in objects(child(old, "spec"), "ephemeralContainers"):
@@ -52,10 +58,14 @@ def check_ephemeral_containers(new: Value, old: Value) -> Problems:
 
 
 def check_resize(new: Value, old: Value) -> Problems:
-    """A Pod sent to its `resize`: only resources of containers may differ."""
+    """A Pod sent to its `resize`: only resources of containers may differ, and its class of service is for life."""
+    yield from pods.check_pod(new)
     spec, before = child(new, "spec"), child(old, "spec")
     if not is_same(_without_resources(spec), _without_resources(before)):
         yield forbidden(Path("spec"), "only cpu and memory resources are mutable")
+    given = text(child(old, "status"), "qosClass") or qos.qos_class(before)
+    if qos.qos_class(spec) != given:
+        yield invalid(Path("metadata"), given, "Pod QOS Class may not change as a result of resizing")
 
 
 def _without_resources(spec: Value) -> Value:
