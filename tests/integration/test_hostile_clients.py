@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hostile_target import MAPS, Target, answered, attacked, codes, many, rest_of, until
-from probate.server import exchange, gate, rooms
+from probate.server import frugal, gate, rooms
 
 GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST " + MAPS.encode() + b"?dryRun=All HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -242,8 +242,8 @@ def test_who_expects_to_be_told_to_go_on_and_does_not_is_not_waited_for(plain: T
 
 def test_requests_that_are_sent_before_others_are_answered_are_answered_in_order_up_to_a_limit(plain: Target) -> None:
     with plain.raw() as line:
-        line.sendall((GET + b"\r\n") * (exchange.MAX_WAITING - 1) + GET + b"Connection: close\r\n\r\n")
-        assert codes(rest_of(line)) == [200] * exchange.MAX_WAITING
+        line.sendall((GET + b"\r\n") * (frugal.MAX_WAITING - 1) + GET + b"Connection: close\r\n\r\n")
+        assert codes(rest_of(line)) == [200] * frugal.MAX_WAITING
 
 
 def test_flood_of_requests_on_one_connection_ends_it_and_is_not_kept(plain: Target) -> None:

@@ -15,7 +15,7 @@ from probate.machinery import label_requirements, problems, yaml_values
 from probate.machinery.crds import versions
 from probate.machinery.ownership import Describe, Standing
 from probate.machinery.structural.regexp import syntax
-from probate.server import api, app, connections, dispatch, exchange, gate, listings, rooms
+from probate.server import api, app, connections, dispatch, frugal, gate, listings, rooms
 from probate.server.audit import bodies, falls, writer
 from probate.server.kinship import drawing, graph
 from probate.server.verbs import watch
@@ -80,7 +80,7 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert f"or {gate.RESERVED} less" in row("connections at once")[0]
     assert [size(cell) for cell in row("connections whose handshake")[1:]] == [gate.MAX_ARRIVING] * 2
     assert row("how long a handshake")[1:] == [f"{gate.HANDSHAKE_SECONDS:g} s"] * 2
-    assert [size(cell) for cell in row("requests sent on one connection")[1:]] == [exchange.MAX_WAITING] * 2
+    assert [size(cell) for cell in row("requests sent on one connection")[1:]] == [frugal.MAX_WAITING] * 2
     assert f"over {rooms.SMALL // 1024} KiB" in row("bodies over")[0]
     assert [size(cell) for cell in row("bodies over")[1:]] == [rooms.MAX_BODIES] * 2
     assert [size(cell) for cell in row("heads of requests over")[1:]] == [rooms.MAX_HEADS] * 2

@@ -21,6 +21,7 @@ from probate.server.access import impersonation
 from probate.server.api import Answer, Api, Stream
 from probate.server.audit import audited as auditing
 from probate.server.exchange import Exchange, lines
+from probate.server.heads import Known
 from probate.server.request import Asked, Request
 from probate.server.rooms import MAX_BODIES, Room, Share
 from probate.settings import DEFAULT_PATIENCE
@@ -173,7 +174,8 @@ def _request(
     scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]], user: User, body: bytes | Share
 ) -> Request:
     """The request. Its body is there, or takes its share of the room while it comes."""
-    headers: dict[bytes, bytes] = dict(scope["headers"])
+    known: Known | None = scope.get("known")
+    headers = dict(scope["headers"]) if known is None else known.by_name
     asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True) if scope["query_string"] else {}
     read: Callable[[], Awaitable[bytes]]
     if headers.get(b"content-encoding", b"identity") != b"identity":

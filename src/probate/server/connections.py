@@ -23,7 +23,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from probate import errors
 from probate.machinery import status
-from probate.server.exchange import Frugal
+from probate.server.frugal import Frugal
+from probate.server.heads import Heads
 from probate.server.rooms import MAX_HEADS, Debts, Room, Share
 
 MAX_HEAD_BYTES = 1024 * 1024
@@ -32,7 +33,7 @@ HEADER_COST = 200
 MAX_URL_BYTES = 65_535
 IDLE_SECONDS = 90
 LINGER_SECONDS = 2.0
-HEADS, DEBTS = Room("heads of requests", MAX_HEADS), Debts()
+HEADS, DEBTS, KNOWN = Room("heads of requests", MAX_HEADS), Debts(), Heads()
 """Of all connections of the process."""
 _VERSIONS = ("1.1", "1.0")
 
@@ -73,11 +74,20 @@ class Connection(Frugal):
         self._idle_since = None
         if self._is_over:
             return
+        is_new = not (self._unparsed or self._is_in_head or self._is_in_body) and self.is_idle
+        if is_new and (whole := KNOWN.read(data)) is not None:
+            if self._deadline is not None:
+                self._unset_deadline()
+            self.begin(whole)
+            return
         self._unparsed += len(data)
+        before = self.cycle
         try:
             self.parser.feed_data(data)
             if self._is_in_head or self._is_in_body:
                 self._check_what_is_unfinished()
+            elif is_new and self.cycle is not before and not self.pipeline:
+                KNOWN.remember(data, list(self.cycle.scope["headers"]))
         except httptools.HttpParserUpgrade:  # no other protocol is spoken here: it is answered like any request, and that is it
             self._is_over = True
             self.cycle.keep_alive = False

@@ -1,8 +1,7 @@
-"""uvicorn's connection, with exchanges of our own: one request and its answer, and as little around them as can be.
+"""One request and its answer, and as little around them as can be.
 
 uvicorn serves any application, so it checks what it is given and promises little about when. Both sides are ours here. So an answer
-leaves in one write and not in two, its headers are taken as they are, a body that is there already is not waited for, and one
-timer looks from time to time for how long a client has been idle, where each answer set one that the next request cancelled.
+leaves in one write and not in two, its headers are taken as they are, and a body that is there already is not waited for.
 
 An exchange is an ASGI server's side. What it can do besides, it offers as `scope["exchange"]`, and an app that does not know that
 need not. The attributes without an underscore are those that uvicorn's connection uses.
@@ -13,25 +12,34 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import urllib.parse
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
-import httptools
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
-
-from probate import errors
-from probate.aio import turns
-from probate.server.authentication import peers
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 Headers = Iterable[tuple[bytes, bytes]]
 
 LARGE_BYTES = 256 * 1024
-MAX_WAITING = 50
-"""Requests of one connection that wait for the one before them. (Hardly any client sends one before the last is answered.)"""
 
 log = logging.getLogger(__name__)
+
+
+class Line(Protocol):
+    """The connection that it comes and goes by."""
+
+    transport: asyncio.Transport
+    flow: FlowControl
+    tasks: set[asyncio.Task[None]]
+    expect_100_continue: bool
+
+    def usual_headers(self) -> bytes:
+        """Those that every answer has."""
+        ...
+
+    def on_response_complete(self) -> None:
+        """The answer has been sent."""
+        ...
 
 
 class Exchange:
@@ -54,10 +62,10 @@ class Exchange:
         "task",
     )
 
-    def __init__(self, connection: Frugal, scope: dict[str, Any], *, keep_alive: bool) -> None:
+    def __init__(self, connection: Line, scope: dict[str, Any]) -> None:
         self.scope = scope
-        self.keep_alive = keep_alive
-        self.body = bytearray()  # what has come of the request's body and was not taken yet
+        self.keep_alive = True
+        self.body: bytes | bytearray = bytearray()  # what has come of the request's body and was not taken yet
         self.more_body = True
         self.response_started = False
         self.response_complete = False
@@ -81,6 +89,10 @@ class Exchange:
         self._has_news = True
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+    def take(self, body: bytes) -> None:
+        """All of the body has come at once."""
+        self.body, self.more_body, self._has_news = body, False, True
 
     async def run_asgi(self, app: Any) -> None:
         """Let the app answer."""
@@ -180,132 +192,7 @@ def lines(headers: Headers) -> bytes:
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
-class Frugal(HttpToolsProtocol):
-    """One client's connection."""
-
-    _idle_since: float | None = None  # when the last answer was complete, if nothing has come since
-    _usual: tuple[Any, bytes] = (None, b"")
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._turns = turns.of_loop()
-        secured = transport.get_extra_info("ssl_object")
-        self.peer = None if secured is None else peers.shown_by(secured)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self.timeout_keep_alive_task is not None:
-            self.timeout_keep_alive_task.cancel()
-
-    def on_message_begin(self) -> None:
-        self.url = b""
-        self.expect_100_continue = False
-        self.headers = []
-
-    def on_headers_complete(self) -> None:
-        parser = self.parser
-        version = parser.get_http_version()
-        raw, query = _target(self.url)
-        path = raw.decode("ascii")
-        scope = {
-            "type": "http",
-            "asgi": _ASGI,
-            "http_version": version,
-            "method": parser.get_method().decode("ascii"),
-            "scheme": self.scheme,
-            "path": urllib.parse.unquote(path) if "%" in path else path,
-            "raw_path": raw,
-            "query_string": query,
-            "headers": self.headers,
-            "client": self.client,
-            "server": self.server,
-            "peer": self.peer,  # whom the client's certificate is of, if it has shown one
-        }
-        if b"watch=" not in query:  # who watches waits for what happens, and not for an answer
-            self._turns.note_request()
-        before: Any = self.cycle
-        exchange: Any = Exchange(self, scope, keep_alive=version != "1.0" and parser.should_keep_alive())
-        self.cycle, self.headers = exchange, []  # which are the exchange's to keep, or to forget
-        if before is None or before.response_complete:
-            self._start_asgi_task(exchange, self.app)
-        else:  # it was sent before the one before it was answered
-            if len(self.pipeline) >= MAX_WAITING:
-                raise errors.TooManyRequests(f"over {MAX_WAITING} requests were sent on one connection before any was answered")
-            self.flow.pause_reading()
-            self.pipeline.appendleft((exchange, self.app))
-
-    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        cycle.task = self.loop.create_task(cycle.run_asgi(app))
-        self.tasks.add(cycle.task)
-
-    def on_body(self, body: bytes) -> None:
-        exchange: Any = self.cycle
-        if exchange.response_complete:
-            return
-        exchange.body += body
-        if len(exchange.body) > HIGH_WATER_LIMIT:
-            self.flow.pause_reading()
-        exchange.set()
-
-    def on_message_complete(self) -> None:
-        exchange: Any = self.cycle
-        if not exchange.response_complete:
-            exchange.more_body = False
-            exchange.set()
-
-    def usual_headers(self) -> bytes:
-        """Those that uvicorn gives every answer: the date. It makes them anew each second."""
-        given = self.server_state.default_headers
-        if self._usual[0] is not given:
-            self._usual = given, lines(given)
-        return self._usual[1]
-
-    def on_response_complete(self) -> None:
-        self.server_state.total_requests += 1
-        if self.transport.is_closing():
-            return
-        if self.pipeline:  # no more is read before all of these are answered, but for the body of the one that is next
-            self._start_asgi_task(*self.pipeline.pop())
-            return
-        if self.flow.read_paused:
-            self.flow.resume_reading()
-        self._be_idle()
-
-    def _be_idle(self) -> None:
-        self._idle_since = self.loop.time()
-        if self.timeout_keep_alive_task is None:
-            self._look_again_in(self.timeout_keep_alive)
-
-    def timeout_keep_alive_handler(self) -> None:
-        self.timeout_keep_alive_task = None
-        if self._idle_since is None:
-            return  # the next answer sets the timer again
-        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
-        if left > 0:
-            self._look_again_in(left)
-        elif not self.transport.is_closing():
-            self.transport.close()
-
-    def _unset_keepalive_if_required(self) -> None:
-        self._idle_since = None  # (whatever comes does the same)
-
-    def _look_again_in(self, seconds: float) -> None:
-        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
-
-
 @functools.lru_cache(maxsize=1)
 def _framed(body: bytes) -> bytes:
     """A piece of a stream as it goes on the wire. The same one goes to all who watch the same, one after the other."""
     return b"%x\r\n%b\r\n" % (len(body), body)
-
-
-_ASGI = {"version": "3.0", "spec_version": "2.3"}
-
-
-def _target(url: bytes) -> tuple[bytes, bytes]:
-    """The path and the query of a request."""
-    if url.startswith(b"/") and b"#" not in url:
-        path, _, query = url.partition(b"?")
-        return path, query
-    parsed = httptools.parse_url(url)
-    return parsed.path or b"/", parsed.query or b""

@@ -8,7 +8,7 @@ from typing import Any
 import uvicorn
 from uvicorn.server import ServerState
 
-from probate.server.exchange import Frugal
+from probate.server.frugal import Frugal
 
 ASKED = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
