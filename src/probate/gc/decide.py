@@ -57,11 +57,15 @@ def judge(owners: Owners) -> Judgement:
 
 def decide(item: Item, judgement: Judgement, *, has_dependents: bool) -> Action | None:
     """What to do about the item now; None if nothing."""
-    if judgement.is_fine or item.is_deleting:
+    meta = item.meta
+    if judgement.is_fine or meta.deletion_timestamp is not None:
         return None
     if judgement.keeps:
         return Drop(item, judgement.lost, judgement.because, (*judgement.waiting, *judgement.solid)[:MAX_GIVEN])
-    policy = Policy.FOREGROUND if judgement.waiting and has_dependents else _own_policy(item)
+    if judgement.waiting and has_dependents:
+        policy = Policy.FOREGROUND
+    else:
+        policy = _own_policy(meta.finalizers) if meta.finalizers else Policy.BACKGROUND
     return Delete(item, policy, judgement.because, judgement.waiting)
 
 
@@ -71,12 +75,11 @@ def _items(owners: Owners, standing: Standing) -> tuple[Item, ...]:
     return tuple(found.values())[:MAX_GIVEN]
 
 
-def _own_policy(item: Item) -> Policy:
-    if not item.meta.finalizers:
-        return Policy.BACKGROUND
-    if deletion.ORPHAN in item.meta.finalizers:
+def _own_policy(finalizers: Sequence[str]) -> Policy:
+    """What the object says about its dependents itself."""
+    if deletion.ORPHAN in finalizers:
         return Policy.ORPHAN
-    return Policy.FOREGROUND if deletion.is_foreground(item.meta.finalizers) else Policy.BACKGROUND
+    return Policy.FOREGROUND if deletion.is_foreground(finalizers) else Policy.BACKGROUND
 
 
 def _reason(owner: Owner, seen: Seen) -> str:

@@ -53,6 +53,8 @@ class Leaving:
         With the last of its dependents an owner can go at once, in the same turn. Whether it was the last is for the store to say:
         an owner that is still held is looked at again when another one has gone, as ever.
         """
+        if not self._pending.waiting:
+            return []
         going = [action.item for action in actions if _removes(action)]
         known = {item.where for item in going}
         found: list[Action] = []

@@ -42,7 +42,8 @@ def _by_folder(happened: Batch) -> list[Touch]:
 def _sorted(happened: Batch) -> list[Touch]:
     folders: dict[str, list[str]] = {}
     for event in happened:
-        folders.setdefault(event.key[: event.key.rindex("/")], []).append(event.key)
+        key = event.key
+        folders.setdefault(key[: key.rindex("/")], []).append(key)
     return [_touch(folder, wheres) for folder, wheres in folders.items()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probate.store.contract import Record, Revision
+from probate.store.contract import Record, Revision, delete
 from probate.store.sqlite import lately
 from probate.store.sqlite.lately import Lately
 
@@ -12,15 +12,22 @@ def records(first: int, number: int, value: bytes = b"v") -> list[Record]:
 
 
 def known(memory: Lately, of: list[Record]) -> int:
-    return sum(memory.value(one.key, one.revision) is not None for one in of)
+    return sum(len(memory.values([delete(one.key, revision=one.revision)])) for one in of)
 
 
 def test_value_is_known_at_its_revision_only() -> None:
     memory = Lately()
     memory.note([None, *records(0, 1)])
-    assert memory.value("objects/a/0", Revision(1)) == b"v"
-    assert memory.value("objects/a/0", Revision(2)) is None
-    assert memory.value("objects/a/1", Revision(2)) is None
+    assert memory.values([delete("objects/a/0", revision=Revision(1))]) == [b"v"]
+    assert memory.values([delete("objects/a/0", revision=Revision(2))]) == []
+    assert memory.values([delete("objects/a/1", revision=Revision(2))]) == []
+
+
+def test_values_are_told_up_to_one_that_is_not_known() -> None:
+    memory = Lately()
+    memory.note(records(0, 3))
+    asked = [delete(f"objects/a/{at}", revision=Revision(revision)) for at, revision in enumerate((1, 9, 3))]
+    assert memory.values(asked) == [b"v"]
 
 
 def test_large_values_are_not_remembered() -> None:

@@ -13,7 +13,6 @@ A group that fails (no room, a broken disk) is rolled back whole: none of it was
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
@@ -24,8 +23,9 @@ import msgspec
 from probate import errors
 from probate.aio import turns
 from probate.aio.offload import Offload
-from probate.store.contract import Outcome, Refused, Revision, Txn
-from probate.store.sqlite import failures, reads, writes
+from probate.store.contract import Outcome, Record, Refused, Revision, Txn
+from probate.store.sqlite import failures, reads, together, writes
+from probate.store.sqlite.lately import Lately
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class Job(msgspec.Struct, eq=False):
 class Groups:
     """The one writer of a store. `announce` learns of each group's changes once they are durable, before those who wait.
 
-    `remembered` may know the value of a key at a revision. `after_step` is called on the loop when a step between groups is done.
+    `lately` knows what was read and written in bulk of late. `after_step` is called on the loop when a step between groups is done.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Groups:
         offload: Offload,
         announce: Callable[[list[writes.Change]], Awaitable[None]],
         is_watched: Callable[[str], bool],
-        remembered: Callable[[str, Revision], bytes | None],
+        lately: Lately,
         *,
         turn: int = TURN,
         after_step: Callable[[], None] = lambda: None,
@@ -91,7 +91,7 @@ class Groups:
         self._offload = offload
         self._announce = announce
         self._is_watched = is_watched
-        self._remembered = remembered
+        self._lately = lately
         self._after_step = after_step
         self._stopped: errors.ApiError | None = None
         self._turn = turn
@@ -239,7 +239,7 @@ class Groups:
             else:
                 job = self._bulk[0]
                 if len(job.outcomes) < job.one_by_one:
-                    group.evaluate_next(job)
+                    group.evaluate_next(job, is_bulk=True)
                 else:
                     await self._evaluate_together(group, job)
                     turn = max(turn, group.evaluated + 1)  # the others have just had theirs
@@ -253,11 +253,12 @@ class Groups:
             job.one_by_one = next((at for at in range(start, len(job.txns)) if job.txns[at].value is None), len(job.txns))
             return
         run = job.txns[start : start + min(self._turns.piece(TOGETHER), GROUP - group.evaluated)]
-        values = list(itertools.takewhile(_is_known, (self._remembered(txn.key, txn.expects) for txn in run)))
-        run = run[: writes.separate_deletes(run[: len(values)])]
+        values = self._lately.values(run)
+        run = run[: together.separate_deletes(run[: len(values)])]
         revision = Revision(group.revision + 1)
-        if len(run) >= FEW and await self._offload.run(lambda: writes.delete_together(self._cursor, run, revision)):
-            group.note_deleted(job, run, values)
+        done = await self._offload.run(lambda: together.delete(self._cursor, run, revision)) if len(run) >= FEW else 0
+        if done:
+            group.note_deleted(job, run[:done], values)
         else:
             job.one_by_one = start + max(1, len(run))
 
@@ -271,6 +272,8 @@ class Groups:
     async def _finish(self, group: _Group) -> None:
         self.revision = group.revision
         self.written += 1
+        if group.rewritten:
+            self._lately.note(group.rewritten)
         try:
             await self._announce(group.changes)
         finally:
@@ -293,6 +296,7 @@ class _Group:
     def __init__(self, cursor: apsw.Cursor, revision: Revision, is_watched: Callable[[str], bool]) -> None:
         self.jobs: dict[Job, None] = {}
         self.changes: list[writes.Change] = []
+        self.rewritten: list[Record] = []  # in bulk: what a cascade marks, it deletes next
         self.revision = revision
         self.evaluated = 0
         self.singles = 0  # of the jobs, those that somebody waits for one by one
@@ -305,7 +309,7 @@ class _Group:
     def is_full(self) -> bool:
         return self.evaluated >= GROUP or self._size >= GROUP_BYTES
 
-    def evaluate_next(self, job: Job) -> None:
+    def evaluate_next(self, job: Job, *, is_bulk: bool = False) -> None:
         """The next one."""
         self.jobs[job] = None
         result = writes.apply(self._cursor, job.txns[len(job.outcomes)], Revision(self.revision + 1), self._is_watched, self._known)
@@ -317,8 +321,10 @@ class _Group:
         job.outcomes.append(result.revision)
         self.changes.append(result)
         self._size += len(result.value or b"") + len(result.previous or b"")
+        if is_bulk and result.value is not None and result.replaced is not None:
+            self.rewritten.append(Record(result.key, result.value, result.revision))
 
-    def note_deleted(self, job: Job, run: Sequence[Txn], values: Sequence[bytes | None]) -> None:
+    def note_deleted(self, job: Job, run: Sequence[Txn], values: Sequence[bytes]) -> None:
         """The next of the job have deleted what had these values."""
         self.jobs[job] = None
         self._known.clear()
@@ -329,11 +335,7 @@ class _Group:
         job.outcomes += [Revision(first + number) for number in range(len(run))]
         self.evaluated += len(run)
         self.revision = Revision(self.revision + len(run))
-        self._size += sum([len(value or b"") for value in values[: len(run)]])
-
-
-def _is_known(value: bytes | None) -> bool:
-    return value is not None
+        self._size += sum(map(len, values[: len(run)]))
 
 
 def _again(error: errors.ApiError) -> errors.ApiError:

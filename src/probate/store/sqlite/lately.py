@@ -1,14 +1,15 @@
-"""Values that were read a moment ago, in bulk: whoever reads many often deletes them next, and then watchers are shown them again.
+"""Values that were read or written a moment ago, in bulk: whoever does that often deletes them next, and watchers are shown them
+again.
 
 What a key was at a revision never changes, so nothing here can go stale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from probate.recent import Recent
-from probate.store.contract import Record, Revision
+from probate.store.contract import Record, Txn
 
 NUMBER = 2_000
 MAX_BYTES = 8 * 1024
@@ -22,10 +23,16 @@ class Lately:
         self._records: Recent[Record] = Recent(NUMBER)
 
     def note(self, records: Sequence[Record | None]) -> None:
-        """These were read."""
+        """These were read, or have become durable."""
         self._records.update({one.key: one for one in records[:NUMBER] if one is not None and len(one.value) <= MAX_BYTES})
 
-    def value(self, key: str, revision: Revision) -> bytes | None:
-        """The value of the key at this revision, if that is remembered."""
-        record = self._records.get(key)
-        return record.value if record is not None and record.revision == revision else None
+    def values(self, txns: Iterable[Txn]) -> list[bytes]:
+        """The values that these expect to be there: of the first ones, up to one that is not remembered."""
+        found: list[bytes] = []
+        recall = self._records.get
+        for txn in txns:
+            record = recall(txn.key)
+            if record is None or record.revision != txn.expects:
+                break
+            found.append(record.value)
+        return found

@@ -65,7 +65,7 @@ class SqliteStore:
             opened.offload,
             self._announce,
             self._is_watched,
-            self._lately.value,
+            self._lately,
             turn=opened.turn,
             after_step=self._moments.let_go,
         )

@@ -6,13 +6,12 @@ one cursor, which spares making one for each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import apsw
 import msgspec
-import orjson
 
 from probate.store import keys
 from probate.store.contract import NOTHING, Absent, Guard, Refused, Revision, Txn, Unchanged
@@ -21,13 +20,8 @@ _LIVE = "SELECT rev FROM live WHERE key = ?"
 _ENTRY = "SELECT rev FROM entry WHERE key = ?"
 _ANY_LIVE = "SELECT 1 FROM live WHERE key >= ? AND key < ? LIMIT 1"
 _ANY_ENTRY = "SELECT 1 FROM entry WHERE key >= ? AND key < ? LIMIT 1"
-_AS_EXPECTED = "SELECT count(*) FROM json_each(?) AS one JOIN live ON live.key = one.value->>0 AND live.rev = one.value->>1"
 _VALUE = "SELECT value FROM log WHERE rev = ?"
 _LOG = "INSERT INTO log VALUES (?, ?, ?, ?)"
-_LOG_MANY = "INSERT INTO log SELECT ? + one.key, one.value->>0, one.value->>1, NULL FROM json_each(?) AS one"
-_GONE_MANY = "INSERT INTO gone SELECT value, ? + key FROM json_each(?)"
-_DELETE_MANY = "DELETE FROM live WHERE key IN (SELECT value FROM json_each(?))"
-_LEAVE_MANY = "DELETE FROM entry WHERE key IN (SELECT value FROM json_each(?))"
 _CREATE = "INSERT INTO live VALUES (?, ?) ON CONFLICT DO NOTHING"
 _UPDATE = "UPDATE live SET rev = ? WHERE key = ? AND rev = ?"
 _DELETE = "DELETE FROM live WHERE key = ? AND rev = ?"
@@ -65,7 +59,7 @@ Known: TypeAlias = dict[str, Revision | None]
 
 def apply(db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[str], bool], known: Known) -> Change | Refused:
     """Make the change at this revision if every guard holds."""
-    failed = tuple([guard for guard in txn.guards if not _holds(db, guard, known)]) if txn.guards else ()
+    failed = tuple([guard for guard in txn.guards if not holds(db, guard, known)]) if txn.guards else ()
     if failed or not _replace(db, txn, revision):
         return Refused(failed if _is_as_expected(db, txn) else (txn.own_guard(), *failed))
     replaced = txn.expects or None
@@ -98,51 +92,8 @@ def _is_as_expected(db: apsw.Cursor, txn: Txn) -> bool:
     return (_revision_of(db, txn.key) or NOTHING) == txn.expects
 
 
-def separate_deletes(txns: Sequence[Txn]) -> int:
-    """How many of the first only delete, each its own object, under guards that none has to do with: their order is all one."""
-    own: set[str] = set()
-    guarded: set[str] = set()
-    guards: tuple[Guard, ...] = ()
-    for number, txn in enumerate(txns):
-        if txn.value is not None or txn.key in own or txn.key in guarded:
-            return number
-        own.add(txn.key)
-        if txn.guards is not guards:  # those of one family have the same
-            guards = txn.guards
-            named = [guard.key for guard in guards if isinstance(guard, Unchanged) and keys.is_object(guard.key)]
-            if len(named) < len(guards) or not own.isdisjoint(named):
-                return number
-            guarded.update(named)
-    return len(txns)
-
-
-def delete_together(db: apsw.Cursor, txns: Sequence[Txn], revision: Revision) -> bool:
-    """What `apply` makes of them if nothing is in the way of any. Only for `separate_deletes`. False, and nothing done, if it is.
-
-    However many they are, it takes a few calls of SQLite, so it can run beside the event loop: that has the interpreter meanwhile.
-    """
-    as_expected = _json([(txn.key, txn.expects) for txn in txns])
-    if not _all_hold(db, txns) or db.execute(_AS_EXPECTED, (as_expected,)).get != len(txns):
-        return False
-    names = _json([txn.key for txn in txns])
-    db.execute(_LEAVE_MANY, (_json([entry for txn in txns for entry in txn.leave]),))
-    db.execute(_LOG_MANY, (revision, as_expected))
-    db.execute(_GONE_MANY, (revision, names))
-    db.execute(_DELETE_MANY, (names,))
-    return True
-
-
-def _all_hold(db: apsw.Cursor, txns: Sequence[Txn]) -> bool:
-    known: Known = {}
-    guards = {id(txn.guards): txn.guards for txn in txns}  # those of one family have the same
-    return all(_holds(db, guard, known) for some in guards.values() for guard in some)
-
-
-def _json(values: list[Any]) -> str:
-    return orjson.dumps(values).decode()
-
-
-def _holds(db: apsw.Cursor, guard: Guard, known: Known) -> bool:
+def holds(db: apsw.Cursor, guard: Guard, known: Known) -> bool:
+    """Whether it does, now."""
     if isinstance(guard, Unchanged):  # of the same namespace or owner, most often, as those before
         if guard.key not in known:
             known[guard.key] = _revision_of(db, guard.key)
