@@ -131,6 +131,8 @@ async def _question(api: Api, request: Request) -> Answer:
 
 async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer | Stream:
     form = negotiation.accepted(request.headers.get(b"accept", b""))
+    if form.shape:
+        negotiation.check_suits(form, verb)
     seconds = None
     if request.query:
         seconds = _seconds(request)

@@ -64,7 +64,7 @@ class Frugal(HttpToolsProtocol):
 
     def begin(self, whole: Whole) -> None:
         """Answer a request that was not parsed. Only while no other one is being answered."""
-        self.expect_100_continue, self.headers = False, whole.known.headers
+        self.expect_100_continue = False
         exchange = self._exchange(whole.method, whole.path, whole.raw_path, whole.query, known=whole.known)
         exchange.take(whole.body)
         self._start_asgi_task(exchange, self.app)
@@ -81,7 +81,7 @@ class Frugal(HttpToolsProtocol):
             "path": path,
             "raw_path": raw,
             "query_string": query,
-            "headers": self.headers,
+            "headers": self.headers if known is None else known.headers,
             "known": known,
             "client": self.client,
             "server": self.server,

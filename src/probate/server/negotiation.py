@@ -16,7 +16,9 @@ _PLAIN = JSON.encode()
 YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 _YAMLS = {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
-_SHAPES = {"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}
+_METADATA = "PartialObjectMetadata"
+_SHAPES = {"Table", _METADATA, f"{_METADATA}List"}
+_OF_ONE = {"get", "watch", "create", "update", "patch"}
 _META_VERSIONS = {"v1", "v1beta1"}
 
 
@@ -48,6 +50,14 @@ def accepted(header: bytes) -> Form:
         f"only the following media types are accepted: {JSON}, {YAML}, {JSON};as=Table;g=meta.k8s.io;v=v1, "
         f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
     )
+
+
+def check_suits(form: Form, verb: str) -> None:
+    """`NotAcceptable` if metadata were asked for as those of a list where there is one object, or the other way round."""
+    if form.shape == _METADATA and verb == "list":
+        raise errors.NotAcceptable(f"you requested {_METADATA}, but the requested object is a list: ask for {_METADATA}List")
+    if form.shape == f"{_METADATA}List" and verb in _OF_ONE:
+        raise errors.NotAcceptable(f"you requested {_METADATA}List, but the requested object is not a list: ask for {_METADATA}")
 
 
 def _form(wish: str) -> Form | None:

@@ -64,12 +64,17 @@ async def start(store: Store, options: ListOptions, prefix: str) -> Start:
         return _resume(options, prefix)
     if options.resource_version in {"", "0"}:
         return NOW
-    wanted = revision(options.resource_version)
     is_exact = options.resource_version_match == "Exact" or (options.limit > 0 and not options.resource_version_match)
-    current = await store.revision()
+    wanted = await reached(store, options.resource_version)
+    return Start(wanted if is_exact else None, "")
+
+
+async def reached(store: Store, text: str) -> Revision:
+    """The revision in a resourceVersion. `FutureRevision` if the store has not got there."""
+    wanted, current = revision(text), await store.revision()
     if wanted > current:
         raise too_large(wanted, current)
-    return Start(wanted if is_exact else None, "")
+    return wanted
 
 
 def over(begun: Start, prefix: str) -> errors.Gone:

@@ -10,7 +10,7 @@ from probate.settings import Settings
 from probate.simulation import words
 
 JOB_SECONDS = 1.0
-"""How long the containers of a Job's pod work, if nobody says anything."""
+"""How long the containers of a pod work that is there to get something done, if nobody says anything."""
 
 
 class Script(NamedTuple):
@@ -45,5 +45,6 @@ def _duration(pod: Object) -> float | None:
     text, owner = words.told(pod, words.DURATION), controller_of(pod)
     if text:
         return words.seconds(text)
-    has_end = bool(words.told(pod, words.EXIT_CODE)) or (owner is not None and owner["kind"] == "Job")
+    is_of_job = owner is not None and owner["kind"] == "Job"
+    has_end = is_of_job or words.told(pod, words.EXIT_CODE) or words.told(pod, words.HOOK)
     return JOB_SECONDS if has_end else None

@@ -15,6 +15,8 @@ STOP_DELAY = "probate.dev/stop-delay"
 DURATION = "probate.dev/duration"
 EXIT_CODE = "probate.dev/exit-code"
 READY = "probate.dev/ready"
+HOOK = "helm.sh/hook"
+"""On a pod: helm waits until it has ended, as with `helm test`."""
 
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "": 1}
 

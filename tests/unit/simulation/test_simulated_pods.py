@@ -97,6 +97,14 @@ async def test_a_pod_ends_when_and_how_it_is_told(stage: Stage, code: str, ended
     assert (ready["status"], ready["reason"]) == ("False", "PodCompleted" if code == "0" else "PodFailed")
 
 
+async def test_hook_of_a_helm_release_that_says_nothing_about_its_end_never_ended(stage: Stage) -> None:
+    spec = {"containers": [{"name": "c", "image": "one"}], "nodeName": "node-1", "restartPolicy": "Never"}
+    await stage.make(PODS, "a", spec, annotations={"helm.sh/hook": "test"})
+    await stage.make(PODS, "b", spec)
+    await stage.pass_time(3)
+    assert [await phase(stage, name) for name in "ab"] == ["Succeeded", "Running"]
+
+
 async def test_containers_start_again_at_once_and_then_after_rests_that_double(stage: Stage) -> None:
     await pod(stage, told={"duration": "1s", "exit-code": "1"}, restartPolicy="Always")
     await stage.pass_time(3)
