@@ -86,7 +86,7 @@ class Connection(Frugal):
             self.parser.feed_data(data)
             if self._is_in_head or self._is_in_body:
                 self._check_what_is_unfinished()
-            elif is_new and self.cycle is not before and not self.pipeline:
+            elif is_new and self.cycle is not before and self.cycle.keep_alive and not self.pipeline:
                 KNOWN.remember(data, list(self.cycle.scope["headers"]))
         except httptools.HttpParserUpgrade:  # no other protocol is spoken here: it is answered like any request, and that is it
             self._is_over = True

@@ -28,6 +28,7 @@ class Frugal(HttpToolsProtocol):
 
     _idle_since: float | None = None  # when the last answer was complete, if nothing has come since
     _usual: tuple[Any, bytes] = (None, b"")
+    _answering: Any = None  # the exchange that is under way; `cycle` is the last one that came
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -36,6 +37,11 @@ class Frugal(HttpToolsProtocol):
         self.peer = None if secured is None else peers.shown_by(secured)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        for one in (self._answering, *(exchange for exchange, _ in self.pipeline)):
+            if one is not None and not one.response_complete:
+                one.disconnected = True
+                one.set()
+        self.pipeline.clear()
         super().connection_lost(exc)
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
@@ -94,6 +100,7 @@ class Frugal(HttpToolsProtocol):
         return exchange
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._answering = cycle
         cycle.task = self.loop.create_task(cycle.run_asgi(app))
         self.tasks.add(cycle.task)
 

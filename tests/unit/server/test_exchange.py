@@ -35,3 +35,22 @@ async def test_connection_is_ended_when_it_was_idle_for_its_time_and_not_when_it
     assert loop.time() - last >= IDLE * 0.9
     writer.close()
     server.close()
+
+
+async def test_request_behind_a_long_answer_kept_it_going_after_its_client_had_left() -> None:
+    left: asyncio.Queue[str] = asyncio.Queue()
+
+    async def long(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        left.put_nowait(scope["path"])
+
+    config = uvicorn.Config(long)
+    server = await asyncio.get_running_loop().create_server(lambda: Frugal(config, ServerState(), {}), "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    writer.write(b"GET /first HTTP/1.1\r\nhost: x\r\n\r\nGET /second HTTP/1.1\r\nhost: x\r\n\r\n")
+    assert await reader.readuntil(b"\r\n\r\n")
+    writer.close()
+    assert await asyncio.wait_for(left.get(), 60) == "/first"
+    server.close()

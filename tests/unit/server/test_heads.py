@@ -138,6 +138,15 @@ def test_headers_that_say_more_than_plain_ones_are_not_remembered(doubtful: byte
     assert known.read(data) is None
 
 
+@pytest.mark.parametrize("last", [b"connection: close\r\nconnection: keep-alive", b"proxy-connection: close"])
+async def test_headers_after_which_the_connection_ends_are_not_remembered(last: bytes) -> None:
+    """What ends a connection is for the parser to say: it knows of more than the last header of that name."""
+    known = Heads()
+    asked = b"GET /a HTTP/1.1\r\nhost: x\r\n" + last + b"\r\n\r\n"
+    await heard(known, [asked])
+    assert known.read(asked) is None
+
+
 def test_no_more_heads_are_remembered_than_there_is_room_for() -> None:
     known = Heads()
     for number in range(3 * heads.MAX_KNOWN):
@@ -164,6 +173,7 @@ some_headers = st.lists(
             b"accept: */*",
             b"connection: keep-alive",
             b"connection: close",
+            b"proxy-connection: close",
             b"expect: 100-continue",
             b"transfer-encoding: chunked",
             b"content-length: 2",

@@ -13,6 +13,7 @@ A group that fails (no room, a broken disk) is rolled back whole: none of it was
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
@@ -228,14 +229,13 @@ class Groups:
             self._db.set_busy_timeout(0)
 
     async def _evaluate(self, group: _Group) -> None:
-        turn = self._turns.piece(self._turn)
+        turn = self._piece()
         while not group.is_full and (self._singles or self._bulk):
             if group.evaluated >= turn:
-                turn = group.evaluated + self._turns.piece(self._turn)
+                turn = group.evaluated + self._piece()
                 await (asyncio.sleep(0) if self._singles else self._turns.turn())
             elif self._singles:
-                group.evaluate_next(self._singles.popleft())
-                group.singles += 1
+                self._evaluate_singles(group)
             else:
                 job = self._bulk[0]
                 if len(job.outcomes) < job.one_by_one:
@@ -245,6 +245,22 @@ class Groups:
                     turn = max(turn, group.evaluated + 1)  # the others have just had theirs
                 if job.is_evaluated and self._bulk:  # (who stops the store meanwhile empties it)
                     self._bulk.popleft()
+
+    def _piece(self) -> int:
+        """Transactions that are evaluated in one turn: all of a group, where nobody may see it half done."""
+        return self._turn if self._turn >= GROUP else self._turns.piece(self._turn)
+
+    def _evaluate_singles(self, group: _Group) -> None:
+        """The next of those that commit one by one: several together, if they just create; else one."""
+        some = together.ROWS
+        if len(self._singles) >= some and group.one_by_one <= group.evaluated <= GROUP - some:
+            if group.create_together(list(itertools.islice(self._singles, some))):
+                for _ in range(some):
+                    self._singles.popleft()
+                return
+            group.one_by_one = group.evaluated + some
+        group.evaluate_next(self._singles.popleft())
+        group.singles += 1
 
     async def _evaluate_together(self, group: _Group, job: Job) -> None:
         """The next deletes of a job, off the loop. If the next ones are better done one by one, that is noted instead."""
@@ -256,6 +272,7 @@ class Groups:
         values = self._lately.values(run)
         run = run[: together.separate_deletes(run[: len(values)])]
         revision = Revision(group.revision + 1)
+        group.jobs[job] = None  # it is to be told if this fails
         done = await self._offload.run(lambda: together.delete(self._cursor, run, revision)) if len(run) >= FEW else 0
         if done:
             group.note_deleted(job, run[:done], values)
@@ -286,8 +303,9 @@ class Groups:
             job.fail(_again(error))
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
-        while self._bulk and self._bulk[0].done.done():
-            self._bulk.popleft()
+        for waiting in (self._singles, self._bulk):
+            while waiting and waiting[0].done.done():
+                waiting.popleft()
 
 
 class _Group:
@@ -300,6 +318,7 @@ class _Group:
         self.revision = revision
         self.evaluated = 0
         self.singles = 0  # of the jobs, those that somebody waits for one by one
+        self.one_by_one = 0  # those up to this number are not evaluated together with others
         self._cursor = cursor
         self._is_watched = is_watched
         self._size = 0
@@ -323,6 +342,26 @@ class _Group:
         self._size += len(result.value or b"") + len(result.previous or b"")
         if is_bulk and result.value is not None and result.replaced is not None:
             self.rewritten.append(Record(result.key, result.value, result.revision))
+
+    def create_together(self, jobs: list[Job]) -> bool:
+        """The next of those that commit one by one, if all they do is create objects that have nothing to do with each other."""
+        txns, first = [job.txns[0] for job in jobs], Revision(self.revision + 1)
+        try:
+            if not together.are_separate_creates(txns) or not together.create(self._cursor, txns, first, self._known):
+                return False
+        except BaseException:
+            self.jobs |= dict.fromkeys(jobs)  # these are to be told
+            raise
+        for revision, job in enumerate(jobs, first):
+            txn = job.txns[0]
+            self.jobs[job] = None
+            job.outcomes.append(Revision(revision))
+            self.changes.append(writes.Change(Revision(revision), txn.key, txn.value, None))
+            self._size += len(txn.value or b"")
+        self.revision = Revision(self.revision + len(jobs))
+        self.evaluated += len(jobs)
+        self.singles += len(jobs)
+        return True
 
     def note_deleted(self, job: Job, run: Sequence[Txn], values: Sequence[bytes]) -> None:
         """The next of the job have deleted what had these values."""
