@@ -3,10 +3,10 @@
     terminated      too many have ended: the evicted ones go first, then those that ended longest ago
     out-of-service  they are to go, and their node is known to be out of service
     orphaned        their node is gone, and was not seen again for a while
-    unscheduled     they are to go, and never had a node
+    unscheduled     they are to go since a while, and never had a node
 
 A pod that finalizers hold is left to whoever holds it: it counts as one that is still needed, and is not deleted again and again.
-What follows from a change is done when it happens, and the quarantine of a node that is gone is a timer: there are no rounds.
+What follows from a change is done when it happens, and what has to wait has a timer: there are no rounds.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from probate.control.kinds import NODES, PODS, is_deleting, is_finished, node_of
 from probate.control.means import Means
 from probate.control.requests import together
 from probate.control.workers import Workers
-from probate.machinery.moments import timestamp
+from probate.machinery.moments import seconds, timestamp
 
 TITLE = "pod-garbage-collector"
 QUARANTINE_SECONDS = 40.0
+UNSCHEDULED_SECONDS = 20.0
+"""How long a pod that goes and has no node is left to whoever holds it, before it has failed: as long as a round of Kubernetes'."""
 AT_ONCE = 100
 """Terminated pods that are deleted together."""
 ALL = Name("", "terminated")
@@ -126,14 +128,22 @@ class PodCollector:
         if pod is None or _is_done(pod):
             return None
         if not node_of(pod):
-            if is_deleting(pod):
-                await self._remove(pod, "unscheduled")  # PG-19
-            return None
+            return await self._remove_unscheduled(pod) if is_deleting(pod) else None
         node = self._nodes.get(Name("", node_of(pod)))
         if node is None:
             return await self._quarantine(pod)
         if is_deleting(pod) and _is_out_of_service(node):
             await self._remove(pod, "out-of-service")  # PG-11, PG-12
+        return None
+
+    async def _remove_unscheduled(self, pod: Object) -> float | None:
+        """The pod is to go, and nobody will end it. Returns for how long it is left alone. (PG-19)"""
+        meta = pod["metadata"]
+        since = seconds(meta["deletionTimestamp"]) - (meta.get("deletionGracePeriodSeconds") or 0)
+        left = times.until(since + UNSCHEDULED_SECONDS, self._clock.now())
+        if left:
+            return left
+        await self._remove(pod, "unscheduled")
         return None
 
     async def _quarantine(self, pod: Object) -> float | None:

@@ -163,6 +163,9 @@ async def test_pg_19_a_pod_that_goes_and_never_had_a_node_has_failed() -> None:
     async with staged("podgc") as stage:
         await pod(stage, "a", finalizers=["example.com/hold"])
         await stage.delete(PODS, "a")
+        await stage.pass_time(18)
+        assert (await stage.get(PODS, "a"))["status"]["phase"] == "Pending"
+        await stage.pass_time(2)
         found = await stage.get(PODS, "a")
         assert found["status"]["phase"] == "Failed"
         assert condition(found, "DisruptionTarget") == {}
