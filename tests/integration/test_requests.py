@@ -34,3 +34,35 @@ def test_checks_that_are_excluded_are_not_asked(http: httpx.Client) -> None:
     told = http.get("/readyz", params={"verbose": "", "exclude": ["store", "nothing"]})
     assert told.status_code == 200
     assert {"[+]ping ok", "[+]store excluded: ok", "[+]collector ok"} <= set(told.text.splitlines())
+
+
+def test_get_of_a_moment_that_has_not_come_was_answered_with_an_older_one(http: httpx.Client, configmaps: str) -> None:
+    made = http.post(configmaps, json={"metadata": {"name": "a"}}).json()
+    revision = int(made["metadata"]["resourceVersion"])
+    for reached in ("0", str(revision), "1"):
+        assert http.get(f"{configmaps}/a", params={"resourceVersion": reached}).json() == made
+    ahead = http.get(f"{configmaps}/a", params={"resourceVersion": str(revision + 1_000_000)})
+    assert (ahead.status_code, ahead.json()["details"]["causes"][0]["reason"]) == (504, "ResourceVersionTooLarge")
+    assert http.get(f"{configmaps}/a", params={"resourceVersion": "x"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "shape", "hint"),
+    [
+        ("GET", "", "PartialObjectMetadata", "ask for PartialObjectMetadataList"),
+        ("GET", "/a", "PartialObjectMetadataList", "ask for PartialObjectMetadata"),
+        ("GET", "?watch=1", "PartialObjectMetadataList", "ask for PartialObjectMetadata"),
+        ("POST", "", "PartialObjectMetadataList", "ask for PartialObjectMetadata"),
+    ],
+)
+def test_metadata_of_a_list_or_of_one_object_where_there_is_the_other_were_answered(
+    http: httpx.Client, configmaps: str, method: str, path: str, shape: str, hint: str
+) -> None:
+    http.post(configmaps, json={"metadata": {"name": "a"}}).raise_for_status()
+    accept = {"Accept": f"application/json;as={shape};g=meta.k8s.io;v=v1"}
+    answer = http.request(
+        method, f"{configmaps}{path}", json={"metadata": {"name": "b"}} if method == "POST" else None, headers=accept
+    )
+    assert (answer.status_code, answer.json()["reason"]) == (406, "NotAcceptable")
+    assert answer.json()["message"].endswith(hint)
+    assert [one["metadata"]["name"] for one in http.get(configmaps).json()["items"]] == ["a"]

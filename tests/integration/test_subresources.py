@@ -1,0 +1,238 @@
+"""Parts of objects that have paths of their own: binding, eviction, debug containers, resize, approval."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from making import made
+
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+@pytest.fixture
+def pod(http: httpx.Client, namespace: str) -> str:
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    labels = {"app": "web"}
+    made(http, path, "p", metadata={"labels": labels}, spec={"containers": [{"name": "c", "image": "i"}]})
+    return f"{path}/p"
+
+
+def test_pod_is_bound_to_a_node_once(http: httpx.Client, pod: str) -> None:
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
+    assert http.post(f"{pod}/binding", json=binding).status_code == 201
+    now = http.get(pod).json()
+    assert now["spec"]["nodeName"] == "n1"
+    assert [one["status"] for one in now["status"]["conditions"] if one["type"] == "PodScheduled"] == ["True"]
+    assert http.post(f"{pod}/binding", json=binding).status_code == 409
+
+
+def test_pod_is_bound_by_a_binding_that_names_it(http: httpx.Client, namespace: str, pod: str) -> None:
+    bindings = f"/api/v1/namespaces/{namespace}/bindings"
+    uid = http.get(pod).json()["metadata"]["uid"]
+    notes = {"annotations": {"note": "x"}, "labels": {"app": "other", "zone": "z"}}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p", **notes}, "target": {"kind": "Node", "name": "n1"}}
+    stale = {**binding, "metadata": {"name": "p", "uid": "another"}}
+    assert http.post(bindings, json=stale).status_code == 409
+    assert http.post(bindings, json={**binding, "metadata": {"name": "absent"}}).status_code == 404
+    assert http.post(bindings, json={**binding, "metadata": {}}).status_code == 400
+    assert http.post(bindings, json={**binding, "target": {}}).json()["details"]["causes"][0]["field"] == "target.name"
+    assert http.get(pod).json()["spec"].get("nodeName") is None
+    done = http.post(bindings, json={**binding, "metadata": {**binding["metadata"], "uid": uid}})  # type: ignore[dict-item]
+    assert (done.status_code, done.json()["status"]) == (201, "Success")
+    now = http.get(pod).json()
+    assert now["spec"]["nodeName"] == "n1"
+    assert now["metadata"]["annotations"] == {"note": "x"}
+    assert now["metadata"]["labels"] == {"app": "web", "zone": "z"}
+    assert http.post(bindings, json=binding).status_code == 409
+    assert http.get(bindings).status_code == 405
+
+
+EVICTION = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+
+
+def covered(http: httpx.Client, namespace: str, pod: str, *, is_ready: bool = True, **spec: Any) -> str:
+    """The path of a budget for a pod that runs."""
+    budgets = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
+    made(http, budgets, "b", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}, **spec})
+    told = {"phase": "Running", "conditions": [{"type": "Ready", "status": str(is_ready)}]}
+    assert http.patch(f"{pod}/status", content=json.dumps({"status": told}), headers=MERGE).status_code == 200
+    return f"{budgets}/b"
+
+
+def allow(http: httpx.Client, budget: str, number: int, healthy: int = 1, desired: int = 1) -> None:
+    status = {"disruptionsAllowed": number, "currentHealthy": healthy, "desiredHealthy": desired, "observedGeneration": 1}
+    assert http.patch(f"{budget}/status", content=json.dumps({"status": status}), headers=MERGE).status_code == 200
+
+
+def test_eviction_waits_until_the_budget_is_reckoned(http: httpx.Client, namespace: str, pod: str) -> None:
+    covered(http, namespace, pod)
+    refused = http.post(f"{pod}/eviction", json=EVICTION)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
+    [cause] = refused.json()["details"]["causes"]
+    assert cause == {"reason": "DisruptionBudget", "message": "The disruption budget b is still being processed by the server."}
+
+
+def test_eviction_is_refused_if_the_budget_allows_none(http: httpx.Client, namespace: str, pod: str) -> None:
+    allow(http, covered(http, namespace, pod), 0)
+    refused = http.post(f"{pod}/eviction", json=EVICTION)
+    assert refused.status_code == 429
+    assert refused.json()["message"] == "Cannot evict pod as it would violate the pod's disruption budget."
+    [cause] = refused.json()["details"]["causes"]
+    assert cause["message"] == "The disruption budget b needs 1 healthy pods and has 1 currently"
+    assert http.get(pod).status_code == 200
+
+
+def test_eviction_is_charged_to_the_budget(http: httpx.Client, namespace: str, pod: str) -> None:
+    budget = covered(http, namespace, pod)
+    allow(http, budget, 1, healthy=2)
+    http.patch(pod, content='{"metadata":{"finalizers":["test.example/hold"]}}', headers=MERGE)
+    assert http.post(f"{pod}/eviction", params={"dryRun": "All"}, json=EVICTION).status_code == 201
+    assert http.get(budget).json()["status"]["disruptionsAllowed"] == 1
+    assert http.post(f"{pod}/eviction", json=EVICTION).status_code == 201
+    status = http.get(budget).json()["status"]
+    assert (status["disruptionsAllowed"], list(status["disruptedPods"])) == (0, ["p"])
+    [condition] = status["conditions"]
+    assert (condition["type"], condition["status"]) == ("DisruptionAllowed", "False")
+    left = http.get(pod).json()
+    assert "deletionTimestamp" in left["metadata"]
+    assert "DisruptionTarget" in [one["type"] for one in left["status"]["conditions"]]
+    assert http.post(f"{pod}/eviction", json=EVICTION).status_code == 201, "it is on its way out, and costs nothing more"
+
+
+def test_pod_that_waits_for_a_node_costs_nothing(http: httpx.Client, namespace: str, pod: str) -> None:
+    made(http, f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets", "b", spec={"minAvailable": 1, "selector": {}})
+    assert http.post(f"{pod}/eviction", json=EVICTION).status_code == 201
+    assert http.get(pod).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("policy", "healthy", "code"), [("AlwaysAllow", 0, 201), ("IfHealthyBudget", 0, 429), ("IfHealthyBudget", 1, 201)]
+)
+def test_pod_that_does_not_serve_costs_nothing(
+    http: httpx.Client, namespace: str, pod: str, policy: str, healthy: int, code: int
+) -> None:
+    budget = covered(http, namespace, pod, is_ready=False, unhealthyPodEvictionPolicy=policy)
+    allow(http, budget, 0, healthy)
+    assert http.post(f"{pod}/eviction", json=EVICTION).status_code == code
+    assert "disruptedPods" not in http.get(budget).json()["status"]
+
+
+def test_pod_of_two_budgets_is_not_evicted(http: httpx.Client, namespace: str, pod: str) -> None:
+    allow(http, covered(http, namespace, pod), 1)
+    made(http, f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets", "c", spec={"minAvailable": 0, "selector": {}})
+    refused = http.post(f"{pod}/eviction", json=EVICTION)
+    assert (refused.status_code, refused.json()["reason"]) == (500, "InternalError")
+
+
+def test_eviction_of_a_certain_version_of_a_pod(http: httpx.Client, namespace: str, pod: str) -> None:
+    budget = covered(http, namespace, pod)
+    allow(http, budget, 1)
+    other = {**EVICTION, "deleteOptions": {"preconditions": {"resourceVersion": "1"}}}
+    assert http.post(f"{pod}/eviction", json=other).status_code == 409
+    assert http.get(budget).json()["status"]["disruptionsAllowed"] == 1, "nothing is charged for it"
+    version = http.get(pod).json()["metadata"]["resourceVersion"]
+    meant = {**EVICTION, "deleteOptions": {"preconditions": {"resourceVersion": version}}}
+    assert http.post(f"{pod}/eviction", json=meant).status_code == 201
+    assert http.get(pod).status_code == 404
+
+
+def test_debug_container_is_added_through_its_own_path_only(http: httpx.Client, pod: str) -> None:
+    change = json.dumps({"spec": {"ephemeralContainers": [{"name": "d", "image": "i"}]}})
+    assert http.patch(pod, content=change, headers=MERGE).status_code == 422
+    assert http.patch(f"{pod}/ephemeralcontainers", content=change, headers=MERGE).status_code == 200
+    assert http.get(pod).json()["spec"]["ephemeralContainers"] == [
+        {
+            "name": "d",
+            "image": "i",
+            "imagePullPolicy": "Always",
+            "resources": {},
+            "terminationMessagePath": "/dev/termination-log",
+            "terminationMessagePolicy": "File",
+        }
+    ]
+
+
+def test_debug_container_that_is_wrong_is_refused_at_once_and_the_pod_can_be_changed(http: httpx.Client, pod: str) -> None:
+    wrong = {"name": "c", "image": "x", "ports": [{"containerPort": 80}], "targetContainerName": "zz"}
+    change = json.dumps({"spec": {"ephemeralContainers": [wrong]}})
+    assert http.patch(f"{pod}/ephemeralcontainers", content=change, headers=MERGE).status_code == 422
+    assert http.patch(pod, content=json.dumps({"metadata": {"labels": {"a": "b"}}}), headers=MERGE).status_code == 200
+
+
+def test_resize_over_the_limit_or_to_another_class_of_service_is_refused(http: httpx.Client, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    amounts = {"cpu": "2", "memory": "1Gi"}
+    container = {"name": "c", "image": "i", "resources": {"requests": amounts, "limits": amounts}}
+    made(http, path, "p", spec={"containers": [container]})
+    for cpu, told in (("5", "must be less than or equal to cpu limit of 2"), ("500m", "Pod QOS Class may not change")):
+        change = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
+        headers = {"Content-Type": "application/strategic-merge-patch+json"}
+        answer = http.patch(f"{path}/p/resize", content=json.dumps(change), headers=headers)
+        assert answer.status_code == 422
+        assert told in answer.json()["message"]
+
+
+def test_range_of_a_node_changed_in_one_of_its_two_fields(http: httpx.Client, namespace: str) -> None:
+    node, ranges = f"/api/v1/nodes/{namespace}", {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}
+    made(http, "/api/v1/nodes", namespace)
+    for range_, code in (("10.0.0.0/24", 200), ("10.1.0.0/24", 422)):
+        answer = http.patch(node, content=json.dumps({"spec": {"podCIDR": range_}}), headers=MERGE)
+        assert answer.status_code == code, answer.text
+    told = 'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid'
+    assert told in answer.json()["message"]
+    spec = http.get(node).json()["spec"]
+    assert {name: spec[name] for name in ranges} == ranges
+    http.delete(node)
+
+
+@pytest.fixture
+def signing_request(http: httpx.Client, namespace: str) -> Iterator[str]:
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    pem = b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"
+    spec = {"request": base64.b64encode(pem).decode(), "signerName": "example.com/s", "usages": ["client auth"]}
+    made(http, path, namespace, spec=spec)
+    yield f"{path}/{namespace}"
+    http.delete(f"{path}/{namespace}")
+
+
+@pytest.mark.parametrize("part", ["approval", "status"])
+def test_annotations_and_labels_written_with_conditions_of_a_signing_request_were_lost(
+    http: httpx.Client, signing_request: str, part: str
+) -> None:
+    spec = http.get(signing_request).json()["spec"]
+    meta = {"annotations": {"patched": "true"}, "labels": {"a": "b"}}
+    change = {"metadata": meta, "spec": {"signerName": "x.y/z"}, "status": {"conditions": [{"type": "Patched", "status": "True"}]}}
+    answer = http.patch(f"{signing_request}/{part}", content=json.dumps(change), headers=MERGE)
+    assert answer.status_code == 200, answer.text
+    found = http.get(signing_request).json()
+    assert {name: found["metadata"][name] for name in meta} == meta
+    assert found["spec"] == spec
+    condition = found["status"]["conditions"][0]
+    assert condition["lastUpdateTime"] == condition["lastTransitionTime"] >= found["metadata"]["creationTimestamp"]
+
+
+def test_applied_annotations_of_an_approval_belong_to_who_applied_them(http: httpx.Client, signing_request: str) -> None:
+    document = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest"}
+    for notes in ({"a": "b", "c": "d"}, {"a": "b"}):
+        body = json.dumps({**document, "metadata": {"annotations": notes}})
+        headers = {"Content-Type": "application/apply-patch+yaml"}
+        answer = http.patch(f"{signing_request}/approval", params={"fieldManager": "m"}, content=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        assert http.get(signing_request).json()["metadata"]["annotations"] == notes
+
+
+def test_approval_changes_conditions_only_and_takes_none_back(http: httpx.Client, signing_request: str) -> None:
+    approved = {"type": "Approved", "status": "True", "reason": "r", "message": "m", "lastUpdateTime": "2020-01-01T00:00:00Z"}
+    change = {"status": {"certificate": "AAAA", "conditions": [approved]}}
+    answer = http.patch(f"{signing_request}/approval", content=json.dumps(change), headers=MERGE)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["status"].keys() == {"conditions"}
+    assert answer.json()["status"]["conditions"][0]["lastUpdateTime"] == approved["lastUpdateTime"]
+    back = json.dumps({"status": {"conditions": []}})
+    assert http.patch(f"{signing_request}/approval", content=back, headers=MERGE).status_code == 422
