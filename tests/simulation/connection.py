@@ -37,6 +37,8 @@ class Connection:
             "exchange": self if is_direct else None,
         }
         loop = asyncio.get_running_loop()
+        self.task: asyncio.Task[Any] | None = None  # the server's, for this request
+        self.is_behind = False
         self._body: bytes | None = b"" if body is None else orjson.dumps(body)
         self._left: asyncio.Future[None] = loop.create_future()
         self._code = 0
@@ -70,7 +72,7 @@ class Connection:
     def whole_body(self) -> bytes | None:
         return self._body
 
-    async def answer(self, code: int, _: object, body: bytes) -> None:
+    def answer(self, code: int, _: object, body: bytes) -> None:
         self._code, self._is_over = code, True
         self._chunks.append(body)
         self._tell()

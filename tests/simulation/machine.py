@@ -113,6 +113,7 @@ class Machine:
         context = self._context(process)
         context.run(ACTOR.set, who)
         task = self._loop.create_task(process.app(connection.scope, connection.receive, connection.send), context=context)
+        connection.task = task
         process.connections[connection] = None
         process.requests[task] = None
 
@@ -120,6 +121,8 @@ class Machine:
             process.connections.pop(connection, None)
             process.requests.pop(task, None)
             connection.leave()
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self._loop.fail(error)
 
         task.add_done_callback(ended)
         return connection

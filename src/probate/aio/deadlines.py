@@ -7,62 +7,72 @@ the same time come to their ends in the order in which they began: so the oldest
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+Task: TypeAlias = "asyncio.Task[Any]"
 
 
 class Deadline:
-    """`with deadline.running():` raises `TimeoutError` if the task is still within when its time is up."""
+    """Those tasks that run, each for so many seconds at most.
+
+    `with deadline.running():` raises `TimeoutError` if the current task is still within when its time is up. Who does that with
+    every request calls `begin` and `end`, and asks `has_missed` about the cancellation in between.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.all: dict[_Running, None] = {}  # that run
-        self.is_watching = False
+        self._ends: dict[Task, float] = {}
+        self._late: set[Task] = set()  # those that were cancelled, and have not ended yet
+        self._is_watching = False
 
-    def running(self) -> _Running:
-        """The time of the current task, from now on."""
-        return _Running(self)
+    def __len__(self) -> int:
+        return len(self._ends)
 
-    def watch(self, one: _Running) -> None:
-        """Look at its end whether it still runs."""
-        self.is_watching = True
-        one.loop.call_at(one.end, self._look)
+    def begin(self, task: Task) -> None:
+        """The task's time, from now on."""
+        loop = task.get_loop()
+        self._ends[task] = end = loop.time() + self.seconds
+        if not self._is_watching:
+            self._watch(loop, end)
 
-    def _look(self) -> None:
-        self.is_watching = False
-        for one in tuple(self.all):
-            if one.end > one.loop.time():
-                self.watch(one)
-                return
-            self.all.pop(one)
-            one.expire()
+    def end(self, task: Task) -> None:
+        """It is done, in time or not."""
+        self._ends.pop(task, None)
+        if self._late:
+            self._late.discard(task)
 
+    def has_missed(self, task: Task) -> bool:
+        """Whether the task, which has just been cancelled, was so because its time was up. (If by others as well, it is theirs.)"""
+        return task in self._late and task.uncancel() == 0
 
-class _Running:
-    """One task and its end."""
-
-    __slots__ = ("_cancellations", "_is_over", "_of", "_task", "end", "loop")
-
-    def __init__(self, of: Deadline) -> None:
-        self._of = of
-        self._is_over = False
-
-    def expire(self) -> None:
-        self._is_over = True
-        self._task.cancel()
-
-    def __enter__(self) -> None:
-        self.loop = loop = asyncio.get_running_loop()
-        task = asyncio.current_task(loop)
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The time of the current task, which nobody cancels yet, from now on."""
+        task = asyncio.current_task()
         assert task is not None  # noqa: S101 there is always one where something can be awaited
-        self._task: asyncio.Task[Any] = task
-        self._cancellations = task.cancelling()
-        self.end = loop.time() + self._of.seconds
-        self._of.all[self] = None
-        if not self._of.is_watching:
-            self._of.watch(self)
+        self.begin(task)
+        try:
+            yield
+        except asyncio.CancelledError as error:
+            if self.has_missed(task):
+                raise TimeoutError from error
+            raise
+        finally:
+            self.end(task)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._of.all.pop(self, None)
-        if self._is_over and self._task.uncancel() <= self._cancellations and kind is asyncio.CancelledError:
-            raise TimeoutError from error
+    def _watch(self, loop: asyncio.AbstractEventLoop, end: float) -> None:
+        """Look at its end whether the oldest one still runs."""
+        self._is_watching = True
+        loop.call_at(end, self._look, loop)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._is_watching = False
+        for task, end in tuple(self._ends.items()):
+            if end > loop.time():
+                self._watch(loop, end)
+                return
+            del self._ends[task]
+            self._late.add(task)
+            task.cancel()

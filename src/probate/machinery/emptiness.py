@@ -13,7 +13,7 @@ Both change what they are given, and leave alone what the schema does not know o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from probate.machinery.protobuf import numbers
@@ -33,30 +33,74 @@ class _Field:
         # An empty list that is always written is null after Kubernetes has stored it: its storage knows no empty lists.
         self.is_dropped_if_empty = field.is_left_out_if_empty or (not field.is_pointer and self.zero is None)
         self.is_map = schema.values is not None
-        self.inner = _struct(schema.items or schema.values or schema)
+        self.inner = struct(schema.items or schema.values or schema)
 
 
-class _Struct:
+class Struct:
     """A struct, as far as it matters when its fields are empty. `structs` are those in its fields, `always` is always written."""
-
-    __slots__ = ("always", "fields", "structs")
 
     def __init__(self) -> None:
         self.fields: dict[str, _Field] = {}
-        self.structs: dict[str, _Struct] = {}
+        self.structs: dict[str, Struct] = {}
         self.always: list[tuple[str, _Field]] = []
 
+    @cached_property
+    def written(self) -> list[tuple[str, Struct]]:
+        """Those of its structs in which something is always written, at any depth."""
+        return [(name, inner) for name, inner in self.structs.items() if any(one.always for one in inner.within())]
 
-_structs: dict[str, _Struct] = {}  # by definition; a struct may hold itself, so it is here before it is complete
+    def within(self) -> set[Struct]:
+        """Itself and all that it holds."""
+        found: set[Struct] = set()
+        left = [self]
+        while left:
+            one = left.pop()
+            if one not in found:
+                found.add(one)
+                left += one.structs.values()
+        return found
+
+    def drop(self, object_: Object) -> None:
+        """Remove the fields that hold nothing, at any depth."""
+        gone = []
+        fields, structs = self.fields, self.structs
+        for name, value in object_.items():
+            if not value:
+                if name in fields and (value is None or fields[name].is_dropped_if_empty):
+                    gone.append(name)
+            elif name in structs:
+                if type(value) is dict and not fields[name].is_map:  # as most often: what `_parts` gives, without asking it
+                    structs[name].drop(value)
+                    continue
+                for part in _parts(value, fields[name]):
+                    structs[name].drop(part)
+        for name in gone:
+            del object_[name]
+
+    def write(self, object_: Object) -> None:
+        """Add the fields that are always written, at any depth."""
+        for name, field in self.always:
+            if name not in object_ or (object_[name] is None and field.zero is not None):
+                object_[name] = {} if type(field.zero) is dict else field.zero
+        for name, inner in self.written:
+            value = object_.get(name)
+            if type(value) is dict and not self.fields[name].is_map:
+                inner.write(value)
+            elif value:
+                for part in _parts(value, self.fields[name]):
+                    inner.write(part)
 
 
-def _struct(schema: Schema) -> _Struct | None:
+_structs: dict[str, Struct] = {}  # by definition; a struct may hold itself, so it is here before it is complete
+
+
+def struct(schema: Schema) -> Struct | None:
     """The struct of this definition; None if the schema is of no struct whose tags are known."""
     if schema.name in _structs:
         return _structs[schema.name]
     if not schema.properties or schema.name not in numbers.definitions():
         return None
-    made = _structs[schema.name] = _Struct()
+    made = _structs[schema.name] = Struct()
     made.fields |= {field.name: _Field(schema.properties[field.name], field) for field in _flat(schema.name)}
     made.structs |= {name: field.inner for name, field in made.fields.items() if field.inner is not None}
     made.always += [(name, field) for name, field in made.fields.items() if field.is_always_written]
@@ -85,39 +129,14 @@ def _zero(schema: Schema) -> Any:
 
 def drop(object_: Object, schema: Schema) -> None:
     """Remove the fields that hold nothing, at any depth."""
-    if (struct := _struct(schema)) is not None:
-        _drop(object_, struct)
-
-
-def _drop(object_: Object, struct: _Struct) -> None:
-    gone = []
-    fields, structs = struct.fields, struct.structs
-    for name, value in object_.items():
-        if not value:
-            if name in fields and (value is None or fields[name].is_dropped_if_empty):
-                gone.append(name)
-        elif name in structs:
-            for part in _parts(value, fields[name]):
-                _drop(part, structs[name])
-    for name in gone:
-        del object_[name]
+    if (known := struct(schema)) is not None:
+        known.drop(object_)
 
 
 def write(object_: Object, schema: Schema) -> None:
     """Add the fields that are always written, at any depth."""
-    if (struct := _struct(schema)) is not None:
-        _write(object_, struct)
-
-
-def _write(object_: Object, struct: _Struct) -> None:
-    for name, field in struct.always:
-        if name not in object_ or (object_[name] is None and field.zero is not None):
-            object_[name] = {} if type(field.zero) is dict else field.zero
-    structs = struct.structs
-    for name, value in object_.items():
-        if name in structs and value is not None:
-            for part in _parts(value, struct.fields[name]):
-                _write(part, structs[name])
+    if (known := struct(schema)) is not None:
+        known.write(object_)
 
 
 def _parts(value: Any, field: _Field) -> list[Object]:

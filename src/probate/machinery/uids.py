@@ -16,13 +16,16 @@ class Uids:
 
     def __init__(self, random: Callable[[int], bytes]) -> None:
         self._random = random
-        self._digits: list[str] = []
+        self._made: list[str] = []
 
     def __call__(self) -> str:
         try:
-            digits = self._digits.pop()
+            return self._made.pop()
         except IndexError:
             block = self._random(16 * _AT_ONCE).hex()
-            self._digits = fresh = [block[at : at + 32] for at in range(0, len(block), 32)]
-            digits = fresh.pop()
-        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"
+            self._made = made = [_spelled(block[at : at + 32]) for at in range(0, len(block), 32)]
+            return made.pop()
+
+
+def _spelled(digits: str) -> str:
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"

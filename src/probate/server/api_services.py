@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from probate import errors
-from probate.machinery.apply.entries import Entry
 from probate.machinery.catalog import Resource
 from probate.server import index, managed, places, wire, writing
 from probate.server.api import Api
@@ -73,15 +72,12 @@ def _name(one: Resource) -> str:
 
 
 def _new(api: Api, resource: Resource, key: str, one: Resource) -> Txn:
-    def owners(object_: Object) -> list[Entry]:
-        return managed.of_new(api.kinds, Target(resource, ""), object_, MANAGER, api.now())
-
     group = _CUSTOM_GROUP if one.is_custom else _GROUPS.get(one.group, _OTHER_GROUP)
     version = _CUSTOM_VERSION if one.is_custom else _version_priority(one.version)
     spec = {"group": one.group, "version": one.version, "groupPriorityMinimum": group, "versionPriority": version}
     labels = {LABEL: "true" if one.is_custom else "onstart"}
     object_: Object = {"metadata": {"name": _name(one), "labels": labels}, "spec": spec}
-    writing.prepare_new(api, resource, object_, "", owners)
+    writing.prepare_new(api, resource, object_, "", managed.creator(api.kinds, Target(resource, ""), MANAGER))
     value = wire.stored(object_)
     return contract.create(key, value, enter=index.entries(key, wire.meta(value)))
 

@@ -12,16 +12,17 @@ from urllib.parse import parse_qs
 import orjson
 
 from probate import errors
-from probate.aio.deadlines import Deadline
+from probate.aio.deadlines import Deadline, Task
 from probate.errors import Details
 from probate.machinery import status
 from probate.machinery.rbac.users import UNRECOGNISED, UNSECURED, User
 from probate.server import dispatch, negotiation
 from probate.server.access import impersonation
-from probate.server.api import Answer, Api, Stream
+from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.audit import audited as auditing
 from probate.server.exchange import Exchange, lines
 from probate.server.heads import Known
+from probate.server.query import Query
 from probate.server.request import Asked, Request
 from probate.server.rooms import MAX_BODIES, Room, Share
 from probate.settings import DEFAULT_PATIENCE
@@ -39,6 +40,8 @@ MAX_WARNINGS = 20
 MAX_UNDER_WAY = 400
 """Requests that are being answered at once. A watch counts only until it has begun."""
 
+_NOT_IN_TIME = errors.OutcomeUnknown("the request did not finish in time: read to see what was done")
+
 log = logging.getLogger(__name__)
 
 
@@ -52,35 +55,44 @@ class App:
         self._recognise = recognise
         self._recall = recall if recognise is not None else lambda _: UNSECURED
         self._patience = patience
-        self._under_way = 0
+        self._under_way = Deadline(PATIENCE)
         self._deadline = Deadline(patience)  # for bodies
         self._room = Room("bodies", MAX_BODIES)
         self._stopping = asyncio.Event()
         self._figures = api.figures
         about = "Requests that are being answered, watches and those that wait for their own bodies aside."
-        self._figures.registry.gauge("apiserver_current_inflight_requests", about, lambda: self._under_way)
+        self._figures.registry.gauge("apiserver_current_inflight_requests", about, lambda: len(self._under_way))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         exchange: Exchange | None = scope.get("exchange")
-        whole = None if exchange is None else exchange.whole_body()
-        body = Share(self._room) if whole is None else whole
-        request = _request(scope, receive, self._waiting_for, self._recall(scope) or UNRECOGNISED, body)
+        known: Known | None = scope.get("known")
+        user, share = self._recall(scope) or UNRECOGNISED, None
+        if exchange is not None and known is not None:
+            request = Request(scope["method"], scope["path"], _query(scope), known.by_name, bytes(exchange.body), user)
+        else:
+            share = Share(self._room)
+            request = self._request(scope, receive, exchange, user, share)
         audited = None if self._api.audit is None else auditing.Audited(self._api.audit, request, scope)
-        self._under_way += 1
+        task = _current() if exchange is None else exchange.task
+        self._under_way.begin(task)
         try:
-            answer, asked = await self._answer(request, scope, audited)
+            answer, asked = await self._answer(request, scope, audited, task)
         finally:
-            self._under_way -= 1
-            if isinstance(body, Share):
-                body.drop()
+            self._under_way.end(task)
+            if share is not None:
+                share.drop()
         if isinstance(answer, Stream):
             if audited is None:  # a watch may be long, and so may they be
-                scope["headers"], request = [], request._replace(headers={}, read_body=_encoded)
+                scope["headers"], request = [], request._replace(headers={}, body=b"")
             await self._stream(answer, asked, exchange, receive, send, audited)
+        elif exchange is None:
+            await _send_whole(answer, send, is_head=request.method == "HEAD")
         else:
-            await _send_whole(answer, send, exchange, is_head=request.method == "HEAD")
+            if exchange.is_behind:
+                await exchange.drain()
+            _answer_whole(answer, exchange, is_head=request.method == "HEAD")
 
     async def _stream(
         self,
@@ -101,20 +113,34 @@ class App:
             if audited is not None:
                 audited.end()
 
+    def _request(self, scope: Scope, receive: Receive, exchange: Exchange | None, user: User, share: Share) -> Request:
+        """The request. Its body is there, or takes its share of the room while it comes."""
+        headers = dict(scope["headers"])
+        whole = None if exchange is None else exchange.whole_body()
+        body: bytes | Callable[[], Awaitable[bytes]]
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            body = _encoded
+        elif whole is None or len(whole) > MAX_BODY_BYTES:
+            body = lambda: self._waiting_for(_body(headers, receive, share))  # noqa: E731
+        else:
+            body = whole
+        return Request(scope["method"], scope["path"], _query(scope), headers, body, user)
+
     def stop(self) -> None:
         """End all streams: clients go on from where they were, elsewhere or later."""
         self._stopping.set()
 
     async def _waiting_for(self, body: Awaitable[bytes]) -> bytes:
         """A request that waits for its own body keeps nobody else out, and does not wait for ever."""
-        self._under_way -= 1
+        task = _current()
+        self._under_way.end(task)
         try:
             with self._deadline.running():
                 return await body
         except TimeoutError:
             raise errors.RequestTimeout(f"the body did not come within {self._patience:g} seconds: nothing was done") from None
         finally:
-            self._under_way += 1
+            self._under_way.begin(task)
 
     async def _with_user(self, request: Request, scope: Scope, audited: auditing.Audited | None) -> Request:
         """The request with who asks, and as whom."""
@@ -132,35 +158,44 @@ class App:
         return request if user is request.user else request._replace(user=user)
 
     async def _answer(
-        self, request: Request, scope: Scope, audited: auditing.Audited | None
+        self, request: Request, scope: Scope, audited: auditing.Audited | None, task: Task
     ) -> tuple[Answer | Stream, Asked | None]:
         """The answer, and to what, as far as that was understood. It is counted."""
         clock, asked = self._api.clock, None
         began = clock.monotonic()
         try:
-            if self._under_way > MAX_UNDER_WAY:
+            if len(self._under_way) > MAX_UNDER_WAY:
                 _check_can_wait(request)
-            if request.user is UNRECOGNISED or audited is not None or impersonation.is_meant(request.headers):
+            is_plain = request.user is not UNRECOGNISED and audited is None
+            if not is_plain or (scope.get("known") is None and impersonation.is_meant(request.headers)):
                 request = await self._with_user(request, scope, audited)
             asked = dispatch.asked(self._api, request)
             answer = await dispatch.answer_to(self._api, request, asked)
-        except errors.ApiError as error:
-            answer = _refusal(error)
-            if audited is not None:
-                audited.refuse(error)
-        except TimeoutError:
-            answer = _refusal(errors.OutcomeUnknown("the request did not finish in time: read to see what was done"))
-        except Exception:
-            log.exception("a request failed in a way nobody foresaw: %s %s", request.method, request.path)
-            answer = _refusal(errors.ApiError("an internal error occurred: the server's log says more"))
-            if audited is not None:
-                audited.panic()
-        except BaseException:  # it is cut off in the middle
-            if audited is not None:
-                audited.panic()
-            raise
+        except BaseException as error:  # noqa: BLE001 what is not answered is raised again
+            answer = self._refused(error, request, audited, task)
         self._figures.note(request.method, asked, answer.code, clock.monotonic() - began)
         return answer if audited is None else audited.answer(answer), asked
+
+    def _refused(self, error: BaseException, request: Request, audited: auditing.Audited | None, task: Task) -> Answer:
+        """The answer to a request that came to this end. It is raised again if it is cut off in the middle."""
+        if isinstance(error, errors.ApiError):
+            if audited is not None:
+                audited.refuse(error)
+            return _refusal(error)
+        if isinstance(error, TimeoutError) or self._under_way.has_missed(task):
+            return _refusal(_NOT_IN_TIME)
+        if audited is not None:
+            audited.panic()
+        if not isinstance(error, Exception):
+            raise error
+        log.error("a request failed in a way nobody foresaw: %s %s", request.method, request.path, exc_info=error)
+        return _refusal(errors.ApiError("an internal error occurred: the server's log says more"))
+
+
+def _current() -> Task:
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 there is always one where something can be awaited
+    return task
 
 
 def _check_can_wait(request: Request) -> None:
@@ -170,29 +205,9 @@ def _check_can_wait(request: Request) -> None:
         raise errors.TooManyRequests("too many requests are under way, please try again in a second", later)
 
 
-def _request(
-    scope: Scope, receive: Receive, waiting_for: Callable[[Awaitable[bytes]], Awaitable[bytes]], user: User, body: bytes | Share
-) -> Request:
-    """The request. Its body is there, or takes its share of the room while it comes."""
-    known: Known | None = scope.get("known")
-    headers = dict(scope["headers"]) if known is None else known.by_name
-    asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True) if scope["query_string"] else {}
-    read: Callable[[], Awaitable[bytes]]
-    if headers.get(b"content-encoding", b"identity") != b"identity":
-        read = _encoded
-    elif isinstance(body, Share):
-        share = body
-        read = lambda: waiting_for(_body(headers, receive, share))  # noqa: E731
-    else:
-        whole = body
-        read = lambda: _at_hand(whole)  # noqa: E731
-    return Request(scope["method"], scope["path"], asked, headers, read, user)
-
-
-async def _at_hand(body: bytes) -> bytes:
-    if len(body) > MAX_BODY_BYTES:
-        raise _too_large()
-    return body
+def _query(scope: Scope) -> Query:
+    asked = scope["query_string"]
+    return parse_qs(asked.decode("latin-1"), keep_blank_values=True) if asked else {}
 
 
 async def _encoded() -> bytes:
@@ -229,16 +244,18 @@ def _refusal(error: errors.ApiError) -> Answer:
     return Answer(error.code, orjson.dumps(status.failure(error)), negotiation.JSON, headers=headers)
 
 
-async def _send_whole(answer: Answer, send: Send, exchange: Exchange | None, *, is_head: bool) -> None:
-    body = b"" if is_head else answer.body
-    more = _more_headers(answer.headers, answer.warnings) if answer.headers or answer.warnings else []
-    if exchange is not None:
-        about = b"content-type: %b\r\ncontent-length: %d\r\n" % (answer.content_type.encode(), len(answer.body))
-        await exchange.answer(answer.code, about + lines(more) if more else about, body)
-        return
-    headers = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body)), *more]
+def _answer_whole(answer: Answer, exchange: Exchange, *, is_head: bool) -> None:
+    about = b"content-type: %b\r\ncontent-length: %d\r\n" % (answer.content_type.encode(), len(answer.body))
+    if answer.headers or answer.warnings:
+        about += lines(_more_headers(answer.headers, answer.warnings))
+    exchange.answer(answer.code, about, b"" if is_head else answer.body)
+
+
+async def _send_whole(answer: Answer, send: Send, *, is_head: bool) -> None:
+    about = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body))]
+    headers = [*about, *_more_headers(answer.headers, answer.warnings)]
     await send({"type": "http.response.start", "status": answer.code, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
 
 
 def _more_headers(headers: tuple[tuple[str, str], ...], warnings: tuple[str, ...]) -> list[tuple[bytes, bytes]]:

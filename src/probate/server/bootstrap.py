@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from probate import errors
-from probate.machinery.apply.entries import Entry
 from probate.server import managed, places, wire, writing
 from probate.server.api import Api
 from probate.server.request import Target
@@ -21,8 +18,7 @@ async def ensure_namespaces(api: Api) -> None:
     if namespaces is None:
         raise errors.InvariantViolation("there is no kind Namespace")
 
-    def owners(object_: dict[str, Any]) -> list[Entry]:
-        return managed.of_new(api.kinds, Target(namespaces, ""), object_, MANAGER, api.now())
+    owners = managed.creator(api.kinds, Target(namespaces, ""), MANAGER)
 
     def made(name: str) -> Txn:
         object_ = {"metadata": {"name": name}}

@@ -144,8 +144,7 @@ async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer
         answer = await VERBS[verb](api, request, at, form)
         return await _in_yaml(api, answer) if form.is_yaml else answer
     if seconds is None:
-        with api.patience.running():
-            answer = await _writer(verb, at)(api, request, at, form)
+        answer = await _writer(verb, at)(api, request, at, form)
     else:
         async with asyncio.timeout(seconds):
             answer = await _writer(verb, at)(api, request, at, form)

@@ -127,7 +127,7 @@ class Exchange:
 
     async def send(self, message: dict[str, Any]) -> None:
         if self.is_behind:
-            await self._connection.flow.drain()
+            await self.drain()
         if self.disconnected or self.response_complete:
             return
         if not self.response_started:
@@ -159,11 +159,12 @@ class Exchange:
         """Whether the client has much to read yet of what it was sent before."""
         return self._connection.flow.write_paused and not self.disconnected
 
-    async def answer(self, status: int, headers: bytes, body: bytes) -> None:
+    async def drain(self) -> None:
+        """Returns when the client has read enough of that."""
+        await self._connection.flow.drain()
+
+    def answer(self, status: int, headers: bytes, body: bytes) -> None:
         """The whole answer at once. Its length is among the headers, which are as they go on the wire."""
-        flow = self._connection.flow
-        if flow.write_paused and not self.disconnected:
-            await flow.drain()
         if self.disconnected:
             return
         self.response_started = True

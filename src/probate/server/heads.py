@@ -15,22 +15,26 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from probate.server.access import impersonation
+
 Headers = list[tuple[bytes, bytes]]
 
 MAX_BYTES = 2_048
 """Of headers that are remembered."""
+MAX_BODY_BYTES = 1024 * 1024
+"""Of a body whose headers are remembered. (More hardly comes in one piece, and app's limit is higher.)"""
 MAX_KNOWN = 500
 
 _END = b"\r\n\r\n"
 _LINE = re.compile(
     rb"(GET|POST|PUT|PATCH|DELETE) (/[A-Za-z0-9/._~:@-]{0,1000})(?:\?([A-Za-z0-9/._~:@!$'()*+,;=%&-]{0,1000}))? HTTP/1\.1\r\n"
 )
-_DOUBTFUL = frozenset({b"transfer-encoding", b"upgrade", b"expect", b"trailer", b"te", b"http2-settings"})
+_DOUBTFUL = frozenset({b"transfer-encoding", b"content-encoding", b"upgrade", b"expect", b"trailer", b"te", b"http2-settings"})
 _GOES_ON = b"keep-alive"
 
 
 class Known(NamedTuple):
-    """What some headers say, and how long a body they announce."""
+    """What some headers say, and how long a body they announce. They act for nobody else, and the body is not encoded."""
 
     headers: Headers
     by_name: dict[bytes, bytes]
@@ -72,10 +76,11 @@ class Heads:
         line, end = _LINE.match(data), data.find(_END) + len(_END)
         by_name = dict(headers)
         is_plain = _DOUBTFUL.isdisjoint(by_name) and by_name.get(b"connection", _GOES_ON).lower() == _GOES_ON
+        is_plain = is_plain and not impersonation.is_meant(by_name)
         if line is None or not is_plain or end - line.end() > MAX_BYTES:
             return
         length = by_name.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) != len(data) - end:
+        if not length.isdigit() or int(length) != len(data) - end or int(length) > MAX_BODY_BYTES:
             return
         if len(self._known) >= MAX_KNOWN:
             self._known.clear()

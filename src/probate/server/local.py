@@ -33,13 +33,11 @@ class Local:
         self._user = user
 
     async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> tuple[int, bytes]:
-        async def read_body() -> bytes:
-            return body
-
         headers = {b"content-type": media.encode(), b"user-agent": AGENT}
-        request = Request(method, path, _asked(query), headers, read_body, self._user)
+        request = Request(method, path, _asked(query), headers, body, self._user)
         try:
-            answer = await self._answer(request, self._audited(request))
+            with self._api.patience.running():
+                answer = await self._answer(request, self._audited(request))
         except errors.ApiError as error:
             if missing.is_told_by(error):
                 log.warning("what one of our own wants to do is not granted to them: %s", error)
@@ -68,10 +66,7 @@ class Local:
 
     @asynccontextmanager
     async def stream(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[AsyncIterator[bytes], None]:
-        async def read_body() -> bytes:
-            return b""
-
-        request = Request("GET", path, _asked(query), {b"user-agent": AGENT}, read_body, self._user)
+        request = Request("GET", path, _asked(query), {b"user-agent": AGENT}, user=self._user)
         audited = self._audited(request)
         answer = await self._answer(request, audited)
         if isinstance(answer, Answer):

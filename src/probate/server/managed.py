@@ -27,15 +27,21 @@ Object = dict[str, Any]
 
 UNKNOWN = "unknown"
 MAX_NAME = 128
-MAX_KNOWN, MAX_KNOWN_BYTES, MAX_KNOWN_RULES = 30, 4_000, 100
+MAX_KNOWN, MAX_KNOWN_BYTES, MAX_KNOWN_RULES, MAX_KNOWN_AGENTS = 30, 4_000, 100, 30
 
 
 def manager(request: Request, given: str) -> str:
     """Who writes: the manager that the request names, or else what its user agent calls itself."""
     if given:
         return given
-    agent = request.headers.get(b"user-agent", b"").partition(b"/")[0][:MAX_NAME].decode("latin-1")
-    return (agent if agent.isprintable() else "".join(char for char in agent if char.isprintable())) or UNKNOWN
+    agent = request.headers.get(b"user-agent")
+    return _name_of(agent) if agent else UNKNOWN
+
+
+@functools.lru_cache(maxsize=MAX_KNOWN_AGENTS)
+def _name_of(agent: bytes) -> str:
+    name = agent.partition(b"/")[0][:MAX_NAME].decode("latin-1")
+    return "".join(char for char in name if char.isprintable()) or UNKNOWN
 
 
 def who(at: Target, name: str) -> Who:
@@ -43,22 +49,26 @@ def who(at: Target, name: str) -> Who:
     return Who(name, at.resource.api_version, at.subresource)
 
 
-def of_new(kinds: Kinds, at: Target, object_: Object, name: str, now: str) -> list[Entry]:
-    """The entries of a new object (of the stored version) whose defaults are set."""
-    rules = kinds.rules(at.resource)
-    shown = object_ if at.resource.stored_as is None else _converted(object_, _stored(kinds, at.resource), at.resource)
-    part, blank = _part_of_new(rules)
-    text = orjson.dumps(part.of(shown))
-    known = _known_fields if len(text) <= MAX_KNOWN_BYTES else _fields
-    fields = known(rules.shape(), blank, text)
-    return managers.first(orjson.Fragment(fields), who(at, name), now) if fields else []
+def creator(kinds: Kinds, at: Target, name: str) -> Callable[[Object, str], list[Entry]]:
+    """Says who owns what of an object that this manager creates."""
+    author, resource = who(at, name), at.resource
+
+    def owners(object_: Object, now: str) -> list[Entry]:
+        """The entries of a new object (of the stored version) whose defaults are set."""
+        shown = object_ if resource.stored_as is None else _converted(object_, _stored(kinds, resource), resource)
+        part, blank, shape = _part_of_new(kinds.rules(resource))
+        text = orjson.dumps(part.of(shown))
+        fields = (_known_fields if len(text) <= MAX_KNOWN_BYTES else _fields)(shape, blank, text)
+        return [entries.made(author, entries.UPDATE, orjson.Fragment(fields), now)] if fields else []
+
+    return owners
 
 
 @functools.lru_cache(maxsize=MAX_KNOWN_RULES)
-def _part_of_new(rules: Rules) -> tuple[Part, bytes]:
-    """Which part of a new object can be owned, and what is in it before anybody has written anything."""
+def _part_of_new(rules: Rules) -> tuple[Part, bytes, Shape]:
+    """Which part of a new object can be owned, what is in it before anybody has written anything, and its shape."""
     part = rules.part("")
-    return part, orjson.dumps(part.of(rules.blank()))
+    return part, orjson.dumps(part.of(rules.blank())), rules.shape()
 
 
 def _fields(shape: Shape, blank: bytes, text: bytes) -> bytes:

@@ -38,8 +38,12 @@ class Request(NamedTuple):
     path: str
     query: Query
     headers: Mapping[bytes, bytes]  # by their names in lower case
-    read_body: Callable[[], Awaitable[bytes]]
+    body: bytes | Callable[[], Awaitable[bytes]] = b""  # or what waits for it
     user: User = UNSECURED
+
+    async def read_body(self) -> bytes:
+        """The body, as soon as all of it has come."""
+        return self.body if isinstance(self.body, bytes) else await self.body()
 
     def header(self, name: str) -> str:
         return self.headers.get(name.encode(), b"").decode("latin-1")

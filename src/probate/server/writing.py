@@ -21,12 +21,13 @@ from probate.server.admission.attributes import NO_TERMS, Act, Terms
 from probate.server.api import Api
 from probate.server.kinship import checking
 from probate.server.request import Target
+from probate.server.rules.contract import Rules
 from probate.store.contract import Guard, Record, Refused, Revision, Txn, Unchanged
 
 Object = dict[str, Any]
 
-Owners = Callable[[Object], list[Entry]]
-"""Says who owns what of a new object whose defaults are set."""
+Owners = Callable[[Object, str], list[Entry]]
+"""Says who owns what of a new object whose defaults are set, since when: now."""
 NewOwners = Callable[[Any], list[Entry]]
 """Says who owns what of a changed object, given what its author said about that."""
 
@@ -34,12 +35,18 @@ MAX_KNOWN = 4_000
 """Namespaces that are remembered to be open, for as long as none changes."""
 
 
-async def open_scopes(api: Api, at: Target) -> list[Guard]:
+def known_scopes(api: Api, at: Target) -> tuple[Guard, ...]:
+    """What `open_scopes` would find, if that is known; else nothing."""
+    if not at.namespace or at.resource.is_custom:
+        return ()
+    known = _known_open(api, at.namespace)
+    return () if known is None else (known,)
+
+
+async def open_scopes(api: Api, at: Target) -> tuple[Guard, ...]:
     """Guards that what the new object is to lie in is still as it was found: there, and not on its way out."""
-    guards = [_known_open(api, at.namespace) or await open_namespace(api, at.namespace)] if at.namespace else []
-    if at.resource.is_custom:
-        guards.append(await _open_definition(api, at))
-    return guards
+    guards = (await open_namespace(api, at.namespace),) if at.namespace else ()
+    return (*guards, await _open_definition(api, at)) if at.resource.is_custom else guards
 
 
 async def _open_definition(api: Api, at: Target) -> Guard:
@@ -97,31 +104,28 @@ _SERVERS = frozenset(
 
 def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> None:
     """Fill in what a new object has that its author does not give."""
-    finish_new(api, resource, object_, begin_new(api, resource, object_, namespace, owners))
+    rules, now = api.kinds.rules(resource), api.now()
+    owned = begin_new(rules, object_, namespace, owners, now)
+    uid, meta = api.new_uid(), object_["metadata"]
+    meta["uid"], meta["creationTimestamp"] = uid, now
+    if resource.plural == "pods" and not resource.group:
+        priorities.admit(api, resource, object_)
+    rules.prepare_new(object_, uid=uid, now=now)
+    if owned:
+        object_["metadata"]["managedFields"] = owned
 
 
-def begin_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> list[Entry]:
+def begin_new(rules: Rules, object_: Object, namespace: str, owners: Owners, now: str) -> list[Entry]:
     """Defaults, less what is not the author's to say. Returns who owns what of it."""
     meta = object_["metadata"]
     if not _SERVERS.isdisjoint(meta):
         for server_side in _SERVERS:
             meta.pop(server_side, None)
-    api.kinds.rules(resource).set_defaults(object_)
-    owned = owners(object_)
+    rules.set_defaults(object_)
+    owned = owners(object_, now)
     if namespace:
         object_["metadata"]["namespace"] = namespace
     return owned
-
-
-def finish_new(api: Api, resource: Resource, object_: Object, owned: list[Entry]) -> None:
-    """What only the server says."""
-    uid, now = api.new_uid(), api.now()
-    object_["metadata"] |= {"uid": uid, "creationTimestamp": now}
-    if resource.plural == "pods" and not resource.group:
-        priorities.admit(api, resource, object_)
-    api.kinds.rules(resource).prepare_new(object_, uid=uid, now=now)
-    if owned:
-        object_["metadata"]["managedFields"] = owned
 
 
 def may_update_blindly(resource: Resource) -> bool:

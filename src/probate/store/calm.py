@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from probate.store import keys
+from probate.store import checks, keys
 from probate.store.contract import Calm, Revision
 
 MAX_RANGES = 4_000
@@ -29,15 +29,13 @@ class Calmness:
                 if prefix in self._changed:
                     self._changed[prefix] = revision
 
-    def follows(self, prefix: str) -> bool:
-        """Whether the range has been asked about."""
-        return prefix in self._changed
-
     def of(self, prefix: str, *, noted: Revision, now: Revision) -> Calm:
-        """The range at `now`, where changes have been noted up to `noted`."""
+        """The range at `now`, where changes have been noted up to `noted`. `BadKey` or `BadRequest` if it is none of objects."""
+        since = self._changed.get(prefix)
+        if since is None:
+            checks.check_watch(prefix)
         if now > noted:
             return Calm(now, now)
-        since = self._changed.get(prefix)
         if since is None:
             if len(self._changed) >= MAX_RANGES:
                 self._changed.clear()

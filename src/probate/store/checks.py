@@ -11,16 +11,19 @@ from probate.store import contract, keys
 
 def check_txn(txn: contract.Txn, limits: contract.Limits) -> None:
     """`BadKey`, `TooLarge` or `BadRequest` unless the transaction is one that the engine can take."""
+    value = txn.value
     keys.check_key(txn.key)
     if not keys.is_object(txn.key):
         raise _no_object(txn)
-    _check_change(txn, limits)
+    if type(value) is not bytes or len(value) > limits.value_bytes:
+        _check_change(txn, limits)
     if txn.enter or txn.leave:
         entries = [*txn.enter, *txn.leave]
         _check_number(txn, entries, limits)
         _check_entries(entries)
     if txn.guards:
-        _check_guards(txn, limits)
+        if len(txn.guards) > limits.guards:
+            raise _too_many_guards(txn, limits)
         for guard in txn.guards:
             _check_guard(guard)
 
@@ -41,7 +44,8 @@ def check_txns(txns: Sequence[contract.Txn], limits: contract.Limits) -> None:
         entries += txn.leave
         if txn.guards is not guarded:
             guarded = txn.guards
-            _check_guards(txn, limits)
+            if len(guarded) > limits.guards:
+                raise _too_many_guards(txn, limits)
             guards.update(dict.fromkeys(guarded))
     if len(entries) > limits.entries or len(set(entries)) != len(entries):
         for txn in txns:
@@ -82,11 +86,8 @@ def _check_number(txn: contract.Txn, entries: list[str], limits: contract.Limits
         raise errors.BadRequest(f"the change of {txn.key!r} names an index key twice; name each once, in enter or in leave")
 
 
-def _check_guards(txn: contract.Txn, limits: contract.Limits) -> None:
-    if len(txn.guards) > limits.guards:
-        raise errors.TooLarge(
-            f"the change of {txn.key!r} has {len(txn.guards):,} guards; the store takes at most {limits.guards:,}"
-        )
+def _too_many_guards(txn: contract.Txn, limits: contract.Limits) -> errors.TooLarge:
+    return errors.TooLarge(f"the change of {txn.key!r} has {len(txn.guards):,} guards; the store takes at most {limits.guards:,}")
 
 
 def _check_entries(entries: list[str]) -> None:

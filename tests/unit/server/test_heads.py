@@ -65,7 +65,7 @@ async def heard(known: Heads, pieces: list[bytes]) -> list[tuple[Any, ...]]:
         body = scope["exchange"].whole_body()
         told = ("method", "path", "raw_path", "query_string", "headers", "http_version")
         asked.append((*(scope[name] for name in told), body, scope["exchange"].keep_alive))
-        await scope["exchange"].answer(200, b"content-length: 0\r\n", b"")
+        scope["exchange"].answer(200, b"content-length: 0\r\n", b"")
 
     transport = Wire()
     given: Any = {"config": uvicorn.Config(app), "server_state": ServerState(), "app_state": {}}

@@ -35,12 +35,19 @@ class Who(NamedTuple):
 
 def made(who: Who, operation: str, fields: FieldSet | orjson.Fragment, time: str) -> Entry:
     """A new entry."""
-    entry: Entry = {"manager": who.manager, "operation": operation, "apiVersion": who.version}
-    if time:
-        entry["time"] = time
-    entry |= {"fieldsType": "FieldsV1", "fieldsV1": fields}
-    if who.subresource:
-        entry["subresource"] = who.subresource
+    manager, version, subresource = who
+    entry: Entry = {
+        "manager": manager,
+        "operation": operation,
+        "apiVersion": version,
+        "time": time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+    if not time:
+        del entry["time"]
+    if subresource:
+        entry["subresource"] = subresource
     return entry
 
 

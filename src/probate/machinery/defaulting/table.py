@@ -31,7 +31,6 @@ from probate.machinery.defaulting import (
     workloads,
 )
 from probate.machinery.defaulting.fields import Object
-from probate.machinery.schema import Schema
 
 Default = Callable[[Object], None]
 
@@ -88,18 +87,21 @@ _VERSIONS: dict[tuple[str, str, str], Default] = {
 
 def apply(group: str, version: str, kind: str, object_: Object) -> None:
     """Fill the object, in place, as Kubernetes does when it reads one. Never raises; what was given stays."""
-    schema, default = _known(group, version, kind)
-    if schema is None:
-        return
-    emptiness.drop(object_, schema)
+    struct, default = _known(group, version, kind)
+    if struct is not None:
+        struct.drop(object_)
     if default is not None:
         default(object_)
-    emptiness.write(object_, schema)
+    if struct is not None:
+        struct.write(object_)
 
 
 @functools.lru_cache(maxsize=300)
-def _known(group: str, version: str, kind: str) -> tuple[Schema | None, Default | None]:
-    return builtin.schema(group, version, kind), _VERSIONS.get((group, version, kind)) or _KINDS.get((group, kind))
+def _known(group: str, version: str, kind: str) -> tuple[emptiness.Struct | None, Default | None]:
+    schema = builtin.schema(group, version, kind)
+    if schema is None:
+        return None, None
+    return emptiness.struct(schema), _VERSIONS.get((group, version, kind)) or _KINDS.get((group, kind))
 
 
 def kinds() -> list[tuple[str, str]]:

@@ -43,6 +43,11 @@ _COUNTED_METADATA = {("apps", "Deployment"): "annotations", ("discovery.k8s.io",
 _NOT_AT_FIRST = frozenset((("storage.k8s.io", "CSIDriver"),))  # counts changes only: there is no first generation
 
 
+def is_counted(group: str, kind: str) -> bool:
+    """Whether its changes are."""
+    return (group, kind) in _COUNTED
+
+
 def start(group: str, kind: str, object_: Object) -> None:
     """Give a new object its first generation, if its kind is counted."""
     key = (group, kind)

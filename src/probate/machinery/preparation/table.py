@@ -70,6 +70,13 @@ _KEPT_FROM_STATUS: dict[tuple[str, str], tuple[str, ...]] = {
 }
 
 
+def concerns_new(group: str, kind: str) -> bool:
+    """Whether there is anything to prepare."""
+    key = (group, kind)
+    is_special = key in _CREATE or key in _CREATE_AT or key == ("batch", "Job")
+    return is_special or key in _WITH_STATUS or generations.is_counted(group, kind)
+
+
 def create(group: str, version: str, kind: str, object_: Object, *, uid: str, now: str) -> None:
     """Prepare a new object that has been defaulted. `uid` is the one it will have, `now` an RFC 3339 time in seconds."""
     key = (group, kind)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from probate import errors
-from probate.machinery.apply.entries import Entry
 from probate.machinery.catalog import Resource
 from probate.machinery.rbac import bootstrap, grants
 from probate.machinery.rbac.bootstrap import Seed
@@ -53,10 +52,7 @@ def _change(api: Api, resource: Resource, seed: Seed, key: str, there: Record | 
 def _new(api: Api, resource: Resource, seed: Seed, key: str) -> Txn:
     namespace = seed.object["metadata"].get("namespace", "")
     object_: dict[str, Any] = {**seed.object, "metadata": dict(seed.object["metadata"])}
-
-    def owners(made: dict[str, Any]) -> list[Entry]:
-        return managed.of_new(api.kinds, Target(resource, namespace), made, MANAGER, api.now())
-
+    owners = managed.creator(api.kinds, Target(resource, namespace), MANAGER)
     writing.prepare_new(api, resource, object_, namespace, owners)
     value = wire.stored(object_)
     return create(key, value, enter=index.entries(key, wire.meta(value)))

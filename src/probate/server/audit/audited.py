@@ -40,7 +40,7 @@ class Audited:
         self._is_known = True
         self._trail = trail = self._audit.begin(self._told, user)
         self._token = TRAIL.set(trail)
-        return request if trail is None else request._replace(read_body=trail.reading(request.read_body))
+        return request if trail is None else request._replace(body=trail.reading(request.read_body))
 
     def note_impersonated(self, user: User) -> None:
         """They ask as somebody else."""

@@ -39,6 +39,7 @@ class BuiltIn:
         self._served = resource.group_version_kind
         self._kind = resource.stored_as or self._served
         self._name_rule = names.rule_of(resource.group, resource.kind)
+        self._is_prepared = preparation.concerns_new(self._kind.group, self._kind.kind)
 
     @functools.cached_property
     def _schema(self) -> Schema:
@@ -56,7 +57,8 @@ class BuiltIn:
         defaulting.apply(*self._kind, object_)
 
     def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:
-        preparation.create(*self._kind, object_, uid=uid, now=now)
+        if self._is_prepared:
+            preparation.create(*self._kind, object_, uid=uid, now=now)
 
     def problems_of_new(self, object_: Object) -> list[Problem]:
         is_namespaced = self._resource.is_namespaced

@@ -106,7 +106,7 @@ def _changed(api: Api, at: Target, now: Record, document: Object, act: Act) -> O
     done = _applied(api, at, live, document, act.write_options)
     new = patched.typed(api, done.object, at, "Ignore").object
     new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-    writing.prepare_changed(api, at, new, old, lambda _: done.entries, act)
+    writing.prepare_changed(api, at, new, old, lambda *_: done.entries, act)
     return new
 
 
@@ -135,7 +135,7 @@ async def _create(api: Api, at: Target, document: Object, act: Act, *, size: int
     await api.access.check(act.user, asking.about_new(at))
     done = await api.apart(size, lambda: _made(api, at, document, act.write_options))
     try:
-        return await create.attempt(api, at, done.object, lambda _: done.entries, act, size=size)
+        return await create.attempt(api, at, done.object, lambda *_: done.entries, act, size=size)
     except errors.AlreadyExists:
         return None
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from probate import errors
 from probate.machinery import names
-from probate.machinery.apply.entries import Entry
 from probate.server import (
     allocation,
     claims,
@@ -40,14 +39,11 @@ async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Create the object in the body."""
     options = query.write_options(request.query, "CreateOptions")
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
-    body, rules = await request.read_body(), api.kinds.rules(at.resource)
+    body = request.body if isinstance(request.body, bytes) else await request.body()
+    rules = api.kinds.rules(at.resource)
     read = await api.apart(len(body), lambda: reading.read_object(body, media, at.resource, rules, options.field_validation))
     _check_place(read.object, at)
-    manager = managed.manager(request, options.field_manager)
-
-    def owners(object_: dict[str, Any]) -> list[Entry]:
-        return managed.of_new(api.kinds, at, object_, manager, api.now())
-
+    owners = managed.creator(api.kinds, at, managed.manager(request, options.field_manager))
     act = Act(request.user, options)
     for _ in range(MAX_TRIES):
         made = await attempt(api, at, read.object, owners, act, size=len(body))
@@ -60,7 +56,7 @@ async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
 
 async def attempt(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners, act: Act, *, size: int) -> Record | None:
     """The new object; None if another try may work."""
-    guards = await writing.open_scopes(api, at)
+    guards = writing.known_scopes(api, at) or await writing.open_scopes(api, at)
     if at.resource.group == signers.GROUP:
         given = signers.without_author(at, given)
     if api.admission.mutates(CREATE, at):
@@ -89,21 +85,25 @@ async def _enter(
     api: Api,
     at: Target,
     object_: dict[str, Any],
-    guards: list[Guard],
+    guards: tuple[Guard, ...],
     terms: Terms,
     given: dict[str, Any],
     *,
     is_dry_run: bool,
 ) -> Record | None:
-    name, value = object_["metadata"]["name"], wire.stored(object_)
+    meta, value, enter = object_["metadata"], wire.stored(object_), terms.enter
+    name = meta["name"]
     key = places.of(at.resource, at.namespace or "", name)
     if is_dry_run:
         return await _rehearse(api, at, Record(key, value, NOTHING))
-    claimed = claims.changes(key, value, None)
-    own = index.entries(key, wire.meta(value)) if "ownerReferences" in object_["metadata"] else ()  # a new one is not deleted yet
-    enter = (*own, *claimed.enter, *terms.enter)
+    guards += terms.guards
+    if claims.may_have(at.resource):
+        claimed = claims.changes(key, value, None)
+        enter, guards = claimed.enter + enter, guards + claimed.guards
+    if "ownerReferences" in meta:  # (a new one is not deleted yet, so it has no other entries)
+        enter = (*index.entries(key, wire.meta(value)), *enter)
     kept = await versions.stored(api, at.resource, value) if at.resource.is_converted else value
-    outcome = await api.store.commit(new(key, kept, enter=enter, guards=(*guards, *claimed.guards, *terms.guards)))
+    outcome = await api.store.commit(new(key, kept, enter=enter, guards=guards))
     if not isinstance(outcome, Refused):
         return Record(key, value, Revision(outcome))
     if Absent(key) in outcome.failed and given["metadata"].get("name"):
@@ -114,11 +114,12 @@ async def _enter(
 async def _mutated(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners, act: Act, *, size: int) -> dict[str, Any]:
     """The new object as those make it who may change it. What they add belongs to nobody."""
     object_ = {**given, "metadata": dict(given["metadata"])}
-    owned = await api.apart(size, lambda: writing.begin_new(api, at.resource, object_, at.namespace or "", owners))
+    rules, now = api.kinds.rules(at.resource), api.now()
+    owned = await api.apart(size, lambda: writing.begin_new(rules, object_, at.namespace or "", owners, now))
     changed = await phases.mutate_new(api, at, object_, act, size=size)
     changed = {**changed, "metadata": dict(changed["metadata"])}
     _check_place(changed, at)
-    return await api.apart(size, lambda: _made(api, at, changed, lambda _: owned))
+    return await api.apart(size, lambda: _made(api, at, changed, lambda *_: owned))
 
 
 def _made(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners) -> dict[str, Any]:

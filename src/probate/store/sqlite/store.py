@@ -96,8 +96,6 @@ class SqliteStore:
     def calm(self, prefix: str) -> Calm | None:
         if self._failure is not None:
             self._check_is_open()
-        if not self._calmness.follows(prefix):
-            checks.check_watch(prefix)
         return self._calmness.of(prefix, noted=self._groups.revision, now=self._moments.revision())
 
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
