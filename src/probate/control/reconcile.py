@@ -68,7 +68,7 @@ class Loop:
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def _follow(self) -> None:
-        async with self._world.touches(await self._world.revision()) as touches:
+        async with self._world.touches(await self._world.revision(), self._take) as touches:
             for key in await self._reconciler.begin():
                 self._queue.add(key)
             self.is_following = True

@@ -6,7 +6,7 @@ acts on what is no longer true: such an action comes back as `CHANGED`, and the 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -29,15 +29,19 @@ class World(Protocol):
         """The newest revision there is."""
         ...
 
-    def changes(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[list[Change]]]:
+    def changes(self, after: int, pass_by: Callable[[int], None]) -> AbstractAsyncContextManager[AsyncIterator[list[Change]]]:
         """Every change after this revision that says anything about owners or deletion, or is of a definition: once and in order.
 
-        A change of nothing stands for those left out. `Gone` if they are not known any more.
+        A change of nothing stands for those left out; or `pass_by` is told at once, where they are a few and no others came with
+        them: then nothing has happened between what was given before and this revision. `Gone` if they are not known any more.
         """
         ...
 
-    def touches(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[list[Touch]]]:
-        """Like `changes`, but says only where they happened, and of every object there is. Costs next to nothing."""
+    def touches(self, after: int, take: Callable[[list[Touch]], None]) -> AbstractAsyncContextManager[AsyncIterator[list[Touch]]]:
+        """Like `changes`, but says only where they happened, and of every object there is. Costs next to nothing.
+
+        A few are given to `take` at once, if those before them have been taken. More of them come by iteration.
+        """
         ...
 
     async def find(self, resource: str, namespace: str, name: str) -> Whole | None:

@@ -147,7 +147,7 @@ class Collector:
                 await self._begin_anew()
             else:
                 self._pending.seen = self._noted = noted
-        async with self._world.changes(self._pending.seen) as changes:
+        async with self._world.changes(self._pending.seen, self._pass_by) as changes:
             self.following.set()
             try:
                 async with tasks.beside(self._collect()):
@@ -164,6 +164,13 @@ class Collector:
                 self._look_later(change)
         self._pending.seen = changes[-1].revision
         if changes[0].before is not None or changes[0].after is not None or self._is_far():
+            self._work.set()
+
+    def _pass_by(self, revision: int) -> None:
+        """Up to here nothing has happened that matters."""
+        self._timeline.note(self._pending.seen, self._clock.monotonic())
+        self._pending.seen = revision
+        if self._is_far():
             self._work.set()
 
     def _is_far(self) -> bool:

@@ -74,14 +74,14 @@ class Connection(Frugal):
         self._idle_since = None
         if self._is_over:
             return
-        is_new = not (self._unparsed or self._is_in_head or self._is_in_body) and self.is_idle
+        before = self.cycle
+        is_new = not (self._unparsed or self._is_in_head or self._is_in_body) and (before is None or before.response_complete)
         if is_new and (whole := KNOWN.read(data)) is not None:
             if self._deadline is not None:
                 self._unset_deadline()
             self.begin(whole)
             return
         self._unparsed += len(data)
-        before = self.cycle
         try:
             self.parser.feed_data(data)
             if self._is_in_head or self._is_in_body:

@@ -172,17 +172,18 @@ class Exchange:
             self._transport.write(self._head(status, headers))
             self._transport.write(body)
         else:
-            self._transport.write(self._head(status, headers) + body)
+            self._transport.write(self._head(status, headers, body))
         self._end()
 
-    def _head(self, status: int, headers: bytes) -> bytes:
+    def _head(self, status: int, headers: bytes, body: bytes = b"") -> bytes:
         self._expects_word = False
-        close = b"" if self.keep_alive else b"connection: close\r\n"
-        return b"%b%b%b%b\r\n" % (STATUS_LINE[status], self._connection.usual_headers(), headers, close)
+        end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
+        return b"".join((STATUS_LINE[status], self._connection.usual_headers(), headers, end, body))
 
     def _end(self) -> None:
-        self.response_complete = True
-        self.set()
+        self.response_complete = self._has_news = True
+        if self._waiter is not None:
+            self.set()
         if not self.keep_alive:
             self._transport.close()
         self._connection.on_response_complete()

@@ -6,6 +6,7 @@ cancels. A request that comes in one piece, and says of itself what others have 
 
 from __future__ import annotations
 
+import asyncio
 import urllib.parse
 from typing import Any
 
@@ -71,8 +72,9 @@ class Frugal(HttpToolsProtocol):
     def begin(self, whole: Whole) -> None:
         """Answer a request that was not parsed. Only while no other one is being answered."""
         self.expect_100_continue = False
-        exchange = self._exchange(whole.method, whole.path, whole.raw_path, whole.query, known=whole.known)
-        exchange.take(whole.body)
+        method, path, query, known, body = whole
+        exchange = self._exchange(method.decode(), path.decode(), path, query, known=known)
+        exchange.take(body)
         self._start_asgi_task(exchange, self.app)
 
     def _exchange(
@@ -101,7 +103,7 @@ class Frugal(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._answering = cycle
-        cycle.task = self.loop.create_task(cycle.run_asgi(app))
+        cycle.task = asyncio.Task(cycle.run_asgi(app), loop=self.loop, name="request")  # (to number it takes as long as to make it)
         self.tasks.add(cycle.task)
 
     def on_body(self, body: bytes) -> None:

@@ -13,7 +13,7 @@ All else (pieces, chunks, several requests at once, other lines and headers) is 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from probate.server.access import impersonation
 
@@ -41,15 +41,8 @@ class Known(NamedTuple):
     length: int
 
 
-class Whole(NamedTuple):
-    """A request of which all has come."""
-
-    method: str
-    path: str
-    raw_path: bytes
-    query: bytes
-    known: Known
-    body: bytes
+Whole: TypeAlias = tuple[bytes, bytes, bytes, Known, bytes]
+"""A request of which all has come: its method, path, query, headers and body."""
 
 
 class Heads:
@@ -69,7 +62,7 @@ class Heads:
         if known is None or len(data) - end != known.length:
             return None
         method, path, query = line.groups(b"")
-        return Whole(method.decode(), path.decode(), path, query, known, data[end:])
+        return method, path, query, known, data[end:]
 
     def remember(self, data: bytes, headers: Headers) -> None:
         """The parser has read one whole request in this, with these headers."""

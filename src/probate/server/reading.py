@@ -18,7 +18,7 @@ from probate.machinery.protobuf import decode
 from probate.machinery.schema import Schema
 from probate.machinery.typed import MAX_UNKNOWN
 from probate.server import negotiation, oddities
-from probate.server.rules.contract import Rules, Typed
+from probate.server.rules.contract import Rules
 
 
 class Read(NamedTuple):
@@ -30,13 +30,15 @@ class Read(NamedTuple):
 
 def parse(body: bytes, media: str, *, finds_duplicates: bool = False) -> Document:
     """The value in a body of this media type."""
-    negotiation.check_is_object_form(media)
     if not body or body.isspace():
+        negotiation.check_is_object_form(media)
         raise errors.BadRequest("the body is empty, and an object was expected")
+    if media == negotiation.JSON:
+        return documents.parse_json(body, finds_duplicates=finds_duplicates)
+    negotiation.check_is_object_form(media)
     if media == negotiation.PROTOBUF:
         return Document(decode.decode(body, _schema), [])
-    parser = documents.parse_yaml if negotiation.is_yaml(media) else documents.parse_json
-    return parser(body, finds_duplicates=finds_duplicates)
+    return documents.parse_yaml(body, finds_duplicates=finds_duplicates)
 
 
 def _schema(api_version: str, kind: str) -> Schema | None:
@@ -48,10 +50,12 @@ def read_object(body: bytes, media: str, resource: Resource, rules: Rules, field
     if resource.is_custom and media == negotiation.PROTOBUF:
         raise negotiation.unsupported(media)
     document = parse(body, media, finds_duplicates=field_validation != "Ignore")
-    if not isinstance(document.value, dict):
+    object_, unknown = document.value, list[str]()
+    if not isinstance(object_, dict):
         raise errors.BadRequest("the body must be an object")
-    check_kind(document.value, resource)
-    object_, unknown = Typed(document.value, []) if rules.fits(document.value) else rules.read(document.value)
+    check_kind(object_, resource)
+    if not rules.fits(object_):
+        object_, unknown = rules.read(object_)
     meta = object_.setdefault("metadata", {})
     if not unknown and not document.duplicates and "ownerReferences" not in meta:
         return Read(object_, ())

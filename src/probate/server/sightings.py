@@ -28,10 +28,10 @@ def item_of(record: Record) -> Item:
 async def touches(watch: AsyncIterator[Batch]) -> AsyncGenerator[list[Touch], None]:
     """Where changes happened."""
     async for happened in watch:
-        yield _by_folder(happened)
+        yield by_folder(happened)
 
 
-def _by_folder(happened: Batch) -> list[Touch]:
+def by_folder(happened: Batch) -> list[Touch]:
     """The changes by where they were. Several follow the same ones, so what one of them finds out is kept for the others."""
     found: list[Touch] | None = happened.made.get(_BY_FOLDER)
     if found is None:

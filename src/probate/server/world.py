@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -25,10 +25,12 @@ from probate.server.acting import Acting
 from probate.server.api import Api
 from probate.server.doers import Doer
 from probate.store import contract, keys
-from probate.store.contract import Event, Page, Record, Revision
+from probate.store.contract import Batch, Event, Page, Record, Revision
 
 SLICE = 100
 """Objects that are read before others get the event loop."""
+FEW = 64
+"""Changes that are looked at where they are made known. (To wake those who wait for them takes longer.)"""
 READ = 4_000
 MAX_REFERRED = 1_000
 """Kinds that references may name, of which it is remembered what they are: anything can be named."""
@@ -79,13 +81,27 @@ class World:
         return await self._store.revision()
 
     @asynccontextmanager
-    async def changes(self, after: int) -> AsyncGenerator[AsyncIterator[list[Change]], None]:
+    async def changes(self, after: int, pass_by: Callable[[int], None]) -> AsyncGenerator[AsyncIterator[list[Change]], None]:
+        def is_passed_by(happened: Batch) -> bool:
+            if len(happened) > FEW or any(map(_matters, happened)):
+                return False
+            pass_by(happened[-1].revision)
+            return True
+
         async with self._store.watch("objects/", after=Revision(after)) as watch:
+            watch.hand_to(is_passed_by)
             yield self._changes(aiter(watch))
 
     @asynccontextmanager
-    async def touches(self, after: int) -> AsyncGenerator[AsyncIterator[list[Touch]], None]:
+    async def touches(self, after: int, take: Callable[[list[Touch]], None]) -> AsyncGenerator[AsyncIterator[list[Touch]], None]:
+        def is_taken(happened: Batch) -> bool:
+            if len(happened) > FEW:
+                return False
+            take(sightings.by_folder(happened))
+            return True
+
         async with self._store.watch("objects/", after=Revision(after)) as watch:
+            watch.hand_to(is_taken)
             yield sightings.touches(aiter(watch))
 
     async def find(self, resource: str, namespace: str, name: str) -> Whole | None:

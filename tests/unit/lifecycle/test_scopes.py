@@ -113,9 +113,9 @@ async def site() -> AsyncIterator[Site]:
 
 async def until(site: Site, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """The namespace, or the refusal to show it, once `holds` does."""
-    async with asyncio.timeout(60), site.world.touches(await site.world.revision()) as touches:
+    async with asyncio.timeout(60), site.store.watch("objects/", after=await site.store.revision()) as changes:
         while not holds(now := await site.namespace()):
-            await anext(touches)
+            await anext(aiter(changes))
         return now
 
 
