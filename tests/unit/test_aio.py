@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 
 import pytest
@@ -160,6 +161,48 @@ async def test_task_that_is_cancelled_has_not_run_out_of_time() -> None:
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
+
+
+async def test_task_that_is_cancelled_by_others_too_when_its_time_is_up_is_theirs() -> None:
+    deadline = Deadline(0.0)
+    task = asyncio.create_task(go_on_until(deadline))
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_later(0, task.cancel)  # in the same turn as the deadline's own
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert len(deadline) == 0
+
+
+async def test_clean_up_of_a_task_that_was_cancelled_has_its_time_too() -> None:
+    async def clean_up_slowly() -> None:
+        try:
+            await go_on()
+        finally:
+            await go_on_until(Deadline(0.01))
+
+    task = asyncio.create_task(clean_up_slowly())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(TimeoutError):
+        await task
+
+
+async def test_task_counts_until_it_has_ended_and_is_forgotten_then() -> None:
+    deadline, goes_on = Deadline(0.0), asyncio.Event()
+
+    async def end_slowly() -> None:
+        with contextlib.suppress(TimeoutError), deadline.running():
+            try:
+                await go_on()
+            finally:
+                await goes_on.wait()
+
+    task = asyncio.create_task(end_slowly())
+    await asyncio.sleep(0.01)
+    assert len(deadline) == 1
+    goes_on.set()
+    await task
+    assert len(deadline) == 0
 
 
 def make(kind: str) -> offload.Offload:

@@ -28,7 +28,7 @@ class Deadline:
         self._is_watching = False
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self._ends) + len(self._late)
 
     def begin(self, task: Task) -> None:
         """The task's time, from now on."""
@@ -43,20 +43,24 @@ class Deadline:
         if self._late:
             self._late.discard(task)
 
-    def has_missed(self, task: Task) -> bool:
-        """Whether the task, which has just been cancelled, was so because its time was up. (If by others as well, it is theirs.)"""
-        return task in self._late and task.uncancel() == 0
+    def has_missed(self, task: Task, before: int = 0) -> bool:
+        """Whether the task, which has just been cancelled, was so because its time was up, and by nobody else since it began.
+
+        `before` is how often it had been cancelled when it did.
+        """
+        return task in self._late and task.uncancel() <= before
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The time of the current task, which nobody cancels yet, from now on."""
+        """The time of the current task, from now on. One task is within once."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 there is always one where something can be awaited
+        before = task.cancelling()
         self.begin(task)
         try:
             yield
         except asyncio.CancelledError as error:
-            if self.has_missed(task):
+            if self.has_missed(task, before):
                 raise TimeoutError from error
             raise
         finally:

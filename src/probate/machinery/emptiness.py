@@ -12,8 +12,9 @@ Both change what they are given, and leave alone what the schema does not know o
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from probate.machinery.protobuf import numbers
@@ -27,27 +28,28 @@ class _Field:
 
     __slots__ = ("inner", "is_always_written", "is_dropped_if_empty", "is_map", "zero")
 
-    def __init__(self, schema: Schema, field: numbers.Field) -> None:
+    def __init__(self, schema: Schema, field: numbers.Field, making: dict[str, Struct]) -> None:
         self.zero = None if field.is_pointer else _zero(schema)
         self.is_always_written = field.sign in {"", "^"}
         # An empty list that is always written is null after Kubernetes has stored it: its storage knows no empty lists.
         self.is_dropped_if_empty = field.is_left_out_if_empty or (not field.is_pointer and self.zero is None)
         self.is_map = schema.values is not None
-        self.inner = struct(schema.items or schema.values or schema)
+        self.inner = _made(schema.items or schema.values or schema, making)
 
 
 class Struct:
-    """A struct, as far as it matters when its fields are empty. `structs` are those in its fields, `always` is always written."""
+    """A struct, as far as it matters when its fields are empty.
+
+    `structs` are those in its fields; `always` is always written, and `written` are those of its structs in which something is.
+    """
+
+    __slots__ = ("always", "fields", "structs", "written")
 
     def __init__(self) -> None:
         self.fields: dict[str, _Field] = {}
         self.structs: dict[str, Struct] = {}
         self.always: list[tuple[str, _Field]] = []
-
-    @cached_property
-    def written(self) -> list[tuple[str, Struct]]:
-        """Those of its structs in which something is always written, at any depth."""
-        return [(name, inner) for name, inner in self.structs.items() if any(one.always for one in inner.within())]
+        self.written: list[tuple[str, Struct]] = []
 
     def within(self) -> set[Struct]:
         """Itself and all that it holds."""
@@ -91,17 +93,30 @@ class Struct:
                     inner.write(part)
 
 
-_structs: dict[str, Struct] = {}  # by definition; a struct may hold itself, so it is here before it is complete
+_structs: dict[str, Struct] = {}  # by definition, each complete
+_one_at_a_time = threading.Lock()
 
 
 def struct(schema: Schema) -> Struct | None:
     """The struct of this definition; None if the schema is of no struct whose tags are known."""
-    if schema.name in _structs:
-        return _structs[schema.name]
-    if not schema.properties or schema.name not in numbers.definitions():
-        return None
-    made = _structs[schema.name] = Struct()
-    made.fields |= {field.name: _Field(schema.properties[field.name], field) for field in _flat(schema.name)}
+    found = _structs.get(schema.name)
+    if found is None and schema.properties:
+        with _one_at_a_time:  # whoever asks meanwhile, on another thread, must not get one that is half made
+            making: dict[str, Struct] = {}
+            found = _made(schema, making)
+            for one in making.values():
+                one.written += [(name, inner) for name, inner in one.structs.items() if any(it.always for it in inner.within())]
+            _structs.update(making)
+    return found
+
+
+def _made(schema: Schema, making: dict[str, Struct]) -> Struct | None:
+    """The struct of this definition, with all that it holds. It may hold itself, so it is in `making` before it is complete."""
+    found = _structs.get(schema.name) or making.get(schema.name)
+    if found is not None or not schema.properties or schema.name not in numbers.definitions():
+        return found
+    made = making[schema.name] = Struct()
+    made.fields |= {field.name: _Field(schema.properties[field.name], field, making) for field in _flat(schema.name)}
     made.structs |= {name: field.inner for name, field in made.fields.items() if field.inner is not None}
     made.always += [(name, field) for name, field in made.fields.items() if field.is_always_written]
     return made

@@ -13,6 +13,7 @@ Who does not fit may be fine: that is for `typed` to say.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -25,12 +26,14 @@ _SOMETHING = dict[str, Any] | list[Any] | str | int | float | bool
 _NUMBERS = {"int32": Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]}
 _LONG = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
-_structs: dict[str, Any] = {}  # by definition; None while it is being made: a part that holds itself is never plain
+_structs: dict[str, Any] = {}  # by definition, each complete
+_making: dict[str, Any] = {}  # None while it is being made: a part that holds itself is never plain
+_one_at_a_time = threading.Lock()
 
 
 def fits(value: Any, schema: Schema) -> bool:
     """Whether the value can be stored as it is."""
-    wanted = _structs[schema.name] if schema.name in _structs else _of(schema)
+    wanted = _structs[schema.name] if schema.name in _structs else _learn(schema)
     if wanted is None:
         return False
     try:
@@ -38,6 +41,14 @@ def fits(value: Any, schema: Schema) -> bool:
     except msgspec.ValidationError:
         return False
     return True
+
+
+def _learn(schema: Schema) -> Any:
+    with _one_at_a_time:  # whoever asks meanwhile, on another thread, would leave out what is half made
+        wanted = _of(schema)
+        _structs.update(_making)
+        _making.clear()
+        return wanted
 
 
 def _of(schema: Schema) -> Any:
@@ -59,10 +70,12 @@ def _object(schema: Schema) -> Any:
 
 
 def _named(schema: Schema) -> Any:
-    if schema.name not in _structs:
-        _structs[schema.name] = None
-        _structs[schema.name] = _struct(schema)
-    return _structs[schema.name]
+    if schema.name in _structs:
+        return _structs[schema.name]
+    if schema.name not in _making:
+        _making[schema.name] = None
+        _making[schema.name] = _struct(schema)
+    return _making[schema.name]
 
 
 def _struct(schema: Schema) -> Any:

@@ -40,8 +40,6 @@ MAX_WARNINGS = 20
 MAX_UNDER_WAY = 400
 """Requests that are being answered at once. A watch counts only until it has begun."""
 
-_NOT_IN_TIME = errors.OutcomeUnknown("the request did not finish in time: read to see what was done")
-
 log = logging.getLogger(__name__)
 
 
@@ -178,12 +176,13 @@ class App:
 
     def _refused(self, error: BaseException, request: Request, audited: auditing.Audited | None, task: Task) -> Answer:
         """The answer to a request that came to this end. It is raised again if it is cut off in the middle."""
+        if isinstance(error, TimeoutError) or self._under_way.has_missed(task):
+            todo = "try again" if request.method == "GET" else "read to see what was done"
+            error = errors.OutcomeUnknown(f"the request did not finish in time: {todo}")
         if isinstance(error, errors.ApiError):
             if audited is not None:
                 audited.refuse(error)
             return _refusal(error)
-        if isinstance(error, TimeoutError) or self._under_way.has_missed(task):
-            return _refusal(_NOT_IN_TIME)
         if audited is not None:
             audited.panic()
         if not isinstance(error, Exception):

@@ -140,7 +140,7 @@ async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer
             form = form._replace(is_pretty=True)
         if form.shape == "Table":
             form = form._replace(included=query.included(request.query))
-    if verb in READS and not at.subresource:  # these have answered, or the store's own deadline ends them
+    if verb in READS and not at.subresource:
         answer = await VERBS[verb](api, request, at, form)
         return await _in_yaml(api, answer) if form.is_yaml else answer
     if seconds is None:
@@ -150,9 +150,9 @@ async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer
             answer = await _writer(verb, at)(api, request, at, form)
     if verb in WRITES:
         if api.kinds.is_definition(at.resource):
-            await api.kinds.refresh(now=api.now())
+            await asyncio.shield(api.kinds.refresh(now=api.now()))  # it is written, so it is served, whether or not in time
         elif api.configured.is_of(at.resource):
-            await api.configured.refresh(at.resource.group_resource)
+            await asyncio.shield(api.configured.refresh(at.resource.group_resource))
     return await _in_yaml(api, answer) if form.is_yaml else answer
 
 

@@ -35,12 +35,12 @@ def manager(request: Request, given: str) -> str:
     if given:
         return given
     agent = request.headers.get(b"user-agent")
-    return _name_of(agent) if agent else UNKNOWN
+    return _name_of(agent[:MAX_NAME]) if agent else UNKNOWN
 
 
 @functools.lru_cache(maxsize=MAX_KNOWN_AGENTS)
 def _name_of(agent: bytes) -> str:
-    name = agent.partition(b"/")[0][:MAX_NAME].decode("latin-1")
+    name = agent.partition(b"/")[0].decode("latin-1")
     return "".join(char for char in name if char.isprintable()) or UNKNOWN
 
 

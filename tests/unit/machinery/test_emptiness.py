@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import copy
+import threading
 from typing import Any
 
 import pytest
 
 from probate.machinery import builtin, emptiness
+from probate.machinery.protobuf import numbers
 from probate.machinery.schema import Schema
 
 Object = dict[str, Any]
@@ -124,3 +126,29 @@ def test_what_has_no_tags_is_left_alone() -> None:
     emptiness.drop(object_, Schema())
     emptiness.write(object_, Schema())
     assert object_ == {"a": None, "b": {"c": []}}
+
+
+def test_kind_that_two_threads_asked_for_at_once_lost_what_is_always_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One makes a Deployment and is held up in the middle of it; the other, who needs some of the same structs, makes a Pod."""
+    pod: Object = {"spec": {"containers": [{"name": "c", "env": [{"name": "X", "valueFrom": {"resourceFieldRef": {}}}]}]}}
+    expected = copy.deepcopy(pod)
+    emptiness.write(expected, schema("", "Pod"))
+    monkeypatch.setattr(emptiness, "_structs", {})
+    flat, is_within, goes_on = emptiness._flat, threading.Event(), threading.Event()
+
+    def slowly(definition: str) -> tuple[numbers.Field, ...]:
+        if definition.endswith(".Container") and threading.current_thread() is slow:
+            is_within.set()
+            goes_on.wait(0.1)  # or until the other is done, which it is not if it has to wait
+        return flat(definition)
+
+    monkeypatch.setattr(emptiness, "_flat", slowly)
+    slow = threading.Thread(target=lambda: emptiness.write({}, schema("apps", "Deployment")))
+    slow.start()
+    is_within.wait()
+    emptiness.write({}, schema("", "Pod"))
+    goes_on.set()
+    slow.join()
+    emptiness.write(pod, schema("", "Pod"))
+    assert pod == expected
+    assert pod["spec"]["containers"][0]["env"][0]["valueFrom"]["resourceFieldRef"]["divisor"] == "0"

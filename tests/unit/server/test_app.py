@@ -11,13 +11,14 @@ from typing import Any
 import orjson
 import pytest
 
+import sample_kinds
+import stuck_stores
 from probate.clock import FakeClock
 from probate.machinery import builtin
 from probate.server import app as door
 from probate.server import bootstrap
 from probate.server.api import Api
 from probate.server.custom_kinds import Kinds
-from probate.store.contract import Outcome, Store, Txn
 from probate.store.sqlite.store import open_memory
 
 
@@ -75,20 +76,6 @@ async def test_unforeseen_failure_is_a_status_and_a_line_in_the_log(app: door.Ap
     assert "nobody foresaw" in caplog.text
 
 
-class Stuck:
-    """A store that never says what became of a write."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    async def commit(self, _txn: Txn) -> Outcome:
-        await asyncio.Event().wait()
-        raise AssertionError
-
-
 async def post(app: door.App) -> tuple[int, dict[bytes, bytes], Any]:
     body: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     body.set_result(b'{"metadata":{"name":"x"}}')
@@ -99,7 +86,7 @@ async def test_write_that_does_not_end_is_told_so_in_time_and_is_under_way_no_mo
     app: door.App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(door, "PATIENCE", 0.02)
-    app._api.store = Stuck(app._api.store)
+    app._api.store = stuck_stores.Stuck(app._api.store)
     slow = door.App(app._api)
     told = await asyncio.gather(*(post(slow) for _ in range(3)))
     assert [(code, status["reason"]) for code, _, status in told] == [(504, "Timeout")] * 3
@@ -108,10 +95,30 @@ async def test_write_that_does_not_end_is_told_so_in_time_and_is_under_way_no_mo
 
 
 async def test_write_that_is_cut_off_is_not_answered(app: door.App) -> None:
-    app._api.store = Stuck(app._api.store)
+    app._api.store = stuck_stores.Stuck(app._api.store)
     asking = asyncio.ensure_future(post(app))
     await asyncio.sleep(0)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert len(app._under_way) == 0
+
+
+async def test_definition_is_served_to_its_end_though_its_author_is_answered_before(
+    app: door.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "PATIENCE", 0.1)
+    goes_on, done = asyncio.Event(), asyncio.Event()
+
+    async def note_change() -> None:
+        await goes_on.wait()
+        done.set()
+
+    app._api.kinds.on_change = note_change
+    body: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+    body.set_result(orjson.dumps(sample_kinds.definition("widget")))
+    code, _, _ = await ask(door.App(app._api), "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
+    assert code == 504
+    goes_on.set()
+    async with asyncio.timeout(10):
+        await done.wait()

@@ -129,6 +129,9 @@ def test_what_leaves_a_doubt_is_for_the_parser(spoilt: bytes) -> None:
         b"Connection: Upgrade, keep-alive",
         b"upgrade: websocket",
         b"expect: 100-continue",
+        b"content-encoding: gzip",
+        b"Impersonate-User: somebody",
+        b"impersonate-group: some",
         b"x: " + b"y" * heads.MAX_BYTES,
     ],
 )
