@@ -38,6 +38,21 @@ _CONDITIONAL = frozenset(
 )
 
 
+_CREATED_BY_UPDATE = frozenset(
+    (
+        *(("", kind) for kind in ("Endpoints", "Event", "LimitRange", "Service")),
+        *(("rbac.authorization.k8s.io", kind) for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")),
+        ("coordination.k8s.io", "Lease"),
+        ("events.k8s.io", "Event"),
+    )
+)
+
+
+def is_created_by_update(group: str, kind: str) -> bool:
+    """Whether a PUT of a built-in kind creates an object that is not there. (Of a custom kind it never does.)"""
+    return (group, kind) in _CREATED_BY_UPDATE
+
+
 def allows_unconditional_update(group: str, kind: str) -> bool:
     """Whether a built-in kind takes a PUT without a resourceVersion. (Custom resources never do.)"""
     return group != "admissionregistration.k8s.io" and (group, kind) not in _CONDITIONAL

@@ -153,6 +153,17 @@ async def test_a_role_in_a_namespace_may_be_about_that_namespace(house: Guarded)
     assert (await house.ask_as("ann", "GET", "/api/v1/namespaces")).code == 403
 
 
+async def test_an_update_that_creates_needs_to_be_allowed_to(house: Guarded) -> None:
+    path, body = "/apis/coordination.k8s.io/v1/namespaces/a/leases/l", {"metadata": {"name": "l"}}
+    rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    await house.grant("ann", {"verbs": ["update"], **rule}, namespace="a")
+    refused = await house.ask_as("ann", "PUT", path, body)
+    assert refused.code == 403
+    assert 'cannot create resource "leases"' in refused.json["message"]
+    await house.grant("bob", {"verbs": ["update", "create"], **rule}, namespace="a")
+    assert (await house.ask_as("bob", "PUT", path, body)).code == 201
+
+
 async def test_an_apply_that_creates_needs_to_be_allowed_to(house: Guarded) -> None:
     await house.grant("ann", {"verbs": ["patch"], "apiGroups": [""], "resources": ["configmaps"]}, namespace="a")
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}

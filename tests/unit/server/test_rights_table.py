@@ -118,6 +118,8 @@ def _of_kind(root: str, group: str, kind: dict[str, Any]) -> Iterator[Right]:
 async def ask(house: Guarded, who: str, right: Right, method: str = "") -> Any:
     query = {"get": {}, "list": {}, "watch": {"watch": "1", "resourceVersion": "nonsense"}}.get(right.verb, {"dryRun": "All"})
     body: Any = None if right.verb in {"get", "list", "watch"} else {}
+    if right.verb == "update":  # of one that is not there: else it would be created, if that is allowed as well
+        body = {"metadata": {"uid": "another"}}
     media = "application/merge-patch+json" if right.verb == "patch" else "application/json"
     return await house.ask_as(who, method or VERBS[right.verb], right.path, body, query=query, media=media)
 

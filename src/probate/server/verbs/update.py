@@ -1,15 +1,22 @@
-"""`update`: the whole object is replaced, if it is still the one the client read."""
+"""`update`: the whole object is replaced, if it is still the one the client read.
+
+Of a few kinds, as in Kubernetes, it makes an object that is not there.
+"""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from probate import errors
+from probate.machinery import metadata
 from probate.server import managed, negotiation, query, reading, refusals, shaping, versions, wire, writing
+from probate.server.access import asking
 from probate.server.admission.attributes import UPDATE, Act
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
+from probate.server.verbs import create
 from probate.store.contract import Record
 
 MAX_TRIES = 20
@@ -26,17 +33,34 @@ async def update(api: Api, request: Request, at: Target, form: Form) -> Answer:
     manager = managed.manager(request, options.field_manager)
     act = Act(request.user, options)
     for _ in range(MAX_TRIES):
-        written = await _attempt(api, at, read.object, manager, act, size=len(body))
+        now = await versions.read(api, at)
+        attempt = _created if now is None else functools.partial(_replaced, now)
+        written = await attempt(api, at, read.object, manager, act, size=len(body))
         if written is not None:
-            return shaping.one(api, written, at.resource, form, warnings=read.warnings + act.warnings)
+            told = read.warnings + act.warnings
+            return shaping.one(api, written, at.resource, form, code=201 if now is None else 200, warnings=told)
     raise refusals.changed(at.resource, at.name)
 
 
-async def _attempt(api: Api, at: Target, given: dict[str, Any], manager: str, act: Act, *, size: int) -> Record | None:
+async def _created(api: Api, at: Target, given: dict[str, Any], manager: str, act: Act, *, size: int) -> Record | None:
+    """The new object, if it is of a kind that an update creates; None if somebody else was faster."""
+    resource = at.resource
+    if at.subresource or resource.is_custom or not metadata.is_created_by_update(resource.group, resource.kind):
+        raise refusals.not_found(resource, at.name)
+    uid = given["metadata"].get("uid")
+    if uid:
+        raise refusals.conflict(resource, at.name, f"there is no object of the uid {uid}: it was deleted")
+    await api.access.check(act.user, asking.about_new(at))
+    try:
+        return await create.attempt(api, at, given, managed.creator(api.kinds, at, manager), act, size=size)
+    except errors.AlreadyExists:
+        return None
+
+
+async def _replaced(
+    now: Record, api: Api, at: Target, given: dict[str, Any], manager: str, act: Act, *, size: int
+) -> Record | None:
     """The object as it is after the update; None if somebody changed it in between."""
-    now = await versions.read(api, at)
-    if now is None:
-        raise refusals.not_found(at.resource, at.name)
     act.is_mutable = api.admission.mutates(UPDATE, at)
     new = await api.apart(size + len(now.value), lambda: _changed(api, at, now, given, manager, act))
     return await writing.write(api, at, now, new, act)
