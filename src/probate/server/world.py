@@ -27,8 +27,8 @@ from probate.server.doers import Doer
 from probate.store import contract, keys
 from probate.store.contract import Batch, Event, Page, Record, Revision
 
-SLICE = 100
-"""Objects that are read before others get the event loop."""
+SLICE, SMALL_SLICE = 100, 12
+"""Objects that are read before others get the event loop; few while others ask."""
 FEW = 64
 """Changes that are looked at where they are made known. (To wake those who wait for them takes longer.)"""
 READ = 4_000
@@ -114,7 +114,7 @@ class World:
 
     async def items(self, wheres: Sequence[str]) -> list[Item | None]:
         found: list[Item | None] = []
-        slice_ = turns.piece(SLICE)
+        slice_ = turns.piece(SLICE, SMALL_SLICE)
         for start in range(0, len(wheres), slice_):
             records = await self._store.read_many(wheres[start : start + slice_])
             items = [None if record is None else sightings.item_of(record) for record in records]
@@ -126,7 +126,7 @@ class World:
 
     async def _changes(self, watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Change], None]:
         async for happened in watch:
-            slice_ = turns.piece(SLICE)
+            slice_ = turns.piece(SLICE, SMALL_SLICE)
             for start in range(0, len(happened), slice_):
                 part = happened[start : start + slice_]
                 if start:
@@ -178,7 +178,7 @@ class World:
 
     async def _scan(self, ranges: Sequence[str], *, limit: int) -> list[Places]:
         found: list[Places] = []
-        slice_ = turns.piece(SLICE)
+        slice_ = turns.piece(SLICE, SMALL_SLICE)
         for start in range(0, len(ranges), slice_):
             found += [_places(page) for page in await self._store.scan_many(ranges[start : start + slice_], limit=limit)]
             await turns.turn()
@@ -187,7 +187,7 @@ class World:
     async def _filled(self, ranges: Sequence[str]) -> set[str]:
         """Those of the ranges that hold anything."""
         found: set[str] = set()
-        slice_ = turns.piece(SLICE)
+        slice_ = turns.piece(SLICE, SMALL_SLICE)
         for start in range(0, len(ranges), slice_):
             found |= await self._store.filled(ranges[start : start + slice_])
             await turns.turn()
