@@ -4,8 +4,9 @@
 
 A real server with simulated nodes, on which pods start and end without delay, so that all of the time is the server's own: the
 controllers', the scheduler's, the collector's and the nodes'. A round of churn is a Deployment that rolls once and a Job that
-completes, both deleted in the foreground; what the server has in memory after ten rounds is compared with what it has after all.
-The store keeps at hand what was written and read last, up to a limit; that is filled before, so that whatever grows is not that.
+completes, both deleted in the foreground; what the server has in memory after thirty rounds is compared with what it has a hundred
+rounds later. The store keeps at hand what was written and read last, up to a limit; that is filled before, so that whatever grows
+is not that. So does the server with what it was asked: that is filled by the first rounds.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 FOREGROUND = {"propagationPolicy": "Foreground"}
-EARLY = 10
+EARLY = 30
 """The round with which the last one is compared."""
 GROWTH_BAR = 10
 """Percent."""
@@ -47,7 +48,7 @@ class Size(NamedTuple):
     rounds: int
 
 
-FULL, QUICK = Size(5_000, 100), Size(500, 30)
+FULL, QUICK = Size(5_000, 130), Size(500, 60)
 OF_A_ROUND = 20
 """Pods of the Deployment."""
 

@@ -34,7 +34,10 @@ _GOES_ON = b"keep-alive"
 
 
 class Known(NamedTuple):
-    """What some headers say, and how long a body they announce. They act for nobody else, and the body is not encoded."""
+    """What some headers say, and how long a body they announce.
+
+    None is there twice, they act for nobody else, and the body is not encoded.
+    """
 
     headers: Headers
     by_name: dict[bytes, bytes]
@@ -69,7 +72,7 @@ class Heads:
         line, end = _LINE.match(data), data.find(_END) + len(_END)
         by_name = dict(headers)
         is_plain = _DOUBTFUL.isdisjoint(by_name) and by_name.get(b"connection", _GOES_ON).lower() == _GOES_ON
-        is_plain = is_plain and not impersonation.is_meant(by_name)
+        is_plain = is_plain and not impersonation.is_meant(by_name) and len(by_name) == len(headers)
         if line is None or not is_plain or end - line.end() > MAX_BYTES:
             return
         length = by_name.get(b"content-length", b"0")

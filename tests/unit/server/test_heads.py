@@ -130,6 +130,7 @@ def test_what_leaves_a_doubt_is_for_the_parser(spoilt: bytes) -> None:
         b"upgrade: websocket",
         b"expect: 100-continue",
         b"content-encoding: gzip",
+        b"Host: y",
         b"Impersonate-User: somebody",
         b"impersonate-group: some",
         b"x: " + b"y" * heads.MAX_BYTES,

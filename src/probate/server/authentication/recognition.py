@@ -65,14 +65,13 @@ class Recognition:
         peer = scope.get("peer")
         if peer is not None:
             return peer.user if peer.begins <= self._clock.now() < peer.ends else None
-        found: Lately | None = None
-        for name, value in scope["headers"]:
-            if name == b"authorization":
-                if found is not None:
-                    return None  # there are two
-                found = self._lately.get(value)
-                if found is None:
-                    return None
+        known = scope.get("known")
+        if known is not None:
+            given = known.by_name.get(b"authorization")
+        else:
+            all_given = [value for name, value in scope["headers"] if name == b"authorization"]
+            given = all_given[0] if len(all_given) == 1 else None
+        found = self._lately.get(given)
         return found.user if found is not None and self._is_still(found, self._clock.now()) else None
 
     def _is_still(self, found: Lately, now: float) -> bool:
