@@ -33,7 +33,7 @@ __all__ = ["BIRTH_SECONDS", "RETRY_SECONDS", "Collector"]
 NOTE_SECONDS = 5.0
 NOTE_CHANGES = 1_000
 """So many that mean nothing to it may come before it notes how far it got: it would look at them again after a restart."""
-BIRTH_SECONDS = 0.006
+BIRTH_SECONDS = 0.004
 """A new object whose owner is not there is left alone this long: whoever made it may be in the middle of saying more about it. One
 that was marked to be removed at once is left to whoever marked it."""
 
