@@ -2,6 +2,7 @@
 
     table.create("apps", "v1", "Deployment", deployment)     what is wrong with a new one
     table.update("", "v1", "Pod", new, old)                  the same, and what may not change
+    table.status("", "v1", "Pod", new, old)                  what is wrong with its status
 
 Metadata are `machinery.metadata`'s; custom kinds have their schemas. A kind that is not here has no rules beyond its schema.
 
@@ -54,12 +55,19 @@ def update(group: str, version: str, kind: str, new: Value, old: Value) -> list[
     return list(dict.fromkeys(found))
 
 
+def status(group: str, version: str, kind: str, new: Value, old: Value) -> list[Problem]:
+    """What is wrong with the status of an object that is to replace `old`, which has another one."""
+    checks = _find(group, kind)
+    return first(checks.status(new, old)) if checks and checks.status else []
+
+
 class _Checks(NamedTuple):
     create: Callable[[Value], Problems]
     update: Callable[[Value, Value], Problems] | None = None
     always: Callable[[Value], Problems] | None = (
         None  # what an update checks of the new object, where that is less than a create does
     )
+    status: Callable[[Value, Value], Problems] | None = None
 
 
 @cache
@@ -99,7 +107,7 @@ _CHECKS: Mapping[tuple[str, str], Callable[[], _Checks]] = {
     ("batch", "CronJob"): lambda: _Checks(batch.create_cron_job, always=batch.check_cron_job),
     ("batch", "Job"): lambda: _Checks(batch.check_job, batch.update_job),
     ("certificates.k8s.io", "CertificateSigningRequest"): lambda: _Checks(
-        cluster.check_signing_request, cluster.update_signing_request
+        cluster.check_signing_request, cluster.update_signing_request, status=cluster.check_signed
     ),
     ("coordination.k8s.io", "Lease"): lambda: _Checks(cluster.check_lease),
     ("discovery.k8s.io", "EndpointSlice"): lambda: _Checks(endpoints.check_slice, endpoints.update_slice),

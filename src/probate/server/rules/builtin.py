@@ -24,11 +24,10 @@ from probate.server.subresources import parts
 
 _PARTS: Mapping[tuple[str, str], Callable[[], Callable[[Object, Object], Iterable[Problem]]]] = {
     ("CertificateSigningRequest", "approval"): lambda: cluster.check_approval,
-    ("CertificateSigningRequest", "status"): lambda: cluster.check_signed,
     ("Pod", "ephemeralcontainers"): lambda: pods.check_ephemeral_containers,
     ("Pod", "resize"): lambda: pods.check_resize,
 }
-"""Parts with checks of their own, which are loaded late. Any other status is a controller's to write, and is not checked."""
+"""Parts other than the status with checks of their own, which are loaded late."""
 
 
 class BuiltIn:
@@ -78,6 +77,8 @@ class BuiltIn:
         found = metadata.validate_update(new["metadata"], old["metadata"])
         if not subresource:
             return found + validation.update(*self._served, new, old)
+        if subresource == "status":
+            return found + validation.status(*self._served, new, old)
         check = _PARTS.get((self._resource.kind, subresource))
         return found + first(check()(new, old)) if check else found
 
