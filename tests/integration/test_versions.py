@@ -162,7 +162,9 @@ def test_lists_watches_and_tables_show_each_autoscaler_in_their_own_version(
 
 
 def test_table_of_autoscalers_is_the_same_in_both_versions(http: httpx.Client, v1: str, v2: str, rich: dict[str, Any]) -> None:
-    old, new = (http.get(path, headers=TABLE).json()["rows"][0]["cells"][:-1] for path in (v1, v2))  # a second may pass between them
+    old, new = (
+        http.get(path, headers=TABLE).json()["rows"][0]["cells"][:-1] for path in (v1, v2)
+    )  # a second may pass between them
     assert old == new
     assert old[2] == "<unknown>/1k, cpu: <unknown>/70%"  # what is measured is told in the metrics' order
 
