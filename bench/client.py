@@ -114,8 +114,10 @@ async def load(  # noqa: PLR0913 whom, with what, how long, and what is looked a
     return Result(rate, sorted(took)[len(took) * 99 // 100], cost)
 
 
-class Reader(asyncio.Protocol):
-    """Sends one request and counts what comes. The first reader of a bench also keeps it (`keeps`)."""
+class Reader(asyncio.BufferedProtocol):
+    """Sends one request and counts what comes. The first reader of a bench also keeps it (`keeps`); all share a place for it."""
+
+    _place = memoryview(bytearray(1024 * 1024))
 
     def __init__(self, asked: bytes, *, keeps: bool = False) -> None:
         self.count = 0
@@ -130,12 +132,15 @@ class Reader(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)
         self.transport.write(self._asked)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, _: int) -> memoryview:
+        return self._place
+
+    def buffer_updated(self, size: int) -> None:
         if not self.begun.done():
             self.begun.set_result(None)
-        self.count += len(data)
+        self.count += size
         if self._keeps:
-            self.kept.append(data)
+            self.kept.append(bytes(self._place[:size]))
         if self._reached is not None and self.count >= self._goal and not self._reached.done():
             self._reached.set_result(None)
 

@@ -2,18 +2,18 @@
 
 The work of telling is what the watchers add to the work of writing: the same is written with them and without. It is taken from the
 server's processor time, since by the clock it is the hundred clients that take longest, all of them in one process; where the
-system does not tell processor times, the clock has to do.
+system does not tell processor times, the clock has to do. That watchers come and go does not count.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import math
 import time
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import servers
 from client import Address, Reader, fetch, load, read, request
@@ -34,9 +34,11 @@ class Cost:
     def __init__(self) -> None:
         self.wall, self.cpu = math.inf, math.inf
 
-    async def of(self, server: Server, work: Coroutine[Any, Any, float]) -> None:
-        before = server.cpu()
-        self.wall = min(self.wall, await work)
+    @contextlib.asynccontextmanager
+    async def of(self, server: Server) -> AsyncIterator[None]:
+        began, before = time.perf_counter(), server.cpu()
+        yield
+        self.wall = min(self.wall, time.perf_counter() - began)
         self.cpu = min(self.cpu, server.cpu() - before)
 
 
@@ -46,11 +48,10 @@ async def measure(folder: Path, *, rounds: int) -> None:
     chunks: list[bytes] = []
     with servers.probate(folder / "fanout") as server:
         for _ in range(rounds):
-            await without.of(server, written(server.at))
-            chunks.clear()
-            await with_watchers.of(server, watched(server.at, chunks))
+            await written(server, without)
+            chunks = await watched(server, with_watchers)
             with servers.sockets(folder, chunks) as plain:
-                await sockets.of(plain, replayed(plain.at, chunks))
+                await replayed(plain, chunks, sockets)
     told = WATCHERS * CHANGES
     by_clock = sockets.wall / max(with_watchers.wall - without.wall, 1e-9)
     ratio = sockets.cpu / max(with_watchers.cpu - without.cpu, 1e-9) if sockets.cpu else by_clock
@@ -63,11 +64,10 @@ async def measure(folder: Path, *, rounds: int) -> None:
     )
 
 
-async def written(at: Address) -> float:
-    """Seconds for the writing alone."""
-    began = time.perf_counter()
-    await load(at, create, connections=WRITERS, count=CHANGES, expected=b"201")
-    return time.perf_counter() - began
+async def written(server: Server, cost: Cost) -> None:
+    """The writing alone."""
+    async with cost.of(server):
+        await load(server.at, create, connections=WRITERS, count=CHANGES, expected=b"201")
 
 
 def create() -> bytes:
@@ -75,19 +75,22 @@ def create() -> bytes:
     return request("POST", PATH, body)
 
 
-async def watched(at: Address, chunks: list[bytes]) -> float:
-    """Seconds until all watchers have been told of all changes, and in which pieces one of them was."""
-    asked = request("GET", f"{PATH}?watch=1&resourceVersion={await latest(at)}")
-    watchers = [await read(at, asked, keeps=number == 0) for number in range(WATCHERS)]
+async def watched(server: Server, cost: Cost) -> list[bytes]:
+    """The writing, until all watchers have been told of all changes; and in which pieces one of them was."""
+    asked = request("GET", f"{PATH}?watch=1&resourceVersion={await latest(server.at)}")
+    watchers = [await read(server.at, asked, keeps=number == 0) for number in range(WATCHERS)]
     heads = [watcher.count for watcher in watchers]
-    began = time.perf_counter()
-    await load(at, create, connections=WRITERS, count=CHANGES, expected=b"201")
-    chunks += await all_chunks(watchers[0], heads[0])
+    async with cost.of(server):
+        await load(server.at, create, connections=WRITERS, count=CHANGES, expected=b"201")
+        chunks = await all_chunks(watchers[0], heads[0])
+        await all_told(watchers, heads, chunks)
+    close(watchers)
+    return chunks
+
+
+async def all_told(watchers: list[Reader], heads: list[int], chunks: list[bytes]) -> None:
     size = sum(map(len, chunks))
     await asyncio.gather(*(watcher.until(head + size) for watcher, head in zip(watchers, heads, strict=True)))
-    took = time.perf_counter() - began
-    close(watchers)
-    return took
 
 
 async def all_chunks(watcher: Reader, head: int) -> list[bytes]:
@@ -103,17 +106,14 @@ async def all_chunks(watcher: Reader, head: int) -> list[bytes]:
     return chunks
 
 
-async def replayed(at: Address, chunks: list[bytes]) -> float:
-    """Seconds for the same to as many sockets."""
-    watchers = [await read(at, request("GET", "/watch")) for _ in range(WATCHERS)]
-    size = sum(map(len, chunks))
+async def replayed(server: Server, chunks: list[bytes], cost: Cost) -> None:
+    """The same to as many sockets."""
+    watchers = [await read(server.at, request("GET", "/watch")) for _ in range(WATCHERS)]
     heads = [watcher.count for watcher in watchers]
-    began = time.perf_counter()
-    await read(at, request("GET", "/go"))
-    await asyncio.gather(*(watcher.until(head + size) for watcher, head in zip(watchers, heads, strict=True)))
-    took = time.perf_counter() - began
+    async with cost.of(server):
+        await read(server.at, request("GET", "/go"))
+        await all_told(watchers, heads, chunks)
     close(watchers)
-    return took
 
 
 async def latest(at: Address) -> str:
