@@ -95,10 +95,11 @@ async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
     prefix = places.within(asked.at.resource, asked.at.namespace)
     after, is_from_now = await _beginning(api, options)
     if is_from_now:
-        async with aclosing(listing.pages(api.store, prefix, wanted, first=FIRST)) as pages:
+        async with aclosing(listing.pages(api, resource, prefix, wanted, first=FIRST)) as pages:
             async for page in pages:
                 after = page.revision
-                for records in _pieces(await versions.served(api, resource, page.records)):
+                shown = page.records if wanted.asks_shown else await versions.served(api, resource, page.records)
+                for records in _pieces(shown):
                     yield b"".join([lines.line(b"ADDED", record.value, record.revision) for record in records])
         if options.sends_initial_events and options.wants_bookmarks:
             yield lines.bookmark(after, is_end_of_initial_events=True)
