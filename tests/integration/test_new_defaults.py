@@ -16,7 +16,8 @@ def version(name: str, **properties: Any) -> dict[str, Any]:
     spec = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}, **properties}}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
     columns = [{"name": "A", "type": "string", "jsonPath": ".spec.a"}]
-    return {"name": name, "served": True, "storage": name == "v1", "schema": schema, "additionalPrinterColumns": columns}
+    about = {"additionalPrinterColumns": columns, "selectableFields": [{"jsonPath": ".spec.a"}]}
+    return {"name": name, "served": True, "storage": name == "v1", "schema": schema, **about}
 
 
 def define(http: httpx.Client, group: str, *versions: dict[str, Any]) -> str:
@@ -46,6 +47,7 @@ def test_default_that_came_after_an_object_was_not_shown_with_it(http: httpx.Cli
     assert (new["spec"], http.get(f"{path}/old").json()["spec"]) == (expected, expected)
     assert [one["spec"] for one in http.get(path).json()["items"]] == [expected, expected]
     assert [row["cells"][1] for row in http.get(path, headers=TABLE).json()["rows"]] == ["A", "A"]
+    assert len(http.get(path, params={"fieldSelector": "spec.a=A"}).json()["items"]) == 2
     with http.stream("GET", path, params={"watch": "1", "timeoutSeconds": "20"}) as answer:
         lines = answer.iter_lines()
         assert [json.loads(next(lines))["object"]["spec"] for _ in range(2)] == [expected, expected]

@@ -57,6 +57,7 @@ class Answer(NamedTuple):
     content_type: str = "application/json"
     warnings: tuple[str, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
+    said: bytes = b""  # what the body says, in JSON, if it is written otherwise: for who looks at it after
 
 
 class Outlet(Protocol):

@@ -130,7 +130,7 @@ async def _question(api: Api, request: Request) -> Answer:
 
 
 async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer | Stream:
-    form = negotiation.accepted(request.headers.get(b"accept", b""))
+    form = negotiation.accepted(request.headers.get(b"accept", b""), has_protobuf=not at.resource.is_custom)
     if form.shape:
         negotiation.check_suits(form, verb)
     seconds = None
@@ -142,7 +142,7 @@ async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer
             form = form._replace(included=query.included(request.query))
     if verb in READS and not at.subresource:
         answer = await VERBS[verb](api, request, at, form)
-        return await _in_yaml(api, answer) if form.is_yaml else answer
+        return await _written(api, answer, form) if form.is_yaml or form.is_protobuf else answer
     if seconds is None:
         answer = await _writer(verb, at)(api, request, at, form)
     else:
@@ -153,14 +153,15 @@ async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer
             await asyncio.shield(api.kinds.refresh(now=api.now()))  # it is written, so it is served, whether or not in time
         elif api.configured.is_of(at.resource):
             await asyncio.shield(api.configured.refresh(at.resource.group_resource))
-    return await _in_yaml(api, answer) if form.is_yaml else answer
+    return await _written(api, answer, form) if form.is_yaml or form.is_protobuf else answer
 
 
-async def _in_yaml(api: Api, answer: Answer | Stream) -> Answer | Stream:
+async def _written(api: Api, answer: Answer | Stream, form: Form) -> Answer | Stream:
+    """The answer in YAML or protobuf."""
     if isinstance(answer, Stream):
         return answer
     whole = answer
-    return await api.apart(len(whole.body), lambda: shaping.as_yaml(whole))
+    return await api.apart(len(whole.body), lambda: (shaping.as_yaml if form.is_yaml else shaping.as_protobuf)(whole))
 
 
 def _writer(verb: str, at: Target) -> Verb:

@@ -1,6 +1,9 @@
 """Which objects a list or watch shows: its selectors, compiled once and asked of stored bytes.
 
-Labels, names and namespaces are read from the metadata alone; only a selector for other fields parses the whole object.
+Labels, names and namespaces are read from the metadata alone; only a selector for other fields parses the whole object. What is
+stored may be another version than the one that was asked for, which has other fields and may have other labels: then the selectors
+are asked of that one, so an object that cannot be shown in it is neither taken nor passed over (`asks_shown`). Names are the same
+in all versions.
 """
 
 from __future__ import annotations
@@ -11,8 +14,11 @@ from typing import NamedTuple
 import orjson
 
 from probate.machinery import field_selectors, label_selectors
+from probate.machinery.catalog import Resource
+from probate.machinery.field_selectors import FieldSelector
+from probate.machinery.label_selectors import LabelSelector
 from probate.machinery.selectable_fields import SelectableField
-from probate.server import wire
+from probate.server import versions, wire
 from probate.server.api import Api
 from probate.server.query import ListOptions
 from probate.server.request import Target
@@ -27,6 +33,7 @@ class Filter(NamedTuple):
     is_everything: bool
     matches: Callable[[bytes], bool]
     text: tuple[str, ...] = ()  # how it was written: two of the same text are the same
+    asks_shown: bool = False  # of objects as `versions.served` has them, not as they are stored
 
 
 EVERYTHING = Filter(is_everything=True, matches=lambda _: True)
@@ -54,4 +61,12 @@ def of(at: Target, options: ListOptions, known: Mapping[str, SelectableField]) -
             return False
         return fields.is_everything or fields.matches(orjson.loads(value))
 
-    return Filter(is_everything=False, matches=matches, text=(options.label_selector, options.field_selector))
+    text = (options.label_selector, options.field_selector)
+    return Filter(is_everything=False, matches=matches, text=text, asks_shown=_asks_shown(at.resource, labels, fields))
+
+
+def _asks_shown(resource: Resource, labels: LabelSelector, fields: FieldSelector) -> bool:
+    """Whether these have to be asked of objects as they are shown."""
+    if not labels.is_everything and resource.is_converted:
+        return True
+    return not fields.needs_metadata_only and versions.may_differ(resource)

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from probate.machinery.catalog import Resource
+from probate.machinery.protobuf import encode
 from probate.server import shaping, wire
 from probate.server.api import Api
 from probate.server.filtering import Filter
@@ -18,6 +19,17 @@ from probate.server.negotiation import Form
 from probate.store.contract import Batch, Event, Record, Revision
 
 _INITIAL_EVENTS_END = {"annotations": {"k8s.io/initial-events-end": "true"}}
+
+
+def event(kind: bytes, object_: bytes, form: Form) -> bytes:
+    """An event: a line of JSON, or a frame of protobuf."""
+    written = encode.encode(orjson.loads(object_)) if form.is_protobuf else None
+    return wire.event(kind, object_) if written is None else encode.event(kind, written)
+
+
+def weight(events: Batch, form: Form) -> int:
+    """How much there is to read and write to tell these changes in this form; lines of JSON need neither."""
+    return events.size if form.is_protobuf else 0
 
 
 class Lines:
@@ -36,7 +48,7 @@ class Lines:
         key = (self._resource.group, self._resource.version, self._resource.kind, self._form, wanted.text)
         made = events.made.get(key)
         if made is None:
-            is_all = wanted.is_everything and not self._form.shape
+            is_all = wanted.is_everything and not self._form.shape and not self._form.is_protobuf
             lines = wire.changes(events, self._resource) if is_all else [self._change(event, wanted) for event in events]
             made = events.made[key] = b"".join(lines)
         return made
@@ -58,11 +70,12 @@ class Lines:
     def line(self, kind: bytes, value: bytes, revision: Revision) -> bytes:
         """One event."""
         if not self._form.shape:
-            return b'{"type":"%b","object":%b}\n' % (kind, wire.answered(value, revision, self._resource))
+            shown = wire.answered(value, revision, self._resource)
+            return event(kind, shown, self._form) if self._form.is_protobuf else b'{"type":"%b","object":%b}\n' % (kind, shown)
         record = Record("", value, revision)
         if self._form.shape == "Table":
             return wire.event(kind, orjson.dumps(self._table(record, revision)))
-        return wire.event(kind, orjson.dumps(shaping.partial(wire.loaded(record, self._resource), self._form)))
+        return event(kind, orjson.dumps(shaping.partial(wire.loaded(record, self._resource), self._form)), self._form)
 
     def bookmark(self, revision: Revision, *, is_end_of_initial_events: bool = False) -> bytes:
         """Everything up to this revision has been told."""
@@ -75,7 +88,7 @@ class Lines:
             row = {"cells": None, "object": about}
             about = {"kind": "Table", "apiVersion": version, "metadata": {"resourceVersion": str(revision)}, "rows": [row]}
             about["columnDefinitions"] = None
-        return wire.event(b"BOOKMARK", orjson.dumps(about))
+        return event(b"BOOKMARK", orjson.dumps(about), self._form)
 
     def _table(self, record: Record, revision: Revision) -> dict[str, Any]:
         found = shaping.table_of(self._api, [record], self._resource, self._form, revision=revision)

@@ -1,4 +1,7 @@
-"""Answers in the form that was asked for: whole objects, tables, or metadata alone; JSON, and YAML made of it at the very end."""
+"""Answers in the form that was asked for: whole objects, tables, or metadata alone.
+
+They are JSON, and YAML or protobuf is made of it at the very end.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import orjson
 import yaml
 
 from probate.machinery.catalog import Resource
+from probate.machinery.protobuf import encode
 from probate.machinery.tables import table
 from probate.server import negotiation, wire
 from probate.server.api import Answer, Api
@@ -65,7 +69,13 @@ def finish(body: dict[str, Any], form: Form, code: int = 200, warnings: tuple[st
 def as_yaml(answer: Answer) -> Answer:
     """The same answer in YAML. This is slow."""
     text = yaml.dump(orjson.loads(answer.body), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
-    return answer._replace(body=text.encode(), content_type=negotiation.YAML)
+    return answer._replace(body=text.encode(), content_type=negotiation.YAML, said=answer.body)
+
+
+def as_protobuf(answer: Answer) -> Answer:
+    """The same answer in protobuf, if what is answered has such a form."""
+    body = encode.encode(orjson.loads(answer.body))
+    return answer if body is None else answer._replace(body=body, content_type=negotiation.PROTOBUF, said=answer.body)
 
 
 def partial(object_: dict[str, Any], form: Form) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import base64
 import contextlib
 import json
 import struct
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,89 +18,15 @@ from probate.machinery import builtin
 from probate.machinery.gvk import GroupVersion
 from probate.machinery.protobuf import decode, numbers
 from probate.machinery.schema import Schema
+from protobuf_objects import KINDS, SCHEMA_CHOICES, whole_objects
 
 RECORDED = json.loads((Path(__file__).parents[2] / "data" / "protobuf" / "kubectl-1.37.json").read_bytes())
 BODIES = [base64.b64decode(row["body"]) for row in RECORDED]
-KINDS = sorted({(one.group, one.version, one.kind) for one in builtin.load()})
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
-TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
-JSON_VALUES = st.one_of(st.integers(-9, 9), TEXTS, st.booleans(), st.dictionaries(TEXTS, st.none(), max_size=2))
-DEEPEST = 12
 
 
 def resolve(api_version: str, kind: str) -> Schema | None:
     return builtin.schema(*GroupVersion.parse(api_version), kind)
-
-
-# What there may be. Empty lists and maps are not: protobuf cannot tell them from absent ones.
-
-
-def values(schema: Schema, owner: Schema, depth: int) -> st.SearchStrategy[Any]:
-    short = schema.name.rpartition(".")[2]
-    if schema.items is not None:
-        return st.lists(values(schema.items, owner, depth + 1), min_size=1, max_size=2)
-    if schema.values is not None:
-        return st.dictionaries(TEXTS, values(schema.values, owner, depth + 1), min_size=1, max_size=2)
-    if short in SPECIAL:
-        return SPECIAL[short]
-    if short in SCHEMA_CHOICES:
-        return SCHEMA_CHOICES[short](st.deferred(lambda: objects(owner, depth + 1)))
-    if schema.name:
-        return st.deferred(lambda: objects(schema, depth + 1))
-    return scalars(schema)
-
-
-def scalars(schema: Schema) -> st.SearchStrategy[Any]:
-    if schema.type == "boolean":
-        return st.booleans()
-    if schema.type == "integer":
-        bits = 31 if schema.format == "int32" else 63
-        return st.integers(-(2**bits), 2**bits - 1)
-    if schema.type == "number":
-        return st.floats(allow_nan=False, allow_infinity=False).map(lambda one: int(one) if one.is_integer() else one)
-    return st.binary(max_size=4).map(lambda one: base64.b64encode(one).decode()) if schema.format == "byte" else TEXTS
-
-
-@st.composite
-def objects(draw: st.DrawFn, schema: Schema, depth: int) -> dict[str, Any]:
-    left_out = emptiable(schema.name)
-    names = sorted(schema.properties.keys() & left_out.keys())
-    chosen = draw(st.lists(st.sampled_from(names), unique=True, max_size=3)) if names and depth < DEEPEST else []
-    made = {name: draw(values(schema.properties[name], schema, depth)) for name in chosen}
-    return {name: value for name, value in made.items() if value or not left_out[name]}
-
-
-@st.composite
-def whole_objects(draw: st.DrawFn) -> dict[str, Any]:
-    group, version, kind = draw(st.sampled_from(KINDS))
-    schema = builtin.schema(group, version, kind)
-    assert schema is not None
-    return {"apiVersion": str(GroupVersion(group, version)), "kind": kind, **draw(objects(schema, 0))}
-
-
-def emptiable(definition: str) -> dict[str, bool]:
-    """All fields of a type, and whether each is left out when it is empty."""
-    found: dict[str, bool] = {}
-    for field in (numbers.fields_of(definition) or {}).values():
-        found |= emptiable(field.inlined) if field.inlined else {field.name: field.is_left_out_if_empty}
-    return found
-
-
-TIMES = st.datetimes(min_value=datetime(1, 1, 2)).map(lambda one: one.replace(microsecond=0).isoformat() + "Z")  # noqa: DTZ001
-SPECIAL: dict[str, st.SearchStrategy[Any]] = {
-    "Time": TIMES,
-    "MicroTime": st.builds(lambda time, micros: f"{time[:-1]}.{micros:06}Z", TIMES, st.integers(0, 999_999)),
-    "Quantity": st.integers(0, 99).map(lambda one: f"{one}m"),
-    "IntOrString": st.one_of(st.integers(-(2**31), 2**31 - 1), TEXTS),
-    "RawExtension": JSON_VALUES,
-    "FieldsV1": JSON_VALUES,
-    "JSON": JSON_VALUES,
-}
-SCHEMA_CHOICES: dict[str, Callable[[Any], st.SearchStrategy[Any]]] = {
-    "JSONSchemaPropsOrBool": lambda schemas: schemas | st.booleans(),
-    "JSONSchemaPropsOrArray": lambda schemas: schemas | st.lists(schemas, min_size=1, max_size=2),
-    "JSONSchemaPropsOrStringArray": lambda schemas: schemas | st.lists(TEXTS, min_size=1, max_size=2),
-}
 
 
 # How Go writes it.

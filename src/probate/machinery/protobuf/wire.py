@@ -1,4 +1,4 @@
-"""Protobuf's own layer: bytes to numbered fields, with no idea of what they mean.
+"""Protobuf's own layer: bytes to numbered fields and back, with no idea of what they mean.
 
 A field is a tag and a value. The tag says the field's number and how its value is written: as a varint, in 4 or 8 bytes, or as
 bytes with their length before them. Texts, messages and maps are all of the last sort, so only a schema can tell them apart.
@@ -15,10 +15,12 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_SIZES = {_FIXED64: 8, _FIXED32: 4}
+VARINT, FIXED64 = 0, 1
+_BYTES, _FIXED32 = 2, 5
+_SIZES = {FIXED64: 8, _FIXED32: 4}
 _MAX_VARINT = (1 << 64) - 1
 _MAX_VARINT_BYTES = 10
+_SHORT = tuple(bytes([one]) for one in range(0x80))
 
 
 class Malformed(ValueError):
@@ -58,7 +60,7 @@ def fields(data: bytes) -> Fields:
         number, wire_type = tag >> 3, tag & 7
         if not number:
             raise Malformed("there is no field number 0")
-        if wire_type == _VARINT:
+        if wire_type == VARINT:
             value, position = varint(data, position)
             found.varints.setdefault(number, []).append(value)
         else:
@@ -98,7 +100,7 @@ def signed(value: int, bits: int) -> int:
 
 def double(piece: bytes) -> float:
     """The floating-point number in these 8 bytes."""
-    if len(piece) != _SIZES[_FIXED64]:
+    if len(piece) != _SIZES[FIXED64]:
         raise Malformed("a floating-point number must have 8 bytes")
     value: float = struct.unpack("<d", piece)[0]
     return value
@@ -115,3 +117,32 @@ def _piece(data: bytes, position: int, wire_type: int) -> tuple[bytes, int]:
     if end > len(data):
         raise Malformed(f"a field of {size} bytes goes on after the end")
     return data[position:end], end
+
+
+def written(value: int) -> bytes:
+    """A number as a varint; a negative one has ten bytes, as Go writes it."""
+    if 0 <= value < 0x80:
+        return _SHORT[value]
+    value &= _MAX_VARINT
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+def tag(number: int, wire_type: int = _BYTES) -> bytes:
+    """What stands before the value of a field."""
+    return written(number << 3 | wire_type)
+
+
+def sized(data: bytes) -> bytes:
+    """Bytes with their length before them."""
+    size = len(data)
+    return (_SHORT[size] if size < 0x80 else written(size)) + data
+
+
+def chunk(number: int, data: bytes) -> bytes:
+    """A field that holds bytes: a text or a message."""
+    return tag(number) + sized(data)

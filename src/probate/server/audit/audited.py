@@ -92,7 +92,9 @@ def _kept(trail: Trail, answer: Answer) -> Body | None:
     """What is needed of the answer: of a list nobody wants to see, nothing."""
     is_one = bool(trail.request.asked.resource) and trail.request.asked.verb not in {"list", "deletecollection"}
     is_wanted = trail.request.verdict.level >= Level.REQUEST_RESPONSE and bool(trail.request.asked.resource)
-    return Body(answer.body, media_type(answer.content_type.encode())) if is_one or is_wanted or answer.code >= REFUSED else None
+    if not is_one and not is_wanted and answer.code < REFUSED:
+        return None
+    return Body(answer.said) if answer.said else Body(answer.body, media_type(answer.content_type.encode()))
 
 
 def _told(request: Request, scope: Mapping[str, Any]) -> Told:

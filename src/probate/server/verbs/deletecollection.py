@@ -20,7 +20,8 @@ async def deletecollection(api: Api, request: Request, at: Target, form: Form) -
     options = await api.apart(len(body), lambda: delete_options.read(body, media, request.query))
     prefix = places.within(at.resource, at.namespace)
     start = await snapshots.start(api.store, selected, prefix)
-    found = await listing.collect(api, prefix, await filtering.read(api, at, selected), start, selected.limit)
+    wanted = await filtering.read(api, at, selected)
+    found = await listing.collect(api, at.resource, prefix, wanted, start, selected.limit)
     act = Act(request.user, options)
     for record in found.records:
         _, namespace, name = record.key.rsplit("/", 2)
@@ -29,7 +30,7 @@ async def deletecollection(api: Api, request: Request, at: Target, form: Form) -
             await delete.delete_one(api, one, options, form, act, named="")
         except errors.NotFound:
             continue
-    records = await versions.shown(api, at.resource, found.records)
+    records = found.records if wanted.asks_shown else await versions.shown(api, at.resource, found.records)
     answer = await api.apart(
         shaping.weight(records, form), lambda: shaping.many(api, records, at.resource, form, revision=found.revision)
     )

@@ -29,7 +29,10 @@ NEAR = 10_000
 
 
 class Found(NamedTuple):
-    """Part of a list. `last` is the key after which it goes on, if it does."""
+    """Part of a list. `last` is the key after which it goes on, if it does.
+
+    Records are as they are stored; those that were chosen as they are shown (`Filter.asks_shown`) stay so.
+    """
 
     records: list[Record]
     revision: Revision
@@ -44,9 +47,10 @@ async def list_(api: Api, request: Request, at: Target, form: Form) -> Answer:
     start = await snapshots.start(api.store, options, prefix)
     if form == negotiation.PLAIN and wanted.is_everything and start == snapshots.NOW and not versions.may_differ(at.resource):
         return await _whole(api, at.resource, prefix, options.limit)
-    found = await collect(api, prefix, wanted, start, options.limit)
+    found = await collect(api, at.resource, prefix, wanted, start, options.limit)
     remaining = await _remaining(api.store, prefix, start, found) if wanted.is_everything else None
-    found = found._replace(records=await versions.served(api, at.resource, found.records))
+    if not wanted.asks_shown:
+        found = found._replace(records=await versions.served(api, at.resource, found.records))
     continue_ = snapshots.token(found.revision, found.last, prefix, remaining) if found.last else ""
     shape = functools.partial(shaping.many, api, found.records, at.resource, form)
     return await api.apart(
@@ -61,7 +65,7 @@ async def _whole(api: Api, resource: Resource, prefix: str, limit: int) -> Answe
     calm = api.store.calm(prefix)
     known = api.listings.find(place, calm)
     if known is None or calm is None:
-        found = await collect(api, prefix, filtering.EVERYTHING, snapshots.NOW, limit)
+        found = await collect(api, resource, prefix, filtering.EVERYTHING, snapshots.NOW, limit)
         remaining = await _remaining(api.store, prefix, snapshots.NOW, found)
         known = Listing(wire.items(found.records, resource), found.revision, found.last, remaining)
         api.listings.keep(place, known)
@@ -86,14 +90,14 @@ async def _remaining(store: Store, prefix: str, start: snapshots.Start, found: F
         return None
 
 
-async def collect(api: Api, prefix: str, wanted: Filter, start: snapshots.Start, limit: int) -> Found:
+async def collect(api: Api, resource: Resource, prefix: str, wanted: Filter, start: snapshots.Start, limit: int) -> Found:
     """The first `limit` objects that match (all, if it is 0). Few large lists are collected at once: the others wait.
 
     `Gone` has a token to go on with if the list was continued.
     """
     turn = api.large_lists.begin()
     try:
-        return await _collect(api.store, prefix, wanted, start, limit, turn)
+        return await _collect(api, resource, prefix, wanted, start, limit, turn)
     except errors.Gone as gone:
         if not start.after:
             raise
@@ -102,15 +106,17 @@ async def collect(api: Api, prefix: str, wanted: Filter, start: snapshots.Start,
         turn.end()
 
 
-async def _collect(store: Store, prefix: str, wanted: Filter, start: snapshots.Start, limit: int, turn: Turn) -> Found:
+async def _collect(
+    api: Api, resource: Resource, prefix: str, wanted: Filter, start: snapshots.Start, limit: int, turn: Turn
+) -> Found:
     records: list[Record] = []
     at, after = start.at, start.after
     chunk = FIRST_CHUNK
     while True:
         room = limit - len(records) if limit else chunk
-        page = await store.scan(prefix, after=after, limit=min(chunk, room) if wanted.is_everything else chunk, at=at)
+        page = await api.store.scan(prefix, after=after, limit=min(chunk, room) if wanted.is_everything else chunk, at=at)
         at, chunk = page.revision, _next_chunk(page.records)
-        found = page.records if wanted.is_everything else await _matching(page.records, wanted)
+        found = page.records if wanted.is_everything else await _matching(api, resource, page.records, wanted)
         if limit and len(found) > room:
             return Found(records + found[:room], at, found[room - 1].key)
         records += found
@@ -123,14 +129,14 @@ async def _collect(store: Store, prefix: str, wanted: Filter, start: snapshots.S
         await asyncio.sleep(0)
 
 
-async def pages(store: Store, prefix: str, wanted: Filter, *, first: int) -> AsyncGenerator[Found, None]:
+async def pages(api: Api, resource: Resource, prefix: str, wanted: Filter, *, first: int) -> AsyncGenerator[Found, None]:
     """All that match now, of one moment, page by page: for who hands them on as they come. The first page has up to `first`."""
     at: Revision | None = None
     after, chunk = "", first
     while True:
-        page = await store.scan(prefix, after=after, limit=chunk, at=at)
+        page = await api.store.scan(prefix, after=after, limit=chunk, at=at)
         at, chunk = page.revision, _next_chunk(page.records)
-        found = page.records if wanted.is_everything else await _matching(page.records, wanted)
+        found = page.records if wanted.is_everything else await _matching(api, resource, page.records, wanted)
         if not page.more:
             yield Found(found, at, "")
             return
@@ -145,8 +151,10 @@ def _next_chunk(records: list[Record]) -> int:
     return max(1, min(CHUNK, CHUNK_BYTES * len(records) // size)) if size else CHUNK
 
 
-async def _matching(records: list[Record], wanted: Filter) -> list[Record]:
+async def _matching(api: Api, resource: Resource, records: list[Record], wanted: Filter) -> list[Record]:
     found, size = [], 0
+    if wanted.asks_shown:
+        records = await versions.served(api, resource, records)
     for record in records:
         if wanted.matches(record.value):
             found.append(record)

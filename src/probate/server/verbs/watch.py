@@ -20,8 +20,8 @@ from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock
 from probate.machinery import status
-from probate.server import filtering, places, query, snapshots, versions, wire
-from probate.server.api import Api, Outlet, Stream
+from probate.server import filtering, negotiation, places, query, rows, snapshots, versions
+from probate.server.api import LARGE_BYTES, Api, Outlet, Stream
 from probate.server.filtering import Filter
 from probate.server.negotiation import Form
 from probate.server.query import ListOptions
@@ -50,7 +50,8 @@ async def watch(api: Api, request: Request, at: Target, form: Form) -> Stream:
         snapshots.revision(options.resource_version)
     asked = _Asked(at, form, options, wanted)
     with asked.share(api):  # so that it is refused before it begins
-        return Stream(_guarded(api, asked), attach=asked.attach)
+        media = negotiation.PROTOBUF_WATCH if form.is_protobuf else negotiation.JSON
+        return Stream(_guarded(api, asked), media, attach=asked.attach)
 
 
 class _Asked:
@@ -84,9 +85,9 @@ async def _guarded(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
                 async for chunk in chunks:
                     yield chunk
     except errors.ApiError as error:
-        yield wire.event(b"ERROR", orjson.dumps(status.failure(error)))
+        yield rows.event(b"ERROR", orjson.dumps(status.failure(error)), asked.form)
     except errors.TooSlow as error:
-        yield wire.event(b"ERROR", orjson.dumps(status.failure(errors.Gone(str(error)))))
+        yield rows.event(b"ERROR", orjson.dumps(status.failure(errors.Gone(str(error)))), asked.form)
 
 
 async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
@@ -95,11 +96,12 @@ async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
     prefix = places.within(asked.at.resource, asked.at.namespace)
     after, is_from_now = await _beginning(api, options)
     if is_from_now:
-        async with aclosing(listing.pages(api.store, prefix, wanted, first=FIRST)) as pages:
+        async with aclosing(listing.pages(api, resource, prefix, wanted, first=FIRST)) as pages:
             async for page in pages:
                 after = page.revision
-                for records in _pieces(await versions.served(api, resource, page.records)):
-                    yield b"".join([lines.line(b"ADDED", record.value, record.revision) for record in records])
+                shown = page.records if wanted.asks_shown else await versions.served(api, resource, page.records)
+                for records in _pieces(shown):
+                    yield await _first(api, lines, records, asked.form)
         if options.sends_initial_events and options.wants_bookmarks:
             yield lines.bookmark(after, is_end_of_initial_events=True)
     seconds = min(options.timeout_seconds or LONGEST_SECONDS, LONGEST_SECONDS)
@@ -107,7 +109,7 @@ async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
         changes.hand_to(functools.partial(_tell_at_once, asked, lines, pace))
         async for told in changes:
             events = await versions.events(api, resource, told)
-            if events and (chunk := lines.batch(events, wanted)):
+            if events and (chunk := await _later(api, lines, events, asked)):
                 yield chunk
             if pace.is_due:
                 pace.is_due = False
@@ -115,6 +117,22 @@ async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
                     yield lines.bookmark(changes.revision)
                 if pace.is_over:
                     return
+
+
+async def _first(api: Api, lines: Lines, records: list[Record], form: Form) -> bytes:
+    """What is there when a watch begins."""
+
+    def write() -> bytes:
+        return b"".join([lines.line(b"ADDED", record.value, record.revision) for record in records])
+
+    return await api.apart(sum(len(one.value) for one in records), write) if form.is_protobuf else write()
+
+
+async def _later(api: Api, lines: Lines, events: Batch, asked: _Asked) -> bytes:
+    """What has changed since."""
+    if (size := rows.weight(events, asked.form)) <= LARGE_BYTES:
+        return lines.batch(events, asked.wanted)
+    return await api.apart(size, lambda: lines.batch(events, asked.wanted))
 
 
 def _pieces(records: list[Record]) -> Iterator[list[Record]]:
@@ -135,6 +153,8 @@ def _tell_at_once(asked: _Asked, lines: Lines, pace: _Pace, events: Batch) -> bo
     """Tell the client where the change is made known, without waking anybody. Whether that was possible."""
     outlet = asked.outlet
     if outlet is None or versions.may_differ(asked.at.resource) or pace.is_due or not outlet.is_ready():
+        return False
+    if rows.weight(events, asked.form) > LARGE_BYTES:
         return False
     if chunk := lines.batch(events, asked.wanted):
         outlet.tell(chunk)
