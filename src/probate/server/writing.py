@@ -147,12 +147,16 @@ def prepare_changed(api: Api, at: Target, new: Object, old: Object, owners: NewO
 
 def _keep(api: Api, at: Target, new: Object, old: Object) -> None:
     """Put back what this way of writing cannot change."""
-    meta = new["metadata"]
-    for fixed in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace"):
+    meta, before = new["metadata"], old["metadata"]
+    for fixed in ("creationTimestamp", "generation", "namespace"):
         meta.pop(fixed, None)
-        if fixed in old["metadata"]:
-            meta[fixed] = old["metadata"][fixed]
-    meta.setdefault("uid", old["metadata"]["uid"])
+        if fixed in before:
+            meta[fixed] = before[fixed]
+    if "deletionTimestamp" in before:
+        meta["deletionTimestamp"] = before["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in before and meta.get("deletionGracePeriodSeconds") is None:
+        meta["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
+    meta.setdefault("uid", before["uid"])
     meta.pop("selfLink", None)
     api.kinds.rules(at.resource).prepare_changed(new, old, _part(at), now=api.now())
 

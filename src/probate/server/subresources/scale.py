@@ -5,7 +5,10 @@ What is read and written is an autoscaling/v1 Scale; what changes is one number 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from probate import errors
 from probate.machinery import builtin, label_selectors, problems, typed
@@ -14,7 +17,7 @@ from probate.machinery.crds import resources
 from probate.machinery.documents import Document
 from probate.machinery.problems import Path
 from probate.machinery.schema import Schema
-from probate.server import managed, negotiation, query, reading, refusals, shaping, versions, wire, writing
+from probate.server import identity, managed, negotiation, patched, query, reading, refusals, shaping, versions, wire, writing
 from probate.server.admission.attributes import UPDATE, Act, View
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
@@ -120,21 +123,25 @@ async def _read(api: Api, at: Target) -> Record:
 def _wanted(body: bytes, media: str, scale: dict[str, Any], at: Target, field_validation: str, *, is_patch: bool) -> reading.Read:
     """The Scale that the request wants."""
     if is_patch:
-        change, odd = patch.patch_in(body, media, _SCALES, field_validation)
-        document = Document(change(scale), [])
+        change, odd = patch.patch_in(body, media, _CUSTOM_SCALES if at.resource.is_custom else _SCALES, field_validation)
+        made = Document(change(scale), [])
+        with patched.blamed():
+            wanted = _typed(made, media, field_validation, odd)
     else:
-        document, odd = reading.parse(body, media, finds_duplicates=field_validation != "Ignore"), []
+        wanted = _typed(reading.parse(body, media, finds_duplicates=field_validation != "Ignore"), media, field_validation)
+    meta = wanted.object.get("metadata", {})
+    identity.check(meta, at)
+    is_other = meta.get("uid") not in {None, "", scale["metadata"]["uid"]}
+    if is_other or meta.get("resourceVersion") not in {None, "", "0", scale["metadata"]["resourceVersion"]}:
+        raise refusals.changed(at.resource, at.name)
+    return wanted
+
+
+def _typed(document: Document, media: str, field_validation: str, odd: Sequence[str] = ()) -> reading.Read:
     if not isinstance(document.value, dict):
         raise errors.BadRequest("what is written to scale must be a Scale")
     reading.check_kind(document.value, _SCALES)
-    wanted = reading.command(document, media, _SCALES.load_schema(), field_validation, odd)
-    meta = wanted.object.get("metadata", {})
-    for name in ("name", "namespace"):
-        if meta.get(name) not in {None, "", scale["metadata"].get(name)}:
-            raise errors.BadRequest(f"the {name} of the object ({meta[name]}) does not match the request")
-    if any(meta.get(name) not in {None, "", scale["metadata"].get(name)} for name in ("uid", "resourceVersion")):
-        raise refusals.changed(at.resource, at.name)
-    return wanted
+    return reading.command(document, media, _SCALES.load_schema(), field_validation, odd)
 
 
 def _view(paths: Paths) -> View:
@@ -192,3 +199,5 @@ _SCALES = Resource(
     verbs=(),
     load_schema=lambda: builtin.schema("autoscaling", "v1", "Scale") or Schema(),
 )
+_CUSTOM_SCALES = msgspec.structs.replace(_SCALES, is_custom=True)
+"""Those of custom kinds take no other patches than their objects do."""
