@@ -36,6 +36,32 @@ def test_checks_that_are_excluded_are_not_asked(http: httpx.Client) -> None:
     assert {"[+]ping ok", "[+]store excluded: ok", "[+]collector ok"} <= set(told.text.splitlines())
 
 
+KNOWN_BY_NAME = ["ping", "log", "etcd", "poststarthook/start-system-namespaces-controller", "poststarthook/rbac/bootstrap-roles"]
+
+
+@pytest.mark.parametrize("name", KNOWN_BY_NAME)
+def test_checks_that_kubernetes_has_were_not_known_by_its_names(http: httpx.Client, name: str) -> None:
+    for endpoint in ("healthz", "livez", "readyz"):
+        assert http.get(f"/{endpoint}/{name}").text == "ok"
+        if (endpoint, name) != ("livez", "etcd"):
+            assert f"[+]{name} ok" in http.get(f"/{endpoint}", params={"verbose": "1"}).text.splitlines()
+
+
+def test_ends_of_what_is_done_at_the_start_are_told_where_kubernetes_tells_them(http: httpx.Client) -> None:
+    told = {endpoint: http.get(f"/{endpoint}", params={"verbose": ""}).text for endpoint in ("healthz", "livez", "readyz")}
+    assert [endpoint for endpoint, text in told.items() if "[+]informer-sync ok" in text] == ["readyz"]
+    assert all("[+]autoregister-completion ok" in text for text in told.values())
+    assert not any("store" in text or "etcd" in text for endpoint, text in told.items() if endpoint == "livez")
+
+
+@pytest.mark.parametrize("path", ["/version", "/healthz", "/api", "/apis/apps/v1", "/openapi/v3", "/api/v1/namespaces", "/metrics"])
+def test_timeout_that_is_none_was_passed_over_where_nothing_takes_long(http: httpx.Client, path: str) -> None:
+    answer = http.get(path, params={"timeout": "invalid"})
+    assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+    assert "invalid timeout specified in the request URL" in answer.json()["message"]
+    assert http.get(path, params={"timeout": "3m"}).status_code == 200
+
+
 def test_get_of_a_moment_that_has_not_come_was_answered_with_an_older_one(http: httpx.Client, configmaps: str) -> None:
     made = http.post(configmaps, json={"metadata": {"name": "a"}}).json()
     revision = int(made["metadata"]["resourceVersion"])

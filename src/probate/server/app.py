@@ -16,7 +16,7 @@ from probate.aio.deadlines import Deadline, Task
 from probate.errors import Details
 from probate.machinery import status
 from probate.machinery.rbac.users import UNRECOGNISED, UNSECURED, User
-from probate.server import dispatch, negotiation
+from probate.server import dispatch, negotiation, shaping
 from probate.server.access import impersonation
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.audit import audited as auditing
@@ -182,13 +182,13 @@ class App:
         if isinstance(error, errors.ApiError):
             if audited is not None:
                 audited.refuse(error)
-            return _refusal(error)
+            return _refusal(error, request)
         if audited is not None:
             audited.panic()
         if not isinstance(error, Exception):
             raise error
         log.error("a request failed in a way nobody foresaw: %s %s", request.method, request.path, exc_info=error)
-        return _refusal(errors.ApiError("an internal error occurred: the server's log says more"))
+        return _refusal(errors.ApiError("an internal error occurred: the server's log says more"), request)
 
 
 def _current() -> Task:
@@ -237,10 +237,11 @@ def _too_large() -> errors.TooLarge:
     return errors.TooLarge(f"the body is over the limit of {MAX_BODY_BYTES:,} bytes")
 
 
-def _refusal(error: errors.ApiError) -> Answer:
+def _refusal(error: errors.ApiError, request: Request) -> Answer:
     later = error.details.retry_after_seconds
     headers = (("retry-after", str(later)),) if later else ()
-    return Answer(error.code, orjson.dumps(status.failure(error)), negotiation.JSON, headers=headers)
+    answer = Answer(error.code, orjson.dumps(status.failure(error)), negotiation.JSON, headers=headers)
+    return shaping.as_yaml(answer) if negotiation.wants_yaml(request.headers.get(b"accept", b"")) else answer
 
 
 def _answer_whole(answer: Answer, exchange: Exchange, *, is_head: bool) -> None:

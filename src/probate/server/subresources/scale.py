@@ -17,6 +17,7 @@ from probate.machinery.crds import resources
 from probate.machinery.documents import Document
 from probate.machinery.problems import Path
 from probate.machinery.schema import Schema
+from probate.machinery.tables import table
 from probate.server import identity, managed, negotiation, patched, query, reading, refusals, shaping, versions, wire, writing
 from probate.server.admission.attributes import UPDATE, Act, View
 from probate.server.api import Answer, Api
@@ -40,11 +41,11 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Read the scale, or change it."""
     paths = _paths(api, at.resource)
     if request.method in {"GET", "HEAD"}:
-        return _shown(at, await _read(api, at), form, paths)
+        return _shown(api, at, await _read(api, at), form, paths)
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     if request.method == "PATCH" and media == apply.MEDIA:
         done = await apply.carry_out(api, request, at, lambda document: _of_parent(document, at, paths), _view(paths))
-        return _shown(at, done.record, form, paths, done.warnings)
+        return _shown(api, at, done.record, form, paths, done.warnings)
     options = query.write_options(request.query, "PatchOptions" if request.method == "PATCH" else "UpdateOptions")
     body, manager = await request.read_body(), managed.manager(request, options.field_manager)
     act = Act(request.user, options, _view(paths))
@@ -57,7 +58,7 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
         )
         written = await _write(api, at, now, read.object, paths, manager, act)
         if written is not None:
-            return _shown(at, written, form, paths, read.warnings + act.warnings)
+            return _shown(api, at, written, form, paths, read.warnings + act.warnings)
     raise refusals.changed(at.resource, at.name)
 
 
@@ -183,8 +184,17 @@ def _of_parent(document: dict[str, Any], at: Target, paths: Paths) -> dict[str, 
     return {**about, "metadata": meta, **said}
 
 
-def _shown(at: Target, record: Record, form: Form, paths: Paths, warnings: tuple[str, ...] = ()) -> Answer:
-    return shaping.finish(of(wire.loaded(record, at.resource), paths), form, warnings=warnings)
+def _shown(api: Api, at: Target, record: Record, form: Form, paths: Paths, warnings: tuple[str, ...] = ()) -> Answer:
+    scale = of(wire.loaded(record, at.resource), paths)
+    if form.shape == "Table":
+        printer = table.printer(_SCALES.group, _SCALES.version, _SCALES.plural)
+        rows = table.rows(printer, [scale], now=api.clock.now())
+        of_version = scale["metadata"]["resourceVersion"]
+        shown = table.document(
+            printer.columns, rows, include_object=form.included, resource_version=of_version, version=form.version
+        )
+        return shaping.finish(shown, form, warnings=warnings)
+    return shaping.one_made(scale, form, warnings=warnings)
 
 
 _MEANT = ("name", "namespace", "uid", "resourceVersion", "managedFields")

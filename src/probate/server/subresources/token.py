@@ -44,7 +44,7 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     until = timestamp(ends)
     made = {"metadata": {"name": at.name, "namespace": at.namespace, "creationTimestamp": api.now()}}
     whole = {**_ABOUT, **made, "spec": {**spec, "audiences": list(audiences), "expirationSeconds": seconds}}
-    return shaping.finish(
+    return shaping.one_made(
         {**whole, "status": {"token": "" if options.is_dry_run else token, "expirationTimestamp": until}}, form, 201, warnings
     )
 
