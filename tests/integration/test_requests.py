@@ -24,7 +24,17 @@ def test_what_is_no_length_of_time_is_refused(http: httpx.Client, timeout: str) 
 
 def test_root_tells_where_one_can_go_on(http: httpx.Client) -> None:
     paths = http.get("/").json()["paths"]
-    assert {"/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/healthz", "/openapi/v3", "/version"} <= set(paths)
+    assert {
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/apps",
+        "/apis/apps/v1",
+        "/healthz",
+        "/readyz/etcd",
+        "/openapi/v3",
+        "/version",
+    } <= set(paths)
     assert paths == sorted(paths)
     assert all(http.get(path).status_code == 200 for path in paths)
     assert http.post("/").status_code == 405

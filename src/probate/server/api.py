@@ -82,6 +82,7 @@ class Stream(NamedTuple):
     code: int = 200
     attach: Callable[[Outlet], None] = lambda _: None
     warnings: tuple[str, ...] = ()
+    id: str = ""  # under which it is in the audit log, if it is
 
 
 class Recognised(NamedTuple):

@@ -196,7 +196,7 @@ async def _process(api: Api, request: Request) -> Answer:
     if found is None:
         raise refusals.no_such_path(request.path)
     code, text = health.render(check, found, is_verbose="verbose" in request.query)
-    return Answer(code, text, TEXT)
+    return Answer(code, text, TEXT, headers=(("x-content-type-options", "nosniff"),))
 
 
 async def _metrics(api: Api, request: Request) -> Answer:

@@ -65,7 +65,7 @@ class Finding(NamedTuple):
 
 async def examine(api: Api, endpoint: str, only: str, excluded: Collection[str] = ()) -> list[Finding] | None:
     """Run the endpoint's checks, or only the one of this name; None if there is no such check."""
-    wanted = [name for name in _names(api, endpoint) if only in {"", name}]
+    wanted = [name for name in names(api, endpoint) if only in {"", name}]
     if only in STORE and not wanted:
         wanted = [only]
     problem = await _problem_of_store(api) if any(one in STORE and one not in excluded for one in wanted) else None
@@ -75,7 +75,8 @@ async def examine(api: Api, endpoint: str, only: str, excluded: Collection[str] 
     ] or None
 
 
-def _names(api: Api, endpoint: str) -> tuple[str, ...]:
+def names(api: Api, endpoint: str) -> tuple[str, ...]:
+    """The checks that the endpoint asks for."""
     steps = [step for step in _STEPS if step in api.started]
     hooks = tuple(f"poststarthook/{name}" for step in steps for name in _STEPS[step])
     ends = tuple(_ENDS[step] for step in steps if step in _ENDS and (endpoint == "readyz" or step != "kinds"))

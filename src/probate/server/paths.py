@@ -10,7 +10,7 @@ import orjson
 
 from probate.machinery import builtin
 from probate.machinery.catalog import Catalog
-from probate.server import discovery, negotiation, query, refusals, shaping
+from probate.server import discovery, health, negotiation, query, refusals, shaping
 from probate.server.api import Answer, Api
 from probate.server.custom_kinds import Kinds
 from probate.server.openapi import documents, protobuf
@@ -32,7 +32,7 @@ def document(api: Api, request: Request) -> Answer | None:
     parts = [part for part in request.path.split("/") if part]
     if request.path != "/" and (not parts or parts[0] not in {"api", "apis"}):
         return None
-    found = _discovery(api.catalog, request, parts) if parts else _json({"paths": _paths(api.catalog)})
+    found = _discovery(api.catalog, request, parts) if parts else _json({"paths": _paths(api)})
     if found is None:
         return None
     if request.method not in {"GET", "HEAD"}:
@@ -45,12 +45,13 @@ def _formed(found: Answer, request: Request) -> Answer:
     return shaping.as_yaml(found) if negotiation.of_document(request.headers.get(b"accept", b"")).is_yaml else found
 
 
-def _paths(catalog: Catalog) -> list[str]:
+def _paths(api: Api) -> list[str]:
     """Where one can go on from `/`."""
+    catalog, checks = api.catalog, [f"/{one}/{name}" for one in health.CHECKS for name in health.names(api, one)]
     groups = [group for group in catalog.groups() if group]
     versions = [f"/apis/{group}/{version}" for group in groups for version in catalog.versions(group)]
     core = [f"/api/{version}" for version in catalog.versions("")]
-    return sorted(["/api", *core, "/apis", *(f"/apis/{group}" for group in groups), *versions, *_OTHERS])
+    return sorted(["/api", *core, "/apis", *(f"/apis/{group}" for group in groups), *versions, *_OTHERS, *checks])
 
 
 def _discovery(catalog: Catalog, request: Request, parts: list[str]) -> Answer | None:

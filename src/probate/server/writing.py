@@ -97,9 +97,7 @@ async def _read_namespace(api: Api, name: str) -> Guard:
     return Unchanged(found.key, found.revision)
 
 
-_SERVERS = frozenset(
-    {"resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields"}
-)
+_SERVERS = frozenset({"resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"})
 
 
 def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> None:
