@@ -102,3 +102,8 @@ def test_metadata_of_a_list_or_of_one_object_where_there_is_the_other_were_answe
     assert (answer.status_code, answer.json()["reason"]) == (406, "NotAcceptable")
     assert answer.json()["message"].endswith(hint)
     assert [one["metadata"]["name"] for one in http.get(configmaps).json()["items"]] == ["a"]
+
+
+def test_text_that_is_no_utf_8_is_refused(http: httpx.Client, configmaps: str) -> None:
+    body = b'{"metadata":{"name":"a"},"data":{"x":"\xff"}}'
+    assert http.post(configmaps, content=body, headers={"Content-Type": "application/json"}).status_code == 400

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from in_process import House, running
+from probate import errors
 from probate.clock import FakeClock
 from probate.server import compression
 
@@ -69,6 +70,20 @@ async def test_hash_of_the_storage_version_is_told_of_what_is_stored(house: Hous
     assert (told["pods"], told["bindings"], told["pods/status"]) == ("xPOwRZ+Yhw8=", None, None)
     scalers = (await house.ask("GET", "/apis/autoscaling/v1")).json["resources"]
     assert scalers[0]["storageVersionHash"] == "qwQve8ut294="
+
+
+async def test_store_that_does_not_answer_is_told_where_it_is_asked_for_and_does_not_restart_the_server(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def check() -> None:
+        raise errors.StoreUnavailable("the store sleeps")
+
+    monkeypatch.setattr(house.api.store, "check", check)
+    for path, code in (("/livez", 200), ("/livez/etcd", 500), ("/healthz/etcd", 500), ("/readyz", 500), ("/readyz/store", 500)):
+        assert (await house.ask("GET", path)).code == code, path
+    told = (await house.ask("GET", "/readyz")).body.decode()
+    assert "[-]etcd failed: the store sleeps" in told
+    assert (await house.ask("GET", "/readyz", query={"exclude": ["etcd", "store"]})).code == 200
 
 
 async def test_version_says_what_it_is_compatible_with(house: House) -> None:
