@@ -149,6 +149,7 @@ async def _furnish(api: Api, host: str, port: int) -> None:
     await plugins.install(api)
     await asyncio.gather(seeding.ensure_roles(api), own_service.ensure(api, host, port), api_services.settle(api))
     api.kinds.on_change = functools.partial(api_services.settle, api)
+    api.started |= {"namespaces", "kinds", "admission", "roles", "service", "api-services"}
 
 
 def _own_authority(secured: Secured | None) -> str:

@@ -118,3 +118,18 @@ def test_repeated_key_of_a_document_is_told(http: httpx.Client, namespace: str) 
     told = http.patch(path, params={"fieldManager": "m"}, content=document, headers=media)
     assert told.status_code == 201
     assert told.headers["warning"] == '299 - "line 1: key \\"x\\" already set in map"'
+
+
+def test_fields_of_an_owner_were_written_in_the_order_of_the_document(http: httpx.Client, namespace: str) -> None:
+    pods, containers = f"/api/v1/namespaces/{namespace}/pods", '"f:containers":{"k:{\\"name\\":\\"c\\"}":{".":{},"f:image":{},'
+    spec = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    about = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    media = {"Content-Type": "application/apply-patch+yaml"}
+    applied = http.patch(f"{pods}/p", json={**about, **spec}, headers=media, params={"fieldManager": "m"})
+    assert '"fieldsV1":{"f:spec":{' + containers + '"f:name":{}}}}}' in applied.text
+    assert containers in http.post(pods, json={"metadata": {"name": "q"}, **spec}).text
+    ports = [{"name": "b", "port": 8080}, {"name": "a", "port": 443}]
+    services = f"/api/v1/namespaces/{namespace}/services"
+    made = http.post(services, json={"metadata": {"name": "s"}, "spec": {"ports": ports}}).text
+    assert made.index('"k:{\\"port\\":443') < made.index('"k:{\\"port\\":8080')
+    assert made.index('"f:internalTrafficPolicy"') < made.index('"f:ports"') < made.index('"f:type"')

@@ -30,6 +30,28 @@ def patched(http: httpx.Client, path: str, change: Any, media: dict[str, str] = 
     return dict(answer.json())
 
 
+def test_null_quantity_was_stored_as_null(http: httpx.Client, namespace: str) -> None:
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    container = {"name": "c", "image": "i", "resources": {"limits": {"cpu": None}}}
+    made = http.post(pods, json={"metadata": {"name": "p"}, "spec": {"containers": [container]}}).json()
+    assert made["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "0"}, "requests": {"cpu": "0"}}
+    quotas = f"/api/v1/namespaces/{namespace}/resourcequotas"
+    assert http.post(quotas, json={"metadata": {"name": "q"}, "spec": {"hard": {"pods": None}}}).json()["spec"] == {
+        "hard": {"pods": "0"}
+    }
+
+
+def test_generation_of_a_kind_that_does_not_count_is_as_it_was_given(http: httpx.Client, configmaps: str, namespace: str) -> None:
+    made = http.post(configmaps, json={"metadata": {"name": "a", "generation": 7}}).json()
+    assert made["metadata"]["generation"] == 7
+    assert patched(http, f"{configmaps}/a", {"data": {"x": "1"}, "metadata": {"generation": 9}})["metadata"]["generation"] == 7
+    wrong = http.post(configmaps, json={"metadata": {"name": "b", "generation": -1}})
+    assert [one["field"] for one in wrong.json()["details"]["causes"]] == ["metadata.generation"]
+    deployment = {**DEPLOYMENT, "metadata": {"name": "counted", "generation": 7}}
+    counted = http.post(f"/apis/apps/v1/namespaces/{namespace}/deployments", json=deployment).json()
+    assert counted["metadata"]["generation"] == 1
+
+
 def test_created_object_has_no_empty_values_but_those_that_mean_something(http: httpx.Client, namespace: str) -> None:
     made = http.post(f"/apis/apps/v1/namespaces/{namespace}/deployments", json=DEPLOYMENT).json()
     assert made["spec"]["replicas"] == 0

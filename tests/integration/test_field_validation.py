@@ -38,9 +38,21 @@ def http() -> Iterator[httpx.Client]:
         yield client
 
 
+PATCH_IS_WRONG = ' "" is invalid: patch: Invalid value: "": '
+
+
 def message(answer: httpx.Response) -> Any:
     assert answer.status_code == 400, answer.text
     return answer.json()["message"]
+
+
+def said_of_patch(answer: httpx.Response) -> Any:
+    """Why a patch is refused: the patch is what is wrong, not the body."""
+    status = answer.json()
+    assert (answer.status_code, status["reason"], status["details"].keys()) == (422, "Invalid", {"causes"})
+    assert [(one["reason"], one["field"]) for one in status["details"]["causes"]] == [("FieldValueInvalid", "patch")]
+    assert status["message"].startswith(PATCH_IS_WRONG)
+    return status["message"].removeprefix(PATCH_IS_WRONG)
 
 
 def warnings(answer: httpx.Response) -> list[str]:
@@ -153,7 +165,7 @@ def test_field_given_twice_in_a_patch_was_not_told(
 ) -> None:
     media = {"Content-Type": f"application/{kind}+json"}
     refused = http.patch(deployment, params=STRICT, content=patch, headers=media)
-    assert message(refused) == f"strict decoding error: {', '.join(odd)}"
+    assert said_of_patch(refused) == f"strict decoding error: {', '.join(odd)}"
     assert warnings(http.patch(deployment, params=WARN, content=patch, headers=media)) == odd
     assert warnings(http.patch(deployment, params=IGNORE, content=patch, headers=media)) == []
 
@@ -161,7 +173,8 @@ def test_field_given_twice_in_a_patch_was_not_told(
 def test_field_given_twice_in_a_patch_of_a_custom_kind_was_not_told(http: httpx.Client, thing: str) -> None:
     patch, media = b'{"spec":{"foo":"a","foo":"b","nope":1}}', {"Content-Type": "application/merge-patch+json"}
     odd = ['duplicate field "spec.foo"', 'unknown field "spec.nope"']
-    assert message(http.patch(thing, params=STRICT, content=patch, headers=media)) == f"strict decoding error: {', '.join(odd)}"
+    refused = http.patch(thing, params=STRICT, content=patch, headers=media)
+    assert said_of_patch(refused) == f"strict decoding error: {', '.join(odd)}"
     assert warnings(http.patch(thing, params=WARN, content=patch, headers=media)) == odd
     assert warnings(http.patch(thing, params=IGNORE, content=patch, headers=media)) == []
 
@@ -221,7 +234,12 @@ def test_duplicates_of_a_custom_object_were_told_after_unknown_fields(http: http
 
 CORE = "/api/v1/namespaces/default"
 SUBRESOURCES = [
-    ("PUT", "/apis/apps/v1/namespaces/default/deployments/there/scale", "json", b'{"spec":{"replicas":2,"replicas":3,"foo":1}}'),
+    (
+        "PUT",
+        "/apis/apps/v1/namespaces/default/deployments/there/scale",
+        "json",
+        b'{"metadata":{"name":"there"},"spec":{"replicas":2,"replicas":3,"foo":1}}',
+    ),
     (
         "PATCH",
         "/apis/apps/v1/namespaces/default/deployments/there/scale",
@@ -242,7 +260,8 @@ def test_odd_fields_sent_to_a_subresource_were_passed_over(
     http.post(f"{CORE}/serviceaccounts", json={"metadata": {"name": "s"}})
     http.post(f"{CORE}/pods", json={"metadata": {"name": "p"}, "spec": POD})
     media = {"Content-Type": f"application/{form}"}
-    told = message(http.request(method, path, params=STRICT, content=body, headers=media))
+    refused = http.request(method, path, params=STRICT, content=body, headers=media)
+    told = said_of_patch(refused) if method == "PATCH" else message(refused)
     assert told.startswith('strict decoding error: duplicate field "')
     assert re.search(r', unknown field "(spec\.)?foo"$', told)
     warned = warnings(http.request(method, path, params=WARN, content=body, headers=media))

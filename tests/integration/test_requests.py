@@ -24,7 +24,17 @@ def test_what_is_no_length_of_time_is_refused(http: httpx.Client, timeout: str) 
 
 def test_root_tells_where_one_can_go_on(http: httpx.Client) -> None:
     paths = http.get("/").json()["paths"]
-    assert {"/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/healthz", "/openapi/v3", "/version"} <= set(paths)
+    assert {
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/apps",
+        "/apis/apps/v1",
+        "/healthz",
+        "/readyz/etcd",
+        "/openapi/v3",
+        "/version",
+    } <= set(paths)
     assert paths == sorted(paths)
     assert all(http.get(path).status_code == 200 for path in paths)
     assert http.post("/").status_code == 405
@@ -34,6 +44,32 @@ def test_checks_that_are_excluded_are_not_asked(http: httpx.Client) -> None:
     told = http.get("/readyz", params={"verbose": "", "exclude": ["store", "nothing"]})
     assert told.status_code == 200
     assert {"[+]ping ok", "[+]store excluded: ok", "[+]collector ok"} <= set(told.text.splitlines())
+
+
+KNOWN_BY_NAME = ["ping", "log", "etcd", "poststarthook/start-system-namespaces-controller", "poststarthook/rbac/bootstrap-roles"]
+
+
+@pytest.mark.parametrize("name", KNOWN_BY_NAME)
+def test_checks_that_kubernetes_has_were_not_known_by_its_names(http: httpx.Client, name: str) -> None:
+    for endpoint in ("healthz", "livez", "readyz"):
+        assert http.get(f"/{endpoint}/{name}").text == "ok"
+        if (endpoint, name) != ("livez", "etcd"):
+            assert f"[+]{name} ok" in http.get(f"/{endpoint}", params={"verbose": "1"}).text.splitlines()
+
+
+def test_ends_of_what_is_done_at_the_start_are_told_where_kubernetes_tells_them(http: httpx.Client) -> None:
+    told = {endpoint: http.get(f"/{endpoint}", params={"verbose": ""}).text for endpoint in ("healthz", "livez", "readyz")}
+    assert [endpoint for endpoint, text in told.items() if "[+]informer-sync ok" in text] == ["readyz"]
+    assert all("[+]autoregister-completion ok" in text for text in told.values())
+    assert not any("store" in text or "etcd" in text for endpoint, text in told.items() if endpoint == "livez")
+
+
+@pytest.mark.parametrize("path", ["/version", "/healthz", "/api", "/apis/apps/v1", "/openapi/v3", "/api/v1/namespaces", "/metrics"])
+def test_timeout_that_is_none_was_passed_over_where_nothing_takes_long(http: httpx.Client, path: str) -> None:
+    answer = http.get(path, params={"timeout": "invalid"})
+    assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+    assert "invalid timeout specified in the request URL" in answer.json()["message"]
+    assert http.get(path, params={"timeout": "3m"}).status_code == 200
 
 
 def test_get_of_a_moment_that_has_not_come_was_answered_with_an_older_one(http: httpx.Client, configmaps: str) -> None:
@@ -66,3 +102,8 @@ def test_metadata_of_a_list_or_of_one_object_where_there_is_the_other_were_answe
     assert (answer.status_code, answer.json()["reason"]) == (406, "NotAcceptable")
     assert answer.json()["message"].endswith(hint)
     assert [one["metadata"]["name"] for one in http.get(configmaps).json()["items"]] == ["a"]
+
+
+def test_text_that_is_no_utf_8_is_refused(http: httpx.Client, configmaps: str) -> None:
+    body = b'{"metadata":{"name":"a"},"data":{"x":"\xff"}}'
+    assert http.post(configmaps, content=body, headers={"Content-Type": "application/json"}).status_code == 400

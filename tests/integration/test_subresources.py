@@ -236,3 +236,49 @@ def test_approval_changes_conditions_only_and_takes_none_back(http: httpx.Client
     assert answer.json()["status"]["conditions"][0]["lastUpdateTime"] == approved["lastUpdateTime"]
     back = json.dumps({"status": {"conditions": []}})
     assert http.patch(f"{signing_request}/approval", content=back, headers=MERGE).status_code == 422
+
+
+ELSEWHERE = {"metadata": {"name": "p", "namespace": "elsewhere"}}
+
+
+@pytest.mark.parametrize(
+    ("part", "body"),
+    [
+        ("eviction", ELSEWHERE),
+        ("eviction", {**EVICTION, "apiVersion": "policy/v9"}),
+        ("binding", {**ELSEWHERE, "target": {"name": "n"}}),
+        ("binding", {"apiVersion": "v9", "kind": "Binding", "target": {"name": "n"}}),
+    ],
+    ids=["evicted-elsewhere", "eviction-of-another-version", "bound-elsewhere", "binding-of-another-version"],
+)
+def test_what_was_sent_to_a_pod_and_is_not_about_it_was_done(http: httpx.Client, pod: str, part: str, body: dict[str, Any]) -> None:
+    before = http.get(pod).json()
+    answer = http.post(f"{pod}/{part}", json=body)
+    assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+    assert http.get(pod).json() == before
+
+
+def test_eviction_in_the_version_of_older_clients_is_one(http: httpx.Client, pod: str) -> None:
+    old = {**EVICTION, "apiVersion": "policy/v1beta1"}
+    assert http.post(f"{pod}/eviction", json=old, params={"dryRun": "All"}).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "fields"),
+    [
+        ({"metadata": {"name": "other"}}, 422, ["metadata.name"]),
+        ({"metadata": {"namespace": "elsewhere"}}, 400, []),
+        ({"spec": {"boundObjectRef": {"kind": "Foo", "name": "x"}}}, 400, []),
+        ({"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "example.com/v1", "name": "x"}}}, 400, []),
+        ({"metadata": {"name": "s"}}, 201, []),
+    ],
+    ids=["other", "elsewhere", "kind", "group", "same"],
+)
+def test_token_for_another_account_or_bound_to_what_cannot_be_was_made(
+    http: httpx.Client, namespace: str, body: dict[str, Any], code: int, fields: list[str]
+) -> None:
+    accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    made(http, accounts, "s")
+    answer = http.post(f"{accounts}/s/token", json=body)
+    assert answer.status_code == code, answer.text
+    assert [one["field"] for one in answer.json().get("details", {}).get("causes", ())] == fields

@@ -40,6 +40,7 @@ class Resource(msgspec.Struct, frozen=True):
     is_custom: bool = False
     is_converted: bool = False  # by a webhook, from one version to another
     stored_as: GroupVersionKind | None = None  # if not as itself: `conversion` knows how
+    storage_version: str = ""  # of a custom kind
     load_schema: Callable[[], Schema] = Schema  # made when first asked for: there are hundreds
     defaults_before: Callable[[], int] = int  # objects that were written before this revision may lack defaults
     deprecation: str = ""  # what every answer warns of, if it should be used no more

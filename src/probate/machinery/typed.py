@@ -146,6 +146,8 @@ def _int_or_string(value: Any, path: Trail) -> int | str:
 
 def _nothing(schema: Schema) -> Any:
     """What a null is where something has to be."""
+    if schema.format == "quantity":
+        return "0"
     return {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}.get(schema.type)
 
 

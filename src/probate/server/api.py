@@ -83,6 +83,7 @@ class Stream(NamedTuple):
     code: int = 200
     attach: Callable[[Outlet], None] = lambda _: None
     warnings: tuple[str, ...] = ()
+    id: str = ""  # under which it is in the audit log, if it is
 
 
 class Recognised(NamedTuple):
@@ -148,6 +149,7 @@ class Api:
         self.converter = Converter(self.outbound, lambda: self.services, new_uid, self.apart)
         self._closing: list[Callable[[], Awaitable[None]]] = [self.outbound.close]
         self.readiness: dict[str, Callable[[], str | None]] = {}  # what else has to work, by name: says what is wrong, if anything
+        self.started: set[str] = set()  # what was done before anybody is answered: `health` tells of it
 
     @property
     def catalog(self) -> Catalog:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
+import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import aclosing
 from typing import Any, TypeAlias
@@ -16,7 +18,7 @@ from probate.aio.deadlines import Deadline, Task
 from probate.errors import Details
 from probate.machinery import status
 from probate.machinery.rbac.users import UNRECOGNISED, UNSECURED, User
-from probate.server import dispatch, negotiation, shaping
+from probate.server import compression, dispatch, negotiation, shaping
 from probate.server.access import impersonation
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.audit import audited as auditing
@@ -39,6 +41,11 @@ MAX_BODY_BYTES = 3 * 1024 * 1024
 MAX_WARNINGS = 20
 MAX_UNDER_WAY = 400
 """Requests that are being answered at once. A watch counts only until it has begun."""
+
+_RUN, _numbers = str(uuid.uuid4())[:24].encode() + b"%012x", itertools.count(1)
+"""Each answer has an id, as clients expect; that of an audited one is the log's."""
+_NOT_KEPT = (b"cache-control", b"no-cache, private")
+_ABOUT = b"audit-id: " + _RUN + b"\r\ncache-control: no-cache, private\r\ncontent-type: %b\r\ncontent-length: %d\r\n"
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +92,10 @@ class App:
             if audited is None:  # a watch may be long, and so may they be
                 scope["headers"], request = [], request._replace(headers={}, body=b"")
             await self._stream(answer, asked, exchange, receive, send, audited)
-        elif exchange is None:
+            return
+        if len(answer.body) > compression.LEAST_BYTES and compression.is_wanted(request.headers, scope.get("client")):
+            answer = await compression.compressed(self._api, answer)
+        if exchange is None:
             await _send_whole(answer, send, is_head=request.method == "HEAD")
         else:
             if exchange.is_behind:
@@ -241,21 +251,31 @@ def _refusal(error: errors.ApiError, request: Request) -> Answer:
     later = error.details.retry_after_seconds
     headers = (("retry-after", str(later)),) if later else ()
     answer = Answer(error.code, orjson.dumps(status.failure(error)), negotiation.JSON, headers=headers)
-    return shaping.as_protobuf(answer) if negotiation.prefers_protobuf(request.headers.get(b"accept", b"")) else answer
+    form = negotiation.of_refusal(request.headers.get(b"accept", b""))
+    if form.is_protobuf:
+        return shaping.as_protobuf(answer)
+    return shaping.as_yaml(answer) if form.is_yaml else answer
 
 
 def _answer_whole(answer: Answer, exchange: Exchange, *, is_head: bool) -> None:
-    about = b"content-type: %b\r\ncontent-length: %d\r\n" % (answer.content_type.encode(), len(answer.body))
+    about = _ABOUT % (next(_numbers), answer.content_type.encode(), len(answer.body))
     if answer.headers or answer.warnings:
-        about += lines(_more_headers(answer.headers, answer.warnings))
+        about = lines(_headers(answer))
     exchange.answer(answer.code, about, b"" if is_head else answer.body)
 
 
 async def _send_whole(answer: Answer, send: Send, *, is_head: bool) -> None:
-    about = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body))]
-    headers = [*about, *_more_headers(answer.headers, answer.warnings)]
-    await send({"type": "http.response.start", "status": answer.code, "headers": headers})
+    await send({"type": "http.response.start", "status": answer.code, "headers": _headers(answer)})
     await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
+
+
+def _headers(answer: Answer) -> list[tuple[bytes, bytes]]:
+    """What is said about an answer. What it says itself comes in the place of what is said of all."""
+    more = _more_headers(answer.headers, answer.warnings)
+    said = {name for name, _ in more}
+    usual = [(name, value) for name, value in ((b"audit-id", _RUN % next(_numbers)), _NOT_KEPT) if name not in said]
+    about = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body))]
+    return [*usual, *about, *more]
 
 
 def _more_headers(headers: tuple[tuple[str, str], ...], warnings: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
@@ -274,7 +294,8 @@ async def _send_stream(answer: Stream, receive: Receive, send: Send, stopping: a
     """Send chunk by chunk until the stream ends, the client goes away, or the server stops."""
     headers = [
         (b"content-type", answer.content_type.encode()),
-        (b"cache-control", b"no-cache, private"),
+        (b"audit-id", answer.id.encode() or _RUN % next(_numbers)),
+        _NOT_KEPT,
         *_more_headers((), answer.warnings),
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})

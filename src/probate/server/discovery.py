@@ -12,6 +12,8 @@ cannot disagree. Making them costs a millisecond: whoever serves them keeps them
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -83,7 +85,7 @@ def _group(name: str, versions: list[str]) -> Document:
 
 def _rows(resource: Resource) -> Iterator[Document]:
     row = {"name": resource.plural, "singularName": resource.singular, "namespaced": resource.is_namespaced}
-    yield {**row, "kind": resource.kind, "verbs": list(resource.verbs), **_names(resource)}
+    yield {**row, "kind": resource.kind, "verbs": list(resource.verbs), **_names(resource), **_storage(resource)}
     for one in resource.subresources:
         row = {"name": f"{resource.plural}/{one.name}", "singularName": "", "namespaced": resource.is_namespaced}
         foreign = {"group": one.group, "version": one.version} if one.version else {}
@@ -93,6 +95,16 @@ def _rows(resource: Resource) -> Iterator[Document]:
 def _names(resource: Resource) -> Document:
     names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
     return {key: value for key, value in names.items() if value}
+
+
+def _storage(resource: Resource) -> Document:
+    """What changes when objects are stored in another version, and says nothing else. What is not stored has none."""
+    if "watch" not in resource.verbs:
+        return {}
+    stored = resource.stored_as or resource
+    version = resource.storage_version or stored.version
+    digest = hashlib.sha256(f"{stored.group}/{version}/{stored.kind}".encode()).digest()
+    return {"storageVersionHash": base64.b64encode(digest[:8]).decode()}
 
 
 # All in one.

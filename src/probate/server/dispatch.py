@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 
 import orjson
 
-from probate import errors
 from probate.machinery.gvk import GroupResource
 from probate.machinery.rbac.rules import Ask
-from probate.server import exposition, health, negotiation, paths, query, refusals, shaping, version
+from probate.server import exposition, health, negotiation, paths, query, refusals, shaping, timeouts, version
 from probate.server.access import asking
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.audit import trail as trails
@@ -66,11 +64,6 @@ QUESTIONS: dict[str, Callable[[], Callable[[Api, Request], Awaitable[Answer]]]] 
 
 TEXT = "text/plain; charset=utf-8"
 
-MAX_DIGITS, MAX_LENGTH_OF_TIME = 18, 100
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART_OF_TIME = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
-_LENGTH_OF_TIME = re.compile(f"(?:{_PART_OF_TIME.pattern})+")
-
 
 def asked(api: Api, request: Request) -> Asked | None:
     """What is wanted of which resource; None if it is no resource that is asked. `NotFound` and others where nothing is served."""
@@ -84,6 +77,8 @@ async def answer(api: Api, request: Request) -> Answer | Stream:
 
 async def answer_to(api: Api, request: Request, wanted: Asked | None) -> Answer | Stream:
     """The answer to a request that was understood, if who asks may ask it."""
+    if "timeout" in request.query and (wanted is None or wanted.verb != "watch"):
+        timeouts.seconds(request.query)
     if api.audit is not None:
         await _check_may(api, request, wanted)
     elif not request.user.is_master and (wanted is None or request.query or not api.access.recalls(request.user, *wanted)):
@@ -125,17 +120,15 @@ async def _check_may(api: Api, request: Request, wanted: Asked | None) -> None:
 async def _question(api: Api, request: Request) -> Answer:
     if request.method not in {"GET", "HEAD"}:
         raise refusals.method_not_allowed()
-    async with asyncio.timeout(_seconds(request) or PATIENCE):
+    async with asyncio.timeout(timeouts.seconds(request.query) or PATIENCE):
         return await QUESTIONS[request.path]()(api, request)
 
 
 async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer | Stream:
     form = negotiation.accepted(request.headers.get(b"accept", b""), has_protobuf=not at.resource.is_custom)
     if form.shape:
-        negotiation.check_suits(form, verb)
-    seconds = None
+        form = _shaped(form, request, verb, at)
     if request.query:
-        seconds = _seconds(request)
         if query.truth(request.query, "pretty"):
             form = form._replace(is_pretty=True)
         if form.shape == "Table":
@@ -143,10 +136,10 @@ async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer
     if verb in READS and not at.subresource:
         answer = await VERBS[verb](api, request, at, form)
         return await _written(api, answer, form) if form.is_yaml or form.is_protobuf else answer
-    if seconds is None:
+    if "timeout" not in request.query:
         answer = await _writer(verb, at)(api, request, at, form)
     else:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(timeouts.seconds(request.query)):
             answer = await _writer(verb, at)(api, request, at, form)
     if verb in WRITES:
         if api.kinds.is_definition(at.resource):
@@ -154,6 +147,21 @@ async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer
         elif api.configured.is_of(at.resource):
             await asyncio.shield(api.configured.refresh(at.resource.group_resource))
     return await _written(api, answer, form) if form.is_yaml or form.is_protobuf else answer
+
+
+def _shaped(form: Form, request: Request, verb: str, at: Target) -> Form:
+    """The first of the client's wishes that there is of this; `NotAcceptable` if there is none."""
+    if form.shape == "Table" and not _has_tables(request, verb, at):
+        form = negotiation.accepted(request.headers[b"accept"], has_tables=False, has_protobuf=not at.resource.is_custom)
+    negotiation.check_suits(form, verb)
+    return form
+
+
+def _has_tables(request: Request, verb: str, at: Target) -> bool:
+    """Whether there is a table of what is asked. Not of what is only done, and not of a watch that begins with a list."""
+    if at.resource.group_resource in COMMANDS or at.subresource in {"binding", "eviction", "token"}:
+        return False
+    return verb != "watch" or not query.truth(request.query, "sendInitialEvents")
 
 
 async def _written(api: Api, answer: Answer | Stream, form: Form) -> Answer | Stream:
@@ -174,19 +182,6 @@ def _writer(verb: str, at: Target) -> Verb:
     return VERBS[verb]
 
 
-def _seconds(request: Request) -> float | None:
-    """How long the client is ready to wait, if it says so. (A watch has answered once it has begun.)"""
-    text = query.first(request.query, "timeout")
-    if not text:
-        return None
-    if text.isascii() and text.isdigit():
-        return min(float(text[:MAX_DIGITS]) or PATIENCE, PATIENCE)
-    if len(text) > MAX_LENGTH_OF_TIME or _LENGTH_OF_TIME.fullmatch(text) is None:
-        raise errors.BadRequest(f"the timeout {text[:MAX_LENGTH_OF_TIME]!r} is no length of time: give one such as 30s or 1m30s")
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART_OF_TIME.findall(text))
-    return min(seconds or PATIENCE, PATIENCE)
-
-
 async def _process(api: Api, request: Request) -> Answer:
     """What says how the process is."""
     if request.method not in {"GET", "HEAD"}:
@@ -202,7 +197,7 @@ async def _process(api: Api, request: Request) -> Answer:
     if found is None:
         raise refusals.no_such_path(request.path)
     code, text = health.render(check, found, is_verbose="verbose" in request.query)
-    return Answer(code, text, TEXT)
+    return Answer(code, text, TEXT, headers=(("x-content-type-options", "nosniff"),))
 
 
 async def _metrics(api: Api, request: Request) -> Answer:

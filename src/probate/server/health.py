@@ -4,17 +4,51 @@
 of both together. Each check has a name and a path of its own (`/readyz/store`); `?verbose` lists them all. A failed check
 makes the answer 500 and is listed in any case, with its reason; those that `?exclude=` names are not asked. What works beside the
 requests, such as the collector, is asked through `Api.readiness`: whoever starts it says there how to ask.
+
+Clients ask for some checks by the names that Kubernetes gave them. What is there under another name here, the store, has both; and
+what is done once, before the server answers anybody, is told as done by whoever does it (`Api.started`).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from typing import NamedTuple
 
 from probate import errors
 from probate.server.api import Api
 
-CHECKS = {"livez": ("ping",), "readyz": ("ping", "store"), "healthz": ("ping", "store")}
+CHECKS = {"livez": ("ping", "log"), "readyz": ("ping", "log", "etcd", "store"), "healthz": ("ping", "log", "etcd", "store")}
+STORE = frozenset({"store", "etcd"})
+"""A store that does not answer is no reason to start the process anew: `/livez` asks for it only where it is named."""
+
+_STEPS: dict[str, tuple[str, ...]] = {
+    "namespaces": ("start-system-namespaces-controller",),
+    "kinds": (
+        "generic-apiserver-start-informers",
+        "start-apiextensions-informers",
+        "start-apiextensions-controllers",
+        "crd-informer-synced",
+    ),
+    "admission": ("start-kube-apiserver-admission-initializer",),
+    "roles": ("rbac/bootstrap-roles",),
+    "service": ("bootstrap-controller", "start-service-ip-repair-controllers"),
+    "api-services": (
+        "start-kube-aggregator-informers",
+        "apiservice-registration-controller",
+        "apiservice-status-available-controller",
+        "kube-apiserver-autoregistration",
+        "apiservice-openapi-controller",
+        "apiservice-openapiv3-controller",
+        "apiservice-discovery-controller",
+    ),
+    "priority-classes": ("scheduling/bootstrap-system-priority-classes",),
+    "priority-and-fairness": ("priority-and-fairness-config-producer", "priority-and-fairness-config-consumer"),
+    "client-authorities": ("start-cluster-authentication-info-controller",),
+}
+"""What Kubernetes does after its start, by the step of ours that does the same."""
+_ENDS = {"kinds": "informer-sync", "api-services": "autoregister-completion"}
+"""And what has a name of its own for being over."""
 
 
 class Finding(NamedTuple):
@@ -31,11 +65,23 @@ class Finding(NamedTuple):
 
 async def examine(api: Api, endpoint: str, only: str, excluded: Collection[str] = ()) -> list[Finding] | None:
     """Run the endpoint's checks, or only the one of this name; None if there is no such check."""
-    names = CHECKS[endpoint] if endpoint == "livez" else (*CHECKS[endpoint], *api.readiness)
-    wanted = [name for name in names if only in {"", name}]
+    wanted = [name for name in names(api, endpoint) if only in {"", name}]
+    if only in STORE and not wanted:
+        wanted = [only]
+    problem = await _problem_of_store(api) if any(one in STORE and one not in excluded for one in wanted) else None
     return [
-        Finding(one, None, is_excluded=True) if one in excluded else Finding(one, await _problem(api, one)) for one in wanted
+        Finding(one, None, is_excluded=True) if one in excluded else Finding(one, problem if one in STORE else _problem(api, one))
+        for one in wanted
     ] or None
+
+
+def names(api: Api, endpoint: str) -> tuple[str, ...]:
+    """The checks that the endpoint asks for."""
+    steps = [step for step in _STEPS if step in api.started]
+    hooks = tuple(f"poststarthook/{name}" for step in steps for name in _STEPS[step])
+    ends = tuple(_ENDS[step] for step in steps if step in _ENDS and (endpoint == "readyz" or step != "kinds"))
+    others = () if endpoint == "livez" else tuple(api.readiness)
+    return CHECKS[endpoint] + others + hooks + ends
 
 
 def render(endpoint: str, findings: list[Finding], *, is_verbose: bool) -> tuple[int, bytes]:
@@ -47,12 +93,25 @@ def render(endpoint: str, findings: list[Finding], *, is_verbose: bool) -> tuple
     return 200 if is_well else 500, ("\n".join(lines) + "\n").encode()
 
 
-async def _problem(api: Api, name: str) -> str | None:
+def _problem(api: Api, name: str) -> str | None:
     if name in api.readiness:
         return api.readiness[name]()
-    if name == "store":
-        try:
-            await api.store.check()
-        except errors.ApiError as error:
-            return str(error)
+    return _problem_of_log() if name == "log" else None
+
+
+def _problem_of_log() -> str | None:
+    """What is wrong if what was logged does not get out."""
+    try:
+        for handler in logging.getLogger().handlers:
+            handler.flush()
+    except (OSError, ValueError) as error:
+        return f"the log cannot be written: {error}"
+    return None
+
+
+async def _problem_of_store(api: Api) -> str | None:
+    try:
+        await api.store.check()
+    except errors.ApiError as error:
+        return str(error)
     return None

@@ -10,7 +10,7 @@ import orjson
 
 from probate import errors
 from probate.errors import Details
-from probate.machinery.apply import compare, conflicts, entries, extract, handover, managers
+from probate.machinery.apply import compare, conflicts, entries, extract, handover, managers, order
 from probate.machinery.apply.compare import Difference
 from probate.machinery.apply.entries import Entry, Who
 from probate.machinery.apply.managers import Application, Applied, Differences
@@ -74,7 +74,7 @@ def _part_of_new(rules: Rules) -> tuple[Part, bytes, Shape]:
 def _fields(shape: Shape, blank: bytes, text: bytes) -> bytes:
     """All that is in an object and not in any of its kind."""
     found = compare.difference(orjson.loads(blank), orjson.loads(text), shape).changed
-    return orjson.dumps(found) if found else b""
+    return order.text(found) if found else b""
 
 
 _known_fields = functools.lru_cache(maxsize=MAX_KNOWN)(_fields)

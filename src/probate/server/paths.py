@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+import hashlib
+from typing import Any, NamedTuple
 
 import orjson
 
 from probate.machinery import builtin
 from probate.machinery.catalog import Catalog
-from probate.server import discovery, refusals
+from probate.server import discovery, health, negotiation, query, refusals, shaping
 from probate.server.api import Answer, Api
 from probate.server.custom_kinds import Kinds
 from probate.server.openapi import documents, protobuf
 from probate.server.request import Request
+
+
+class Marked(NamedTuple):
+    """A document and its mark: another one has another."""
+
+    body: bytes
+    etag: str
+
 
 _OTHERS = ("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
 
@@ -23,20 +32,26 @@ def document(api: Api, request: Request) -> Answer | None:
     parts = [part for part in request.path.split("/") if part]
     if request.path != "/" and (not parts or parts[0] not in {"api", "apis"}):
         return None
-    found = _discovery(api.catalog, request, parts) if parts else _json({"paths": _paths(api.catalog)})
+    found = _discovery(api.catalog, request, parts) if parts else _json({"paths": _paths(api)})
     if found is None:
         return None
     if request.method not in {"GET", "HEAD"}:
         raise refusals.method_not_allowed()
-    return found
+    return _formed(found, request) if parts and found.content_type == negotiation.JSON else found
 
 
-def _paths(catalog: Catalog) -> list[str]:
+def _formed(found: Answer, request: Request) -> Answer:
+    """The document in the form that the client would rather have."""
+    return shaping.as_yaml(found) if negotiation.of_document(request.headers.get(b"accept", b"")).is_yaml else found
+
+
+def _paths(api: Api) -> list[str]:
     """Where one can go on from `/`."""
+    catalog, checks = api.catalog, [f"/{one}/{name}" for one in health.CHECKS for name in health.names(api, one)]
     groups = [group for group in catalog.groups() if group]
     versions = [f"/apis/{group}/{version}" for group in groups for version in catalog.versions(group)]
     core = [f"/api/{version}" for version in catalog.versions("")]
-    return sorted(["/api", *core, "/apis", *(f"/apis/{group}" for group in groups), *versions, *_OTHERS])
+    return sorted(["/api", *core, "/apis", *(f"/apis/{group}" for group in groups), *versions, *_OTHERS, *checks])
 
 
 def _discovery(catalog: Catalog, request: Request, parts: list[str]) -> Answer | None:
@@ -57,11 +72,24 @@ def _root(catalog: Catalog, request: Request, *, is_core: bool) -> Answer:
     for version in discovery.AGGREGATED_VERSIONS:
         wanted = discovery.aggregated_media_type(version)
         if _asks_for(accepted, wanted):
-            make = discovery.aggregated_core if is_core else discovery.aggregated_groups
-            return Answer(200, orjson.dumps(make(catalog, version)), wanted, headers=(("vary", "Accept"),))
+            return _unless_known(request, _aggregated(catalog, version, is_core), wanted)
     if is_core:
         return _json(discovery.api_versions(catalog, request.header("host")))
     return _json(discovery.api_group_list(catalog))
+
+
+@functools.lru_cache(maxsize=4)
+def _aggregated(catalog: Catalog, version: str, is_core: bool) -> Marked:
+    make = discovery.aggregated_core if is_core else discovery.aggregated_groups
+    body = orjson.dumps(make(catalog, version))
+    return Marked(body, f'"{hashlib.sha256(body).hexdigest().upper()}"')
+
+
+def _unless_known(request: Request, found: Marked, content_type: str, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
+    """The document, or nothing but its mark if the client has it already."""
+    is_known = request.header("if-none-match") == found.etag
+    marks = (("etag", found.etag), ("vary", "Accept"), *headers)
+    return Answer(304 if is_known else 200, b"" if is_known else found.body, content_type, headers=marks)
 
 
 def _asks_for(accepted: str, media: str) -> bool:
@@ -102,8 +130,8 @@ def openapi(api: Api, request: Request) -> Answer:
         found = made.v3("/".join(parts[1:]))
     if found is None:
         raise refusals.no_such_resource()
-    headers = [("etag", found.etag), ("vary", "Accept")]
-    if request.query.get("hash"):
-        headers.append(("cache-control", "public, max-age=31536000, immutable"))
-    is_known = request.header("if-none-match") == found.etag
-    return Answer(304 if is_known else 200, b"" if is_known else found.body, found.content_type, headers=tuple(headers))
+    wanted = query.first(request.query, "hash") if parts[1:] else ""
+    if wanted and wanted != found.hash:
+        return Answer(301, b"", found.content_type, headers=(("location", f"{request.path}?hash={found.hash}"),))
+    is_lasting = (("cache-control", "public, max-age=31536000, immutable"),) if wanted else ()
+    return _unless_known(request, Marked(found.body, found.etag), found.content_type, is_lasting)

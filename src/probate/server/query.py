@@ -5,7 +5,7 @@ Unknown parameters are ignored, and of a scalar one only the first occurrence co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from probate import errors
@@ -16,6 +16,7 @@ from probate.server import refusals
 
 Query: TypeAlias = Mapping[str, Sequence[str]]
 
+_MATCH = Path("resourceVersionMatch")
 FIELD_VALIDATIONS = ("Ignore", "Strict", "Warn")
 
 
@@ -146,20 +147,24 @@ def list_options(query: Query) -> ListOptions:
 
 
 def _match_problems(options: ListOptions) -> list[Problem]:
-    path, match = Path("resourceVersionMatch"), options.resource_version_match
-    if not match or (options.is_watch and options.sends_initial_events is not None):
+    match = options.resource_version_match
+    if not match:
         return []
-    if options.is_watch:
-        return [problems.forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")]
-    if match not in {"Exact", "NotOlderThan"}:
-        return [problems.not_supported(path, match, ["Exact", "NotOlderThan", ""])]
-    if not options.resource_version:
-        return [problems.forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided")]
+    known = ("NotOlderThan",) if options.is_watch else ("Exact", "NotOlderThan", "")
+    wrong = [] if match in known else [problems.not_supported(_MATCH, match, known)]
+    return [*wrong, *(problems.forbidden(_MATCH, f"resourceVersionMatch {why}") for why in _misplaced(options))]
+
+
+def _misplaced(options: ListOptions) -> Iterator[str]:
+    """Why there may be no resourceVersionMatch."""
+    if options.is_watch and options.sends_initial_events is None:
+        yield "is forbidden for watch unless sendInitialEvents is provided"
+    if not options.is_watch and not options.resource_version:
+        yield "is forbidden unless resourceVersion is provided"
     if options.continue_:
-        return [problems.forbidden(path, "resourceVersionMatch is forbidden when continue is provided")]
-    if match == "Exact" and options.resource_version == "0":
-        return [problems.forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')]
-    return []
+        yield "is forbidden when continue is provided"
+    if not options.is_watch and (options.resource_version_match, options.resource_version) == ("Exact", "0"):
+        yield '"exact" is forbidden for resourceVersion "0"'
 
 
 def _initial_events_problems(options: ListOptions) -> list[Problem]:
@@ -169,5 +174,5 @@ def _initial_events_problems(options: ListOptions) -> list[Problem]:
         return [problems.forbidden(Path("sendInitialEvents"), "sendInitialEvents is forbidden for list")]
     if options.resource_version_match != "NotOlderThan":
         why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        return [problems.forbidden(Path("resourceVersionMatch"), why)]
+        return [problems.forbidden(_MATCH, why)]
     return []

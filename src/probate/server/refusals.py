@@ -65,9 +65,10 @@ def no_such_path(path: str) -> errors.NoSuchPath:
     return errors.NoSuchPath(f"404 page not found: nothing is served at {path}. GET /apis lists what is")
 
 
-def method_not_allowed() -> errors.MethodNotAllowed:
+def method_not_allowed(resource: Resource | None = None) -> errors.MethodNotAllowed:
     """The resource does not have this verb."""
-    return errors.MethodNotAllowed("the server does not allow this method on the requested resource")
+    about = None if resource is None else Details(group=resource.group, kind=resource.plural)
+    return errors.MethodNotAllowed("the server does not allow this method on the requested resource", about)
 
 
 def _about(resource: Resource, name: str) -> Details:

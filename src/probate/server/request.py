@@ -151,6 +151,8 @@ def verb(request: Request, at: Target) -> str:
     """The verb that the request means; `MethodNotAllowed` if the resource does not have it."""
     is_sent_to_a_part = request.method == "POST" and bool(at.subresource)
     wanted = "create" if is_sent_to_a_part else _VERBS.get((request.method, bool(at.name)), "")
+    if at.namespace is None:
+        _check_is_for_all(wanted, at)
     if at.is_watch:
         if request.method != "GET" or "watch" not in at.resource.verbs:
             raise refusals.method_not_allowed()
@@ -162,9 +164,25 @@ def verb(request: Request, at: Target) -> str:
     elif at.resource.is_custom:
         allowed = (*allowed, "create")  # one whose definition goes says why it takes nothing new: `writing.open_scopes`
     if wanted not in allowed:
-        raise refusals.method_not_allowed()
-    if wanted == "list" and query.truth(request.query, "watch"):
-        return "watch"
-    if wanted == "create" and at.resource.is_namespaced and at.namespace is None:
-        raise errors.MethodNotAllowed("an object of this kind is created in a namespace: post it to /namespaces/<namespace>/…")
-    return wanted
+        raise _not_allowed(request.method, at)
+    return "watch" if wanted == "list" and query.truth(request.query, "watch") else wanted
+
+
+def _check_is_for_all(wanted: str, at: Target) -> None:
+    """What lies in namespaces is read everywhere at once, and written in one of them. (Custom kinds are not there otherwise.)"""
+    if wanted == "list":
+        return
+    if at.resource.is_custom:
+        raise refusals.no_such_resource()
+    raise errors.MethodNotAllowed(
+        f"{at.resource.plural} are written in a namespace: ask at /namespaces/<namespace>/{at.resource.plural}"
+    )
+
+
+def _not_allowed(method: str, at: Target) -> errors.ApiError:
+    """What is wrong with a method that the resource does not have. Of a custom kind more is told, as in Kubernetes."""
+    if not at.resource.is_custom:
+        return refusals.method_not_allowed()
+    if method in {"PUT", "PATCH"} and not at.name:
+        return errors.BadRequest("name must be provided: what is changed is one object")
+    return refusals.method_not_allowed(at.resource)

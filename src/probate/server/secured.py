@@ -24,7 +24,8 @@ from probate.server.tls.serving import Files, Serving
 from probate.settings import Settings
 
 LOOK_SECONDS = 60.0
-_ALWAYS = ("localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+_SERVICE = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
+_ALWAYS = ("localhost", "127.0.0.1", "::1", *_SERVICE)
 
 log = logging.getLogger(__name__)
 

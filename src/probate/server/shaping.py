@@ -66,6 +66,11 @@ def finish(body: dict[str, Any], form: Form, code: int = 200, warnings: tuple[st
     return Answer(code, orjson.dumps(body, option=orjson.OPT_INDENT_2 if form.is_pretty else 0), warnings=warnings)
 
 
+def one_made(body: dict[str, Any], form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
+    """An object that is stored nowhere, or its metadata alone. (Of few is there a table.)"""
+    return finish(partial(body, form) if form.shape else body, form, code, warnings)
+
+
 def as_yaml(answer: Answer) -> Answer:
     """The same answer in YAML. This is slow."""
     text = yaml.dump(orjson.loads(answer.body), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
@@ -117,5 +122,5 @@ def table_of(
         resource_version=str(revision),
         continue_=continue_,
         remaining=remaining,
-        version="v1beta1" if form.version == "v1beta1" else "v1",
+        version=form.version,
     )

@@ -8,6 +8,8 @@ from probate import __version__
 
 KUBERNETES_MAJOR = "1"
 KUBERNETES_MINOR = "37"
+COMPATIBLE_MINOR = "36"
+"""The oldest that this server is meant to stand beside: where the two differ, both are understood."""
 
 
 def info() -> dict[str, str]:
@@ -16,6 +18,10 @@ def info() -> dict[str, str]:
     return {
         "major": KUBERNETES_MAJOR,
         "minor": KUBERNETES_MINOR,
+        "emulationMajor": KUBERNETES_MAJOR,
+        "emulationMinor": KUBERNETES_MINOR,
+        "minCompatibilityMajor": KUBERNETES_MAJOR,
+        "minCompatibilityMinor": COMPATIBLE_MINOR,
         "gitVersion": f"v{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}.0+probate-{__version__}",
         "gitCommit": "",
         "gitTreeState": "",

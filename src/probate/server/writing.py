@@ -97,9 +97,7 @@ async def _read_namespace(api: Api, name: str) -> Guard:
     return Unchanged(found.key, found.revision)
 
 
-_SERVERS = frozenset(
-    {"resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields"}
-)
+_SERVERS = frozenset({"resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"})
 
 
 def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> None:
@@ -147,12 +145,16 @@ def prepare_changed(api: Api, at: Target, new: Object, old: Object, owners: NewO
 
 def _keep(api: Api, at: Target, new: Object, old: Object) -> None:
     """Put back what this way of writing cannot change."""
-    meta = new["metadata"]
-    for fixed in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace"):
+    meta, before = new["metadata"], old["metadata"]
+    for fixed in ("creationTimestamp", "generation", "namespace"):
         meta.pop(fixed, None)
-        if fixed in old["metadata"]:
-            meta[fixed] = old["metadata"][fixed]
-    meta.setdefault("uid", old["metadata"]["uid"])
+        if fixed in before:
+            meta[fixed] = before[fixed]
+    if "deletionTimestamp" in before:
+        meta["deletionTimestamp"] = before["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in before and meta.get("deletionGracePeriodSeconds") is None:
+        meta["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
+    meta.setdefault("uid", before["uid"])
     meta.pop("selfLink", None)
     api.kinds.rules(at.resource).prepare_changed(new, old, _part(at), now=api.now())
 

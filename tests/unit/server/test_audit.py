@@ -229,9 +229,10 @@ async def test_each_stage_is_told_unless_it_is_omitted(house: Guarded, quick_pat
 async def test_what_the_policy_leaves_out_is_not_there(house: Guarded, quick_path: Path) -> None:
     policy = METADATA.replace("rules: [", "rules: [{level: None, namespaces: [a]}, ")
     async with audited(house, quick_path, policy) as log:
-        assert "audit-id" not in (await house.ask("GET", MAPS)).headers
-        await house.ask("GET", MAPS.replace("/a/", "/b/"))
-        assert [one["requestURI"] for one in await log.events()] == [MAPS.replace("/a/", "/b/")]
+        left_out = (await house.ask("GET", MAPS)).headers["audit-id"]
+        told = (await house.ask("GET", MAPS.replace("/a/", "/b/"))).headers["audit-id"]
+        assert [(one["requestURI"], one["auditID"]) for one in await log.events()] == [(MAPS.replace("/a/", "/b/"), told)]
+        assert left_out != told
 
 
 async def test_a_watch_is_told_when_it_begins_and_when_it_ends(house: Guarded, quick_path: Path) -> None:
@@ -242,8 +243,10 @@ async def test_a_watch_is_told_when_it_begins_and_when_it_ends(house: Guarded, q
             await left.wait()
             return {"type": "http.disconnect"}
 
+        sent: list[Any] = []
+
         async def send(message: Any) -> None:
-            pass
+            sent.append(message)
 
         scope = {"type": "http", "method": "GET", "path": MAPS, "query_string": b"watch=true", "headers": []}
         watching = asyncio.create_task(house.app(scope, receive, send))
@@ -254,6 +257,7 @@ async def test_a_watch_is_told_when_it_begins_and_when_it_ends(house: Guarded, q
         left.set()
         await watching
         assert [one["stage"] for one in await log.events()][2:] == ["ResponseComplete"]
+        assert dict(sent[0]["headers"])[b"audit-id"].decode() == (await log.events())[0]["auditID"]
 
 
 async def test_a_failure_nobody_foresaw_is_told_as_panic(house: Guarded, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:

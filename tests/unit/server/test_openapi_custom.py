@@ -6,9 +6,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probate.machinery import builtin
 from probate.server.openapi import custom, protobuf
 from probate.server.openapi.definitions import parts
 
+CONFIG_MAP = builtin.definitions()["io.k8s.api.core.v1.ConfigMap"]["properties"]
+SHARED = ("apiVersion", "kind", "metadata")
+"""What every object has: it is described in the same words, whatever its kind."""
 META = "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1."
 NAME = "com.example.stable.v1.CronTab"
 
@@ -48,6 +52,7 @@ def test_the_kind_has_its_schema_and_what_every_object_has() -> None:
         assert made["properties"]["spec"] == spec
         assert {made["properties"][one]["type"] for one in ("apiVersion", "kind")} == {"string"}
         assert made["properties"]["metadata"]["$ref"] == META + "ObjectMeta"
+        assert {name: made["properties"][name] for name in SHARED} == {name: CONFIG_MAP[name] for name in SHARED}
         assert made["x-kubernetes-group-version-kind"] == [{"group": "stable.example.com", "version": "v1", "kind": "CronTab"}]
 
 

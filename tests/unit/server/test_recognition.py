@@ -133,7 +133,7 @@ class TestAccounts:
         [
             ({"expirationSeconds": 599}, 422),
             ({"expirationSeconds": 1 << 33}, 422),
-            ({"boundObjectRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "x"}}, 422),
+            ({"boundObjectRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "x"}}, 400),
             ({"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "nowhere"}}, 404),
             ({"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": "s", "uid": "another"}}, 409),
             ({"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "of-another"}}, 400),

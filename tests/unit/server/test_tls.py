@@ -161,7 +161,9 @@ class TestSecured:
     async def test_a_running_server_renews_and_tells(self, tmp_path: Path) -> None:
         clock = FakeClock(NOW)
         secured = Secured(Settings(pki=str(tmp_path / "pki"), tls_name=("api.acme.com",)), "127.0.0.1", clock)
-        assert "api.acme.com" in (tmp_path / "pki" / "server.names").read_text()
+        names = (tmp_path / "pki" / "server.names").read_text()
+        assert "api.acme.com" in names
+        assert "kubernetes.default.svc.cluster.local" in names
         before, told = secured.credentials(), list[int]()
         secured.look(lambda: told.append(1))
         assert not told

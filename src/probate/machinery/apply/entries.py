@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from probate.machinery.apply import fieldsets
+from probate.machinery.apply import fieldsets, order
 from probate.machinery.apply.fieldsets import FieldSet
 
 Entry: TypeAlias = dict[str, Any]
@@ -36,6 +36,8 @@ class Who(NamedTuple):
 def made(who: Who, operation: str, fields: FieldSet | orjson.Fragment, time: str) -> Entry:
     """A new entry."""
     manager, version, subresource = who
+    if isinstance(fields, dict):
+        fields = order.ordered(fields)
     entry: Entry = {
         "manager": manager,
         "operation": operation,

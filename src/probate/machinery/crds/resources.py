@@ -99,6 +99,7 @@ def _resource(crd: Definition, version: dict[str, Any]) -> Resource:
         subresources=_subresources(spec["group"], version, names["kind"]),
         is_custom=True,
         is_converted=(spec.get("conversion") or {}).get("strategy") == "Webhook",
+        storage_version=next((one["name"] for one in versions_of(crd) if one.get("storage")), ""),
         load_schema=cache(partial(_load_schema, version)),
         defaults_before=cache(partial(_defaults_before, crd, version)),
         deprecation=deprecation_warning(crd, version["name"]),

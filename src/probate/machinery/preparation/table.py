@@ -56,9 +56,9 @@ _UPDATE: dict[tuple[str, str], Callable[[Object, Object], None]] = {
     ("autoscaling", "HorizontalPodAutoscaler"): objects.update_autoscaler,
     ("certificates.k8s.io", "CertificateSigningRequest"): objects.update_signing_request,
 }
-_OWNED_BY_USERS = ("labels", "annotations", "finalizers", "ownerReferences")
+_OWNED_BY_USERS = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
 _KEPT_FROM_STATUS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("", "Pod"): ("ownerReferences",),
+    ("", "Pod"): ("ownerReferences", "deletionTimestamp"),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _OWNED_BY_USERS,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _OWNED_BY_USERS,
     ("apiregistration.k8s.io", "APIService"): _OWNED_BY_USERS,

@@ -35,6 +35,8 @@ from probate.machinery.tables.kinds import (
 )
 
 IncludeObject = Literal["None", "Metadata", "Object"]
+Version = Literal["v1", "v1beta1"]
+"""Of meta.k8s.io."""
 
 _NEVER = "0001-01-01T00:00:00Z"
 _THEMES = (
@@ -103,9 +105,9 @@ def document(
     resource_version: str = "",
     continue_: str = "",
     remaining: int | None = None,
-    version: Literal["v1", "v1beta1"] = "v1",
+    version: Version = "v1",
 ) -> Object:
-    """The Table. `columns` is None for the events of a watch after its first; `version` is that of meta.k8s.io."""
+    """The Table. `columns` is None for the events of a watch after its first."""
     metadata = {"resourceVersion": resource_version, "continue": continue_, "remainingItemCount": remaining}
     return {
         "kind": "Table",

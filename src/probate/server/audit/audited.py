@@ -71,7 +71,7 @@ class Audited:
             return answer
         if isinstance(answer, Stream):
             self._audit.started(trail, answer.code)
-            return answer
+            return answer._replace(id=trail.request.id)
         if not self._is_over:
             self._audit.complete(trail, answer.code, _kept(trail, answer))
         id_ = trail.request.id

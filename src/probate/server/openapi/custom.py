@@ -8,10 +8,12 @@ may be null or is int-or-string has no type, an object that keeps unknown fields
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from probate.server.openapi.definitions import KIND_KEY, LIST_META, OBJECT_META, JsonSchema, reference
+from probate.machinery import builtin
+from probate.server.openapi.definitions import KIND_KEY, JsonSchema, reference
 
 _TEXTS = {"description", "title", "type", "format", "pattern"}
 _LIMITS = {"minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"}
@@ -21,10 +23,9 @@ _LOGIC = ("allOf", "anyOf", "oneOf")
 _KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
 
-_API_VERSION = {"type": "string", "description": "The group and version that this object is written in."}
-_KIND = {"type": "string", "description": "The kind of this object. Cannot be changed."}
-_METADATA = {**reference(OBJECT_META), "description": "Name, labels and what else every object has."}
-_LIST_METADATA = {**reference(LIST_META), "description": "The version of the list, and where its next page starts."}
+_HEAD = ("apiVersion", "kind", "metadata")
+_ANY_KIND, _ANY_LIST = "io.k8s.api.core.v1.ConfigMap", "io.k8s.api.core.v1.PodList"
+"""Built-in ones, of which what all objects and lists have is described in the words that clients know."""
 
 
 def v2_definitions(crd: dict[str, Any]) -> dict[str, JsonSchema]:
@@ -70,10 +71,8 @@ def _list(name: str, kind: str, list_kind: dict[str, str]) -> JsonSchema:
         "type": "object",
         "required": ["items"],
         "properties": {
-            "apiVersion": _API_VERSION,
+            **_head(_ANY_LIST),
             "items": {"type": "array", "items": reference(name), "description": f"The objects, each a {kind}."},
-            "kind": _KIND,
-            "metadata": _LIST_METADATA,
         },
         KIND_KEY: [list_kind],
     }
@@ -90,8 +89,14 @@ def _v3_kind(written: JsonSchema) -> JsonSchema:
 
 
 def _with_head(schema: JsonSchema) -> JsonSchema:
-    head = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": _METADATA}
-    return {**schema, "properties": {**schema.get("properties", {}), **head}}
+    return {**schema, "properties": {**schema.get("properties", {}), **_head(_ANY_KIND)}}
+
+
+@functools.cache
+def _head(like: str) -> JsonSchema:
+    """What every object or list has, as this definition describes it."""
+    known = builtin.definitions()[like]["properties"]
+    return {name: known[name] for name in _HEAD}
 
 
 def _v2(node: JsonSchema) -> JsonSchema:

@@ -30,7 +30,7 @@ def answered(at: Target, asked: Object, status: Object, form: Form) -> Answer:
     about = {"kind": at.resource.kind, "apiVersion": str(at.resource.group_version)}
     spec = {"spec": asked["spec"]} if asked["spec"] else {}
     whole = {**about, "metadata": asked.get("metadata") or {}, **spec, "status": status}
-    return shaping.finish(whole, form, code=201)
+    return shaping.one_made(whole, form, code=201)
 
 
 def check(at: Target, problems: Iterable[Problem]) -> None:

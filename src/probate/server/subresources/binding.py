@@ -11,7 +11,7 @@ from probate.machinery import builtin, names, problems
 from probate.machinery.documents import Document
 from probate.machinery.problems import Path, Problem
 from probate.machinery.schema import Schema
-from probate.server import negotiation, places, query, reading, refusals, wire, writing
+from probate.server import identity, negotiation, places, query, reading, refusals, wire, writing
 from probate.server.admission import phases
 from probate.server.admission.attributes import Act
 from probate.server.api import Answer, Api
@@ -35,8 +35,6 @@ async def create(api: Api, request: Request, at: Target, _form: Form) -> Answer:
     pods, name = api.catalog.find("", "v1", "pods"), binding["metadata"].get("name")
     if pods is None or not name:
         raise errors.BadRequest("the Binding must name the pod in metadata.name")
-    if binding["metadata"].get("namespace") not in {None, "", at.namespace}:
-        raise errors.BadRequest(f"the Binding must be of a pod in the namespace on the request ({at.namespace})")
     return await _bind(api, request, Target(pods, at.namespace, name, "binding"), binding, warnings)
 
 
@@ -44,8 +42,11 @@ async def _read(api: Api, request: Request) -> reading.Read:
     how = query.write_options(request.query, "CreateOptions").field_validation
     body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
     document = await api.apart(len(body), lambda: reading.parse(body, media, finds_duplicates=how != "Ignore"))
-    if not isinstance(document.value, dict) or document.value.get("kind") not in (None, "", "Binding"):
+    value = document.value
+    if not isinstance(value, dict) or value.get("kind") not in (None, "", "Binding"):
         raise errors.BadRequest("the body must be a Binding")
+    if value.get("apiVersion") not in (None, "", "v1"):
+        raise errors.BadRequest(f"the body must be a Binding of v1, not of {str(value['apiVersion'])[:100]}")
     return _typed(document, media, how)
 
 
@@ -58,6 +59,7 @@ async def _bind(api: Api, request: Request, at: Target, binding: Object, warning
     options = query.write_options(request.query, "CreateOptions")
     if binding["metadata"].get("name") not in {None, "", at.name}:
         raise errors.BadRequest(f"the body must be a Binding of {at.name}")
+    identity.check_namespace(binding["metadata"], at)
     act = Act(request.user, options)
     about = {"kind": "Binding", "apiVersion": "v1", "metadata": {**binding["metadata"], "name": at.name, "namespace": at.namespace}}
     admitted = await phases.check_command(api, at, {**binding, **about}, act)

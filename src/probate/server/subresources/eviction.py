@@ -17,7 +17,7 @@ from probate.machinery import builtin, label_selectors
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Path, Problem
 from probate.machinery.schema import Schema
-from probate.server import delete_options, negotiation, places, query, reading, refusals, wire, writing
+from probate.server import delete_options, identity, negotiation, places, query, reading, refusals, wire, writing
 from probate.server.admission import phases
 from probate.server.admission.attributes import Act
 from probate.server.api import Answer, Api
@@ -37,6 +37,7 @@ MAX_DISRUPTED = 2000
 RETRY_SECONDS = 10
 _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 _ALLOWED = "DisruptionAllowed"
+_VERSIONS = (None, "", "policy/v1", "policy/v1beta1")
 
 
 class Budget(NamedTuple):
@@ -82,9 +83,11 @@ async def _read(api: Api, request: Request, at: Target) -> tuple[DeleteOptions, 
     value = document.value
     if not isinstance(value, dict):
         raise errors.BadRequest("the body must be an Eviction")
-    if value.get("kind") not in (None, "", "Eviction") or _name(value) not in {"", at.name}:
+    is_eviction = value.get("kind") in (None, "", "Eviction") and value.get("apiVersion") in _VERSIONS
+    if not is_eviction or _name(value) not in {"", at.name}:
         raise errors.BadRequest(f"the body must be an Eviction of {at.name}")
     read = reading.command(document, media, builtin.schema("policy", "v1", "Eviction") or Schema(), how)
+    identity.check_namespace(read.object.get("metadata", {}), at)
     value = await phases.check_command(api, at, _whole(read.object, at), act)
     given = value.get("deleteOptions") or {}
     options = delete_options.read(orjson.dumps(given) if given else b"", negotiation.JSON, request.query)

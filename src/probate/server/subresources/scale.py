@@ -5,7 +5,10 @@ What is read and written is an autoscaling/v1 Scale; what changes is one number 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from probate import errors
 from probate.machinery import builtin, label_selectors, problems, typed
@@ -14,7 +17,8 @@ from probate.machinery.crds import resources
 from probate.machinery.documents import Document
 from probate.machinery.problems import Path
 from probate.machinery.schema import Schema
-from probate.server import managed, negotiation, query, reading, refusals, shaping, versions, wire, writing
+from probate.machinery.tables import table
+from probate.server import identity, managed, negotiation, patched, query, reading, refusals, shaping, versions, wire, writing
 from probate.server.admission.attributes import UPDATE, Act, View
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
@@ -37,11 +41,11 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Read the scale, or change it."""
     paths = _paths(api, at.resource)
     if request.method in {"GET", "HEAD"}:
-        return _shown(at, await _read(api, at), form, paths)
+        return _shown(api, at, await _read(api, at), form, paths)
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     if request.method == "PATCH" and media == apply.MEDIA:
         done = await apply.carry_out(api, request, at, lambda document: _of_parent(document, at, paths), _view(paths))
-        return _shown(at, done.record, form, paths, done.warnings)
+        return _shown(api, at, done.record, form, paths, done.warnings)
     options = query.write_options(request.query, "PatchOptions" if request.method == "PATCH" else "UpdateOptions")
     body, manager = await request.read_body(), managed.manager(request, options.field_manager)
     act = Act(request.user, options, _view(paths))
@@ -54,7 +58,7 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
         )
         written = await _write(api, at, now, read.object, paths, manager, act)
         if written is not None:
-            return _shown(at, written, form, paths, read.warnings + act.warnings)
+            return _shown(api, at, written, form, paths, read.warnings + act.warnings)
     raise refusals.changed(at.resource, at.name)
 
 
@@ -120,21 +124,25 @@ async def _read(api: Api, at: Target) -> Record:
 def _wanted(body: bytes, media: str, scale: dict[str, Any], at: Target, field_validation: str, *, is_patch: bool) -> reading.Read:
     """The Scale that the request wants."""
     if is_patch:
-        change, odd = patch.patch_in(body, media, _SCALES, field_validation)
-        document = Document(change(scale), [])
+        change, odd = patch.patch_in(body, media, _CUSTOM_SCALES if at.resource.is_custom else _SCALES, field_validation)
+        made = Document(change(scale), [])
+        with patched.blamed():
+            wanted = _typed(made, media, field_validation, odd)
     else:
-        document, odd = reading.parse(body, media, finds_duplicates=field_validation != "Ignore"), []
+        wanted = _typed(reading.parse(body, media, finds_duplicates=field_validation != "Ignore"), media, field_validation)
+    meta = wanted.object.get("metadata", {})
+    identity.check(meta, at)
+    is_other = meta.get("uid") not in {None, "", scale["metadata"]["uid"]}
+    if is_other or meta.get("resourceVersion") not in {None, "", "0", scale["metadata"]["resourceVersion"]}:
+        raise refusals.changed(at.resource, at.name)
+    return wanted
+
+
+def _typed(document: Document, media: str, field_validation: str, odd: Sequence[str] = ()) -> reading.Read:
     if not isinstance(document.value, dict):
         raise errors.BadRequest("what is written to scale must be a Scale")
     reading.check_kind(document.value, _SCALES)
-    wanted = reading.command(document, media, _SCALES.load_schema(), field_validation, odd)
-    meta = wanted.object.get("metadata", {})
-    for name in ("name", "namespace"):
-        if meta.get(name) not in {None, "", scale["metadata"].get(name)}:
-            raise errors.BadRequest(f"the {name} of the object ({meta[name]}) does not match the request")
-    if any(meta.get(name) not in {None, "", scale["metadata"].get(name)} for name in ("uid", "resourceVersion")):
-        raise refusals.changed(at.resource, at.name)
-    return wanted
+    return reading.command(document, media, _SCALES.load_schema(), field_validation, odd)
 
 
 def _view(paths: Paths) -> View:
@@ -176,8 +184,17 @@ def _of_parent(document: dict[str, Any], at: Target, paths: Paths) -> dict[str, 
     return {**about, "metadata": meta, **said}
 
 
-def _shown(at: Target, record: Record, form: Form, paths: Paths, warnings: tuple[str, ...] = ()) -> Answer:
-    return shaping.finish(of(wire.loaded(record, at.resource), paths), form, warnings=warnings)
+def _shown(api: Api, at: Target, record: Record, form: Form, paths: Paths, warnings: tuple[str, ...] = ()) -> Answer:
+    scale = of(wire.loaded(record, at.resource), paths)
+    if form.shape == "Table":
+        printer = table.printer(_SCALES.group, _SCALES.version, _SCALES.plural)
+        rows = table.rows(printer, [scale], now=api.clock.now())
+        of_version = scale["metadata"]["resourceVersion"]
+        shown = table.document(
+            printer.columns, rows, include_object=form.included, resource_version=of_version, version=form.version
+        )
+        return shaping.finish(shown, form, warnings=warnings)
+    return shaping.one_made(scale, form, warnings=warnings)
 
 
 _MEANT = ("name", "namespace", "uid", "resourceVersion", "managedFields")
@@ -192,3 +209,5 @@ _SCALES = Resource(
     verbs=(),
     load_schema=lambda: builtin.schema("autoscaling", "v1", "Scale") or Schema(),
 )
+_CUSTOM_SCALES = msgspec.structs.replace(_SCALES, is_custom=True)
+"""Those of custom kinds take no other patches than their objects do."""

@@ -11,7 +11,7 @@ from probate.machinery.catalog import Resource
 from probate.machinery.moments import timestamp
 from probate.machinery.problems import Path, Problem
 from probate.machinery.schema import Schema
-from probate.server import negotiation, places, query, reading, refusals, shaping, wire
+from probate.server import identity, negotiation, places, query, reading, refusals, shaping, wire
 from probate.server.api import Answer, Api
 from probate.server.authentication.accounts import BOUND, Bound, Wanted
 from probate.server.negotiation import Form
@@ -29,14 +29,14 @@ _SPEC = Path("spec")
 async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Make a token for the service account."""
     options = query.write_options(request.query, "CreateOptions")
-    asked, warnings = await _read(api, request, options.field_validation)
+    asked, warnings = await _read(api, request, at, options.field_validation)
     record = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
     if record is None:
         raise refusals.not_found(at.resource, at.name)
     spec = asked["spec"]
     if wrong := list(_problems(spec)):
         raise refusals.invalid(_REQUESTS, "", wrong)
-    bound, node = await _bound(api, at, spec.get("boundObjectRef") or {})
+    bound, node = await _bound(api, at, spec.get("boundObjectRef"))
     seconds, audiences = spec.get("expirationSeconds") or USUAL_SECONDS, tuple(spec.get("audiences") or api.accounts.audiences)
     meta = wire.meta(record.value)
     wanted = Wanted(at.namespace or "", at.name, meta.uid, audiences, seconds, bound, node)
@@ -44,12 +44,12 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     until = timestamp(ends)
     made = {"metadata": {"name": at.name, "namespace": at.namespace, "creationTimestamp": api.now()}}
     whole = {**_ABOUT, **made, "spec": {**spec, "audiences": list(audiences), "expirationSeconds": seconds}}
-    return shaping.finish(
+    return shaping.one_made(
         {**whole, "status": {"token": "" if options.is_dry_run else token, "expirationTimestamp": until}}, form, 201, warnings
     )
 
 
-async def _read(api: Api, request: Request, field_validation: str) -> reading.Read:
+async def _read(api: Api, request: Request, at: Target, field_validation: str) -> reading.Read:
     body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
     finds = field_validation != "Ignore"
     document = await api.apart(len(body), lambda: reading.parse(body, media, finds_duplicates=finds))
@@ -57,6 +57,11 @@ async def _read(api: Api, request: Request, field_validation: str) -> reading.Re
         raise errors.BadRequest("the body must be a TokenRequest")
     reading.check_kind(document.value, _REQUESTS)
     read = reading.command(document, media, _REQUESTS.load_schema(), field_validation)
+    meta = read.object.get("metadata", {})
+    identity.check_namespace(meta, at)
+    if meta.get("name") not in {None, "", at.name}:
+        wrong = problems.invalid(Path("metadata.name"), meta["name"], "must match the service account name if specified")
+        raise refusals.invalid(_REQUESTS, at.name, [wrong])
     return read._replace(object={"spec": {}, **read.object})
 
 
@@ -69,16 +74,15 @@ def _problems(spec: Object) -> Iterator[Problem]:
         yield problems.invalid(at, seconds, f"may not specify a duration larger than {MOST_SECONDS} seconds")
     if len(spec.get("audiences") or ()) > MAX_AUDIENCES:
         yield problems.invalid(_SPEC / "audiences", len(spec["audiences"]), f"must have at most {MAX_AUDIENCES} items")
-    reference = spec.get("boundObjectRef")
-    if reference is not None and (reference.get("kind") not in BOUND or reference.get("apiVersion", "v1") != "v1"):
-        yield problems.not_supported(_SPEC / "boundObjectRef" / "kind", reference.get("kind") or "", list(BOUND))
 
 
-async def _bound(api: Api, at: Target, reference: Object) -> tuple[Bound | None, Bound | None]:
+async def _bound(api: Api, at: Target, reference: Object | None) -> tuple[Bound | None, Bound | None]:
     """What the token is bound to, and the node of that if it is a pod. `NotFound` or `Conflict` if there is none, or another."""
-    if not reference:
+    if reference is None:
         return None, None
-    kind, name = reference["kind"], reference.get("name") or ""
+    kind, name, of = reference.get("kind") or "", reference.get("name") or "", reference.get("apiVersion") or ""
+    if kind not in BOUND or "/" in of:
+        raise errors.BadRequest(f"cannot bind token to object of type {of or 'v1'} {kind}: give one of {', '.join(BOUND)}")
     resource = api.catalog.find("", "v1", BOUND[kind])
     if resource is None:
         raise errors.InvariantViolation(f"there is no kind {kind}")

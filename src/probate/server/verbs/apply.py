@@ -13,14 +13,14 @@ from probate.machinery import problems
 from probate.machinery.apply.managers import Applied
 from probate.machinery.documents import Document
 from probate.machinery.problems import Path
-from probate.server import managed, oddities, patched, query, reading, refusals, shaping, versions, wire, writing
+from probate.server import identity, managed, oddities, patched, query, reading, refusals, shaping, versions, wire, writing
 from probate.server.access import asking
 from probate.server.admission.attributes import UPDATE, Act, View
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.query import WriteOptions
 from probate.server.request import Request, Target
-from probate.server.verbs import create, update
+from probate.server.verbs import create
 from probate.store.contract import Record
 
 MEDIA = "application/apply-patch+yaml"
@@ -87,7 +87,8 @@ def _document(body: bytes, at: Target, options: WriteOptions, translate: Callabl
     if (meta or {}).get("managedFields") is not None:
         raise errors.BadRequest("metadata.managedFields must be nil: the server writes them, nobody applies them")
     document = {**document, "metadata": dict(meta or {})}
-    update.check_name(document, at)
+    document["metadata"].setdefault("name", at.name)
+    identity.check(document["metadata"], at)
     if read.lines and options.field_validation == "Strict":
         (told,) = oddities.in_yaml(read.lines)
         raise errors.BadRequest(f"error strict decoding YAML: error converting YAML to JSON: {told}")

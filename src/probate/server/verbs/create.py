@@ -9,6 +9,7 @@ from probate.machinery import names
 from probate.server import (
     allocation,
     claims,
+    identity,
     index,
     managed,
     negotiation,
@@ -150,8 +151,5 @@ def _check_place(object_: dict[str, Any], at: Target) -> None:
         raise errors.BadRequest("resourceVersion should not be set on objects to be created")
     if at.name and meta.get("name") != at.name:
         raise errors.BadRequest(f"the name of the object ({meta.get('name')}) does not match the name on the URL ({at.name})")
-    given = meta.get("namespace")
-    if given and given != (at.namespace or ""):
-        raise errors.BadRequest(
-            f"the namespace of the object ({given}) does not match the namespace on the request ({at.namespace or 'none'})"
-        )
+    if "namespace" in meta:
+        identity.check_namespace(meta, at)

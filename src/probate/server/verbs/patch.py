@@ -13,7 +13,20 @@ from probate.machinery import jsonpatch, mergepatch, problems, strategic
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource
 from probate.machinery.problems import Path
-from probate.server import managed, negotiation, oddities, patched, query, reading, refusals, shaping, versions, wire, writing
+from probate.server import (
+    identity,
+    managed,
+    negotiation,
+    oddities,
+    patched,
+    query,
+    reading,
+    refusals,
+    shaping,
+    versions,
+    wire,
+    writing,
+)
 from probate.server.admission.attributes import UPDATE, Act
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
@@ -28,6 +41,8 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 SECRETS, SEALED = GroupResource("", "secrets"), ("data", "stringData")
 """What is secret of a Secret: in no other field would anybody treat it so."""
+_OF_KIND = {"kind", "apiVersion"}
+"""What a strategic merge patch says in vain: by what it is merged, it is of the kind of its object."""
 
 
 class Patch(NamedTuple):
@@ -74,7 +89,8 @@ def patch_in(body: bytes, media: str, resource: Resource, field_validation: str)
     odd = oddities.duplicate(document.duplicates)
     if media == MERGE_PATCH:
         return Patch(lambda object_: mergepatch.apply(object_, value), odd)
-    return Patch(lambda object_: strategic.apply(object_, value, resource.load_schema()), odd)
+    said = {name: part for name, part in value.items() if name not in _OF_KIND}
+    return Patch(lambda object_: strategic.apply(object_, said, resource.load_schema()), odd)
 
 
 async def _attempt(
@@ -94,11 +110,11 @@ def _changed(api: Api, at: Target, now: Record, patch: Patch, act: Act, manager:
     result = _without_known_owners(patch.change(wire.served(now, at.resource)), old)
     read = patched.typed(api, result, at, act.write_options.field_validation, patch.odd)
     new = read.object
-    reading.check_kind(new, at.resource)
-    update.check_name(new, at)
-    given = new["metadata"].get("resourceVersion") or old["metadata"]["resourceVersion"]
-    new["metadata"]["resourceVersion"] = given
-    if given != old["metadata"]["resourceVersion"]:
+    with patched.blamed():
+        reading.check_kind(new, at.resource)
+    identity.check(new["metadata"], at)
+    update.settle_version(new["metadata"], old["metadata"], at.resource)
+    if new["metadata"]["resourceVersion"] not in {"", old["metadata"]["resourceVersion"]}:
         raise refusals.changed(at.resource, at.name)
     writing.prepare_changed(api, at, new, old, managed.updater(api.kinds, at, new, old, manager, api.now()), act)
     return read

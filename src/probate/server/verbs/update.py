@@ -10,7 +10,8 @@ from typing import Any
 
 from probate import errors
 from probate.machinery import metadata
-from probate.server import managed, negotiation, query, reading, refusals, shaping, versions, wire, writing
+from probate.machinery.catalog import Resource
+from probate.server import identity, managed, negotiation, query, reading, refusals, shaping, versions, wire, writing
 from probate.server.access import asking
 from probate.server.admission.attributes import UPDATE, Act
 from probate.server.api import Answer, Api
@@ -29,7 +30,7 @@ async def update(api: Api, request: Request, at: Target, form: Form) -> Answer:
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body, rules = await request.read_body(), api.kinds.rules(at.resource)
     read = await api.apart(len(body), lambda: reading.read_object(body, media, at.resource, rules, options.field_validation))
-    check_name(read.object, at)
+    identity.check(read.object["metadata"], at)
     manager = managed.manager(request, options.field_manager)
     act = Act(request.user, options)
     for _ in range(MAX_TRIES):
@@ -44,12 +45,11 @@ async def update(api: Api, request: Request, at: Target, form: Form) -> Answer:
 
 async def _created(api: Api, at: Target, given: dict[str, Any], manager: str, act: Act, *, size: int) -> Record | None:
     """The new object, if it is of a kind that an update creates; None if somebody else was faster."""
-    resource = at.resource
-    if at.subresource or resource.is_custom or not metadata.is_created_by_update(resource.group, resource.kind):
-        raise refusals.not_found(resource, at.name)
-    uid = given["metadata"].get("uid")
+    resource, uid = at.resource, given["metadata"].get("uid")
     if uid:
         raise refusals.conflict(resource, at.name, f"there is no object of the uid {uid}: it was deleted")
+    if at.subresource or resource.is_custom or not metadata.is_created_by_update(resource.group, resource.kind):
+        raise refusals.not_found(resource, at.name)
     await api.access.check(act.user, asking.about_new(at))
     try:
         return await create.attempt(api, at, given, managed.creator(api.kinds, at, manager), act, size=size)
@@ -69,28 +69,20 @@ async def _replaced(
 def _changed(api: Api, at: Target, now: Record, given: dict[str, Any], manager: str, act: Act) -> dict[str, Any]:
     old = wire.loaded(now, at.resource)
     new = {**given, "metadata": dict(given["metadata"])}
-    expected = new["metadata"].get("resourceVersion", "")
-    _check_is_the_same(new, old, at, expected)
-    if not expected and writing.may_update_blindly(at.resource):
-        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+    settle_version(new["metadata"], old["metadata"], at.resource)
+    _check_is_the_same(new, old, at)
     writing.prepare_changed(api, at, new, old, managed.updater(api.kinds, at, new, old, manager, api.now()), act)
     return new
 
 
-def check_name(object_: dict[str, Any], at: Target) -> None:
-    """`BadRequest` if the object is not the one that the path names."""
-    meta = object_["metadata"]
-    name, namespace = meta.setdefault("name", at.name), meta.get("namespace")
-    if name != at.name:
-        raise errors.BadRequest(f"the name of the object ({name}) does not match the name on the URL ({at.name})")
-    if namespace and namespace != (at.namespace or ""):
-        raise errors.BadRequest(
-            f"the namespace of the object ({namespace}) does not match the namespace on the request ({at.namespace or 'none'})"
-        )
+def settle_version(new: dict[str, Any], old: dict[str, Any], resource: Resource) -> None:
+    """The metadata of a change that is meant whatever the object is now get its version, if the kind takes such changes."""
+    if identity.is_any_version(new.get("resourceVersion")):
+        new["resourceVersion"] = old["resourceVersion"] if writing.may_update_blindly(resource) else ""
 
 
-def _check_is_the_same(new: dict[str, Any], old: dict[str, Any], at: Target, expected: str) -> None:
-    uid = new["metadata"].get("uid")
+def _check_is_the_same(new: dict[str, Any], old: dict[str, Any], at: Target) -> None:
+    uid, expected = new["metadata"].get("uid"), new["metadata"]["resourceVersion"]
     if uid and uid != old["metadata"]["uid"]:
         raise refusals.conflict(
             at.resource, at.name, f"the object has another uid ({old['metadata']['uid']}): it was deleted and created again"

@@ -1,0 +1,75 @@
+"""Which methods a path has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from making import made
+
+GROUP = "methods.example.com"
+THINGS = f"/apis/{GROUP}/v1/things"
+REPLICAS = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
+SPEC = {
+    "group": GROUP,
+    "scope": "Namespaced",
+    "names": {"plural": "things", "kind": "Thing"},
+    "versions": [
+        {
+            "name": "v1",
+            "served": True,
+            "storage": True,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": REPLICAS, "status": REPLICAS}}},
+            "subresources": {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}},
+        }
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def things(http: httpx.Client) -> Iterator[str]:
+    """Where Things of the namespace `default` are."""
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    made(http, definitions, f"things.{GROUP}", spec=SPEC)
+    yield f"/apis/{GROUP}/v1/namespaces/default/things"
+    http.delete(f"{definitions}/things.{GROUP}")
+
+
+def answered(http: httpx.Client, method: str, path: str, media: str = "application/json") -> tuple[int, str]:
+    thing = {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": {"name": "a"}}
+    answer = http.request(method, path, json=thing, headers={"Content-Type": media})
+    return answer.status_code, answer.json().get("reason", "")
+
+
+def test_collection_was_deleted_in_all_namespaces_at_once(http: httpx.Client, configmaps: str) -> None:
+    made(http, configmaps, "a")
+    for path in ("/api/v1/configmaps", "/apis/apps/v1/deployments"):
+        for method in ("DELETE", "POST", "PUT", "PATCH"):
+            assert answered(http, method, path) == (405, "MethodNotAllowed")
+    assert http.get(f"{configmaps}/a").status_code == 200
+    assert http.delete(configmaps).status_code == 200
+    assert http.get(f"{configmaps}/a").status_code == 404
+
+
+def test_custom_kind_in_all_namespaces_is_there_to_be_read_only(http: httpx.Client, things: str) -> None:
+    assert http.get(THINGS).status_code == 200
+    assert http.get(THINGS, params={"watch": "1", "timeoutSeconds": "1"}).status_code == 200
+    assert answered(http, "GET", f"{things}/absent") == (404, "NotFound")
+    for method in ("DELETE", "POST", "PUT", "PATCH"):
+        assert answered(http, method, THINGS) == (404, "NotFound")
+
+
+def test_custom_object_is_changed_by_its_name(http: httpx.Client, things: str) -> None:
+    for method in ("PUT", "PATCH"):
+        assert answered(http, method, things) == (400, "BadRequest")
+    refused = http.post(f"{things}/a", json={})
+    assert (refused.status_code, refused.json()["details"]) == (405, {"group": GROUP, "kind": "things"})
+
+
+def test_scale_of_a_custom_kind_takes_the_patches_that_its_objects_do(http: httpx.Client, things: str) -> None:
+    made(http, things, "a", apiVersion=f"{GROUP}/v1", kind="Thing", spec={"replicas": 1})
+    assert answered(http, "PATCH", f"{things}/a/scale", "application/strategic-merge-patch+json") == (415, "UnsupportedMediaType")
+    merge = {"Content-Type": "application/merge-patch+json"}
+    assert http.patch(f"{things}/a/scale", json={"spec": {"replicas": 2}}, headers=merge).json()["spec"] == {"replicas": 2}

@@ -1,0 +1,37 @@
+"""The options of a list or watch that contradict each other: all that is wrong is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from probate import errors
+from probate.server import query
+
+FORBIDDEN, UNKNOWN = "FieldValueForbidden", "FieldValueNotSupported"
+MATCH, INITIAL = "resourceVersionMatch", "sendInitialEvents"
+BEGUN = {"watch": "1", "sendInitialEvents": "true"}
+
+
+@pytest.mark.parametrize(
+    ("given", "causes"),
+    [
+        ({MATCH: "Foo"}, [(UNKNOWN, MATCH), (FORBIDDEN, MATCH)]),
+        ({MATCH: "Exact", "resourceVersion": "0", "continue": "a"}, [(FORBIDDEN, MATCH), (FORBIDDEN, MATCH)]),
+        ({MATCH: "Foo", INITIAL: "1"}, [(UNKNOWN, MATCH), (FORBIDDEN, MATCH), (FORBIDDEN, INITIAL)]),
+        ({"watch": "1", MATCH: "NotOlderThan"}, [(FORBIDDEN, MATCH)]),
+        ({"watch": "1", MATCH: "Exact"}, [(UNKNOWN, MATCH), (FORBIDDEN, MATCH)]),
+        ({**BEGUN, MATCH: "Exact"}, [(UNKNOWN, MATCH), (FORBIDDEN, MATCH)]),
+        ({**BEGUN, MATCH: "NotOlderThan", "continue": "a"}, [(FORBIDDEN, MATCH)]),
+        (BEGUN, [(FORBIDDEN, MATCH)]),
+        ({**BEGUN, MATCH: "NotOlderThan"}, []),
+        ({MATCH: "Exact", "resourceVersion": "1"}, []),
+    ],
+)
+def test_all_that_is_wrong_with_the_options_is_told(given: dict[str, str], causes: list[tuple[str, str]]) -> None:
+    asked = {name: [value] for name, value in given.items()}
+    if not causes:
+        assert query.list_options(asked).resource_version_match == given[MATCH]
+        return
+    with pytest.raises(errors.Invalid) as refused:
+        query.list_options(asked)
+    assert [(one.reason, one.field) for one in refused.value.details.causes] == causes
