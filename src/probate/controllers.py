@@ -71,6 +71,7 @@ THROUGH_THE_API = (
     "volumes",
     "volumeprotection",
     "claimprotection",
+    "attributeprotection",
     "simulator",
 )
 IN_EVERY_SERVER = ("identities",)
@@ -105,6 +106,7 @@ ACCOUNTS = {
     "volumes": "persistent-volume-binder",
     "volumeprotection": "pv-protection-controller",
     "claimprotection": "pvc-protection-controller",
+    "attributeprotection": "volumeattributesclass-protection-controller",
     "simulator": "probate-simulator",
     "identities": "probate-servers",
 }

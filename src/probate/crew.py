@@ -61,6 +61,7 @@ STARTS: dict[str, Callable[[Means], list[Workers]]] = {
     "volumes": volumes.start,
     "volumeprotection": protection.start_volumes,
     "claimprotection": protection.start_claims,
+    "attributeprotection": protection.start_attributes,
     "simulator": lambda means: [*simulated_nodes.start(means), *simulated_pods.start(means)],
     "identities": identities.start,
 }

@@ -97,9 +97,8 @@ async def _read_namespace(api: Api, name: str) -> Guard:
     return Unchanged(found.key, found.revision)
 
 
-_SERVERS = frozenset(
-    {"resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields"}
-)
+_SERVERS = frozenset({"resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"})
+"""Not for an author to say. (A generation is, of kinds that do not count: it stays what it was where the object came from.)"""
 
 
 def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> None:
