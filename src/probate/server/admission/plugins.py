@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from probate.server import priorities
+from probate.server import growth, priorities, runtime_classes
+from probate.server.admission import default_classes
 from probate.server.api import Api
 from probate.server.policies.conditions import CelConditions
 from probate.server.policies.mutating import MutatingPolicies
@@ -16,6 +17,9 @@ async def install(api: Api) -> None:
     """Let them have their say, from what is configured now on."""
     api.conditions = CelConditions(api)
     priorities.install(api)
+    runtime_classes.install(api)
+    default_classes.install(api)
+    growth.install(api)
     limits.install(api)
     webhooks.install(api)
     quotas.install(api)
