@@ -21,6 +21,7 @@ from probate.lifecycle import (
     policychecks,
     protection,
     signingrequests,
+    tokens,
 )
 from probate.lifecycle.storage import volumes
 from probate.scheduling import controller as scheduler
@@ -49,6 +50,7 @@ STARTS: dict[str, Callable[[Means], list[Workers]]] = {
     "disruptions": budgets.start,
     "serviceaccounts": residents.start_accounts,
     "certificates": residents.start_certificates,
+    "tokens": tokens.start,
     "scheduler": scheduler.start,
     "nodes": nodes.start,
     "evictions": evictions.start,
