@@ -26,7 +26,7 @@ def install(api: Api) -> None:
 
 def check(api: Api, at: Target, new: Object, old: Object) -> None:
     """`Forbidden` if the changed claim asks for more than before, and cannot get it."""
-    if at.subresource or at.resource.group or _asked(new) <= _asked(old):
+    if at.resource.group or _asked(new) <= _asked(old):
         return
     if (old.get("status") or {}).get("phase") != "Bound":
         raise refusals.forbidden(at.resource, at.name, "only bound persistent volume claims can be expanded")

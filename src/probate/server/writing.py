@@ -249,7 +249,7 @@ async def write(api: Api, at: Target, now: Record, new: Object, act: Act) -> Rec
     new = await admitted(api, at, now, new, act)
     if at.resource.group in written.CHECKS:
         await written.CHECKS[at.resource.group](api, act.user, at, new, wire.loaded(now, at.resource))
-    if at.resource.plural == growth.CLAIMS:
+    if at.resource.plural == growth.CLAIMS and not at.subresource:
         growth.check(api, at, new, wire.loaded(now, at.resource))
     if lifelines.may_differ(act.user, new, now.value):
         await lifelines.check(api, act.user, at, new, wire.loaded(now, at.resource))
