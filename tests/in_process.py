@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -135,14 +135,19 @@ class House:
 
 @asynccontextmanager
 async def running(
-    store: Store | None = None, clock: Clock | None = None, *, collects: bool = True, offload: Offload | None = None
+    store: Store | None = None,
+    clock: Clock | None = None,
+    *,
+    collects: bool = True,
+    offload: Offload | None = None,
+    admission: Collection[str] = (),
 ) -> AsyncGenerator[House, None]:
     """A server, with its collector at work if it `collects`, and a namespace `default`."""
     opened = store or await open_memory()
     house = House(opened, clock or SystemClock(), offload)
     await bootstrap.ensure_namespaces(house.api)
     await house.api.kinds.refresh(now=house.api.now())
-    await plugins.install(house.api)
+    await plugins.install(house.api, admission)
     failures: list[BaseException] = []
     working = [tasks.guard(house.collector.run(), name="collector", on_failure=failures.append)] if collects else []
     try:

@@ -127,7 +127,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             accounts = _accounts(settings, store, clock, secured)
             api = _api(store, clock, Pool("large"), accounts, endpoints.services(settings.webhook_service))
             api.owners, api.owner_checks = Owners(settings.owner_rights), settings.owner_checks
-            await _furnish(api, *listening.getsockname()[:2])
+            await _furnish(api, settings.admission, *listening.getsockname()[:2])
             url = listener.url(listening, "http" if secured is None else "https")
             greeting = functools.partial(_greet, settings, url, clock, began)
             server = Server(identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured))
@@ -142,11 +142,11 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     print("probate: stopped", flush=True)  # noqa: T201
 
 
-async def _furnish(api: Api, host: str, port: int) -> None:
+async def _furnish(api: Api, admission: tuple[str, ...], host: str, port: int) -> None:
     """What every server has before it serves."""
     await bootstrap.ensure_namespaces(api)
     await api.kinds.refresh(now=api.now())
-    await plugins.install(api)
+    await plugins.install(api, admission)
     await asyncio.gather(seeding.ensure_roles(api), own_service.ensure(api, host, port), api_services.settle(api))
     api.kinds.on_change = functools.partial(api_services.settle, api)
     api.started |= {"namespaces", "kinds", "admission", "roles", "service", "api-services"}

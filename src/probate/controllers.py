@@ -59,6 +59,7 @@ THROUGH_THE_API = (
     "disruptions",
     "serviceaccounts",
     "certificates",
+    "tokens",
     "scheduler",
     "nodes",
     "evictions",
@@ -71,6 +72,7 @@ THROUGH_THE_API = (
     "volumes",
     "volumeprotection",
     "claimprotection",
+    "attributeprotection",
     "simulator",
 )
 IN_EVERY_SERVER = ("identities",)
@@ -94,6 +96,7 @@ ACCOUNTS = {
     "disruptions": "disruption-controller",
     "serviceaccounts": "service-account-controller",
     "certificates": "root-ca-cert-publisher",
+    "tokens": "probate-tokens",
     "nodes": "node-controller",
     "evictions": "node-controller",
     "machines": "node-controller",
@@ -105,6 +108,7 @@ ACCOUNTS = {
     "volumes": "persistent-volume-binder",
     "volumeprotection": "pv-protection-controller",
     "claimprotection": "pvc-protection-controller",
+    "attributeprotection": "volumeattributesclass-protection-controller",
     "simulator": "probate-simulator",
     "identities": "probate-servers",
 }

@@ -21,6 +21,7 @@ from probate.lifecycle import (
     policychecks,
     protection,
     signingrequests,
+    tokens,
 )
 from probate.lifecycle.storage import volumes
 from probate.scheduling import controller as scheduler
@@ -49,6 +50,7 @@ STARTS: dict[str, Callable[[Means], list[Workers]]] = {
     "disruptions": budgets.start,
     "serviceaccounts": residents.start_accounts,
     "certificates": residents.start_certificates,
+    "tokens": tokens.start,
     "scheduler": scheduler.start,
     "nodes": nodes.start,
     "evictions": evictions.start,
@@ -61,6 +63,7 @@ STARTS: dict[str, Callable[[Means], list[Workers]]] = {
     "volumes": volumes.start,
     "volumeprotection": protection.start_volumes,
     "claimprotection": protection.start_claims,
+    "attributeprotection": protection.start_attributes,
     "simulator": lambda means: [*simulated_nodes.start(means), *simulated_pods.start(means)],
     "identities": identities.start,
 }

@@ -23,6 +23,7 @@ AUDIT_MODES = ("batch", "strict")
 DEFAULT_AUDIT_MODE = "batch"
 DEFAULT_AUDIT_SIZE = 100
 DEFAULT_AUDIT_BACKUPS = 10
+ADMISSION = ("ServiceAccount",)
 DEFAULT_CONTROLLERS = "all"
 DEFAULT_NODES = 0
 DEFAULT_TERMINATED_PODS = 12_500
@@ -95,6 +96,8 @@ class Settings:
     """Which references to owners one needs rights for: blocking or all."""
     owner_checks: str = DEFAULT_OWNER_CHECKS
     """What who refers to an owner gets that is not there, or out of reach: off, warn or refuse."""
+    admission: tuple[str, ...] = ()
+    """Which of the admission plugins that are off are on."""
     root_ca_file: str = ""
     """The certificate that pods check the server's against, as PEM, published in each namespace; none if empty."""
     controllers: str = DEFAULT_CONTROLLERS

@@ -10,6 +10,7 @@ import click
 
 from probate import logs
 from probate.settings import (
+    ADMISSION,
     AUDIT_MODES,
     DEFAULT_AUDIT_BACKUPS,
     DEFAULT_AUDIT_MODE,
@@ -225,6 +226,13 @@ class Duration(click.ParamType[float]):
     default=DEFAULT_OWNER_CHECKS,
     show_default=True,
     help="What who refers to an owner gets that is not there, out of reach, or another one: nothing, a warning, or a refusal.",
+)
+@click.option(
+    "--admission",
+    type=click.Choice(ADMISSION),
+    multiple=True,
+    show_default="none",
+    help="An admission plugin to switch on. ServiceAccount gives pods an account and its token. Can be given more than once.",
 )
 @click.option(
     "--root-ca-file",

@@ -92,6 +92,10 @@ class Client:
         """The object as it was created. `AlreadyExists` if the name is taken."""
         return await self._object("POST", kind.path(namespace), body=object_)
 
+    async def send_to(self, kind: Kind, namespace: str, name: str, part: str, what: Object) -> Object:
+        """What a part of the object (such as "token") answers to what it is sent."""
+        return await self._object("POST", kind.path(namespace, name, part), body=what)
+
     async def update(self, kind: Kind, object_: Object, part: str = "") -> Object:
         """Put the object (or only its part: "status") in place of what is there. `Conflict` if that is not what was read."""
         meta = object_["metadata"]

@@ -72,11 +72,11 @@ class Mark:
 
 
 class Informer:
-    """The objects of one kind, or those of one name among them. Never change one: copy it first."""
+    """The objects of one kind, or those of them that a field selector selects. Never change one: copy it first."""
 
-    def __init__(self, client: Client, kind: Kind, clock: Clock, only: str = "") -> None:
+    def __init__(self, client: Client, kind: Kind, clock: Clock, where: str = "") -> None:
         self.kind = kind
-        self._query = {"fieldSelector": f"metadata.name={only}"} if only else {}
+        self._query = {"fieldSelector": where} if where else {}
         self.is_synced = asyncio.Event()
         self._client = client
         self._clock = clock
@@ -229,11 +229,12 @@ class Informers:
         other._writer = client  # noqa: SLF001
         return other
 
-    def of(self, kind: Kind, only: str = "") -> Informer:
-        """The objects of a kind; `only` those of a name, for whoever needs no others (they are kept in memory)."""
-        if (kind, only) not in self._all:
-            self._all[kind, only] = Informer(self._client, kind, self._clock, only)
-        found = self._all[kind, only]
+    def of(self, kind: Kind, only: str = "", *, where: str = "") -> Informer:
+        """The objects of a kind; `only` those of a name, or `where` a field is so, for whoever needs no others."""
+        selected = f"metadata.name={only}" if only else where
+        if (kind, selected) not in self._all:
+            self._all[kind, selected] = Informer(self._client, kind, self._clock, selected)
+        found = self._all[kind, selected]
         return found if self._writer is None else found.through(self._writer)
 
     async def run(self) -> None:

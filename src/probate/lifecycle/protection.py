@@ -1,7 +1,8 @@
 """Volumes and claims in use stay, whoever deletes them: a finalizer holds them, which is taken off when nobody uses them any more.
 
 A volume is in use while it is bound. A claim is in use while a pod that has a node mounts it, whatever has become of that pod; what
-the informer does not know is asked of the server before a claim is let go.
+the informer does not know is asked of the server before a claim is let go. A class of volume attributes is in use while a claim or
+a volume names it: no harm is done by one that names it a moment too late.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from probate.client.objects import Client, Object
+from probate.client.objects import Client, Kind, Object
 from probate.control.informers import Informer, Name, controller_of, name_of
 from probate.control.kinds import CLAIMS, PODS, VOLUMES, is_deleting, node_of
 from probate.control.means import Means
@@ -17,7 +18,9 @@ from probate.control.workers import Workers
 
 AT_ONCE = 200
 """Claims that are looked at together."""
+ATTRIBUTES = Kind("storage.k8s.io", "v1", "volumeattributesclasses")
 OF_VOLUMES, OF_CLAIMS = "kubernetes.io/pv-protection", "kubernetes.io/pvc-protection"
+OF_ATTRIBUTES = "kubernetes.io/vac-protection"
 
 
 def start_volumes(means: Means) -> list[Workers]:
@@ -28,6 +31,11 @@ def start_volumes(means: Means) -> list[Workers]:
 def start_claims(means: Means) -> list[Workers]:
     """The worker that protects claims."""
     return [Claims(means).workers]
+
+
+def start_attributes(means: Means) -> list[Workers]:
+    """The worker that protects classes of volume attributes."""
+    return [Attributes(means).workers]
 
 
 class Lists:
@@ -113,6 +121,45 @@ class Claims:
         if any(pod is not None and uses(pod, claim) for pod in known):
             return True
         return any(uses(pod, claim) for pod in await self._lists.of(name.namespace))
+
+
+class Attributes:
+    """Holds classes of volume attributes while claims or volumes are of them, or are about to be."""
+
+    def __init__(self, means: Means) -> None:
+        self._classes = means.informers.of(ATTRIBUTES)
+        self._users: dict[str, int] = {}  # how many name a class
+        self.workers = Workers("volumeattributesclass-protection-controller", self._sync, means.clock)
+        self._classes.listen(_looking_at(self.workers, OF_ATTRIBUTES))
+        for kind in (CLAIMS, VOLUMES):
+            means.informers.of(kind).listen(self._take_user)
+
+    def _take_user(self, old: Object | None, new: Object | None) -> None:
+        before, after = attributes_of(old), attributes_of(new)
+        for name in after:
+            self._users[name] = self._users.get(name, 0) + 1
+        for name in before:
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name]
+                self.workers.add(Name("", name))
+
+    async def _sync(self, name: Name) -> None:
+        class_ = self._classes.get(name)
+        if class_ is None:
+            return
+        if _needs(class_, OF_ATTRIBUTES):
+            await _hold(self._classes, class_, OF_ATTRIBUTES)
+        elif _is_candidate(class_, OF_ATTRIBUTES) and name.name not in self._users:
+            await _let_go(self._classes, class_, OF_ATTRIBUTES)
+
+
+def attributes_of(user: Object | None) -> set[str]:
+    """The classes of volume attributes that a claim or a volume has or is to have."""
+    spec, status = ((user or {}).get(part) or {} for part in ("spec", "status"))
+    under_way = (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName")
+    named = (spec.get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"), under_way)
+    return {name for name in named if name}
 
 
 def uses(pod: Object, claim: Object) -> bool:

@@ -1,4 +1,4 @@
-"""From when to when a certificate is, read from its PEM text or its DER bytes: no more of X.509 than that."""
+"""From when to when a certificate is, and for which groups one is asked for, from PEM text or DER bytes: no more of X.509."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import re
 from datetime import UTC, datetime
 
 _PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\s+(.*?)-----END \1-----", re.DOTALL)
-_SEQUENCE, _EXPLICIT, _UTC_TIME = 0x30, 0xA0, 0x17
+_SEQUENCE, _EXPLICIT, _UTC_TIME, _BMP_STRING = 0x30, 0xA0, 0x17, 0x1E
+_ORGANIZATION = bytes.fromhex("55040a")
 
 
 def not_after(pem: bytes) -> float | None:
@@ -29,6 +30,24 @@ def span(der: bytes) -> tuple[float, float]:
     number = 4 if body[0][0] == _EXPLICIT else 3  # version (or not), serial number, algorithm, issuer, validity
     begins, ends = (_moment(*one) for one in _parts(body[number][1]))
     return begins, ends
+
+
+def organizations(pem: bytes) -> list[str]:
+    """The organizations in the subject of a request for a certificate, as which it names groups; none if it is no request."""
+    found = _PEM.search(pem)
+    try:
+        if found is None:
+            return []
+        request = _content(base64.b64decode(b"".join(found[2].split()), validate=True), 0)
+        subject = _parts(_content(request, 0))[1][1]  # after the version
+        pairs = [_parts(pair) for _, names in _parts(subject) for _, pair in _parts(names)]
+        return [_text(*pair[1]) for pair in pairs if pair[0][1] == _ORGANIZATION]
+    except (ValueError, IndexError, binascii.Error):
+        return []
+
+
+def _text(kind: int, text: bytes) -> str:
+    return text.decode("utf-16-be" if kind == _BMP_STRING else "utf-8", errors="replace")
 
 
 def _moment(kind: int, text: bytes) -> float:

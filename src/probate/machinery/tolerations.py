@@ -48,6 +48,35 @@ def untolerated(pod: Object, taints: Iterable[Object]) -> Object | None:
     return next((taint for taint in taints if tolerated_by(tolerations, taint) is None), None)
 
 
+def merged(tolerations: list[Object]) -> list[Object]:
+    """The tolerations less those that another one covers. Of two that are the same the first stays."""
+    kept: list[Object] = []
+    for index, one in enumerate(tolerations):
+        later = (other for other in tolerations[index + 1 :] if other != one)
+        if not any(covers(other, one) for other in (*kept, *later)):
+            kept.append(one)
+    return kept
+
+
+def covers(wide: Object, narrow: Object) -> bool:
+    """Whether whatever the narrow one tolerates, for as long, the wide one does too."""
+    if wide == narrow:
+        return True
+    operator = wide.get("operator") or "Equal"
+    if narrow.get("key") != wide.get("key") and (wide.get("key") or operator != "Exists"):
+        return False
+    if wide.get("effect") and wide["effect"] != narrow.get("effect"):
+        return False
+    if wide.get("effect") == NO_EXECUTE and wide.get("tolerationSeconds") is not None:
+        seconds = narrow.get("tolerationSeconds")
+        if seconds is None or seconds > wide["tolerationSeconds"]:
+            return False
+    if operator == "Exists":
+        return True
+    is_plain = operator == "Equal" and (narrow.get("operator") or "Equal") == "Equal"
+    return is_plain and (wide.get("value") or "") == (narrow.get("value") or "")
+
+
 def _compares(operator: str, value: str, theirs: str) -> bool:
     ours, others = whole_number(value), whole_number(theirs)
     if ours is None or others is None:

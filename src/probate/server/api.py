@@ -16,6 +16,7 @@ from probate.machinery.moments import timestamp
 from probate.machinery.names import Chooser
 from probate.machinery.pools import USUAL, Pools
 from probate.machinery.preparation.priorities import Priorities
+from probate.machinery.preparation.runtime_classes import RuntimeClasses
 from probate.machinery.rbac.deciding import Decider
 from probate.machinery.rbac.users import User
 from probate.metrics import Registry
@@ -144,7 +145,8 @@ class Api:
         self.deciders: Callable[[User], Decider] = self.access.decider  # what a user may do, for expressions that ask
         self.services = services or {}  # that webhooks are behind
         self.outbound = Outbound(self._offload)
-        self.priorities = Priorities()  # of pods
+        self.priorities, self.runtime_classes = Priorities(), RuntimeClasses()  # of pods
+        self.growing: frozenset[str] = frozenset()  # the classes of storage whose volumes can grow
         self.configured = Configured(store, lambda: self.kinds.catalog)
         self.converter = Converter(self.outbound, lambda: self.services, new_uid, self.apart)
         self._closing: list[Callable[[], Awaitable[None]]] = [self.outbound.close]

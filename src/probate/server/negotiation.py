@@ -1,8 +1,8 @@
 """Which form a client wants to be answered in, and which form it sent.
 
 JSON is what is spoken; built-in kinds, and metadata alone, can also be had in Kubernetes' protobuf. A client may ask for a `Table`
-(what `kubectl get` shows) or for metadata alone; a list of wishes is taken in its order (the `q` of each, then those that name a form
-before those that take any), and `NotAcceptable` says that none can be had.
+(what `kubectl get` shows) or for metadata alone; a list of wishes is taken in its order (the `q` of each, then those that name a
+form before those that take any), and `NotAcceptable` says that none can be had.
 """
 
 from __future__ import annotations

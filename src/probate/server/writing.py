@@ -14,7 +14,19 @@ from probate.machinery.apply import entries
 from probate.machinery.apply.entries import Entry
 from probate.machinery.catalog import Resource
 from probate.machinery.problems import Problem
-from probate.server import allocation, claims, content, deletions, places, priorities, refusals, versions, wire
+from probate.server import (
+    allocation,
+    claims,
+    content,
+    deletions,
+    growth,
+    places,
+    priorities,
+    refusals,
+    runtime_classes,
+    versions,
+    wire,
+)
 from probate.server.access import lifelines, ownership, written
 from probate.server.admission import phases
 from probate.server.admission.attributes import NO_TERMS, Act, Terms
@@ -98,6 +110,7 @@ async def _read_namespace(api: Api, name: str) -> Guard:
 
 
 _SERVERS = frozenset({"resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"})
+"""Not for an author to say. (A generation is, of kinds that do not count: it stays what it was where the object came from.)"""
 
 
 def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> None:
@@ -108,6 +121,7 @@ def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, o
     meta["uid"], meta["creationTimestamp"] = uid, now
     if resource.plural == "pods" and not resource.group:
         priorities.admit(api, resource, object_)
+        runtime_classes.admit(api, resource, object_)
     rules.prepare_new(object_, uid=uid, now=now)
     if owned:
         object_["metadata"]["managedFields"] = owned
@@ -239,6 +253,8 @@ async def write(api: Api, at: Target, now: Record, new: Object, act: Act) -> Rec
     new = await admitted(api, at, now, new, act)
     if at.resource.group in written.CHECKS:
         await written.CHECKS[at.resource.group](api, act.user, at, new, wire.loaded(now, at.resource))
+    if at.resource.plural == growth.CLAIMS and not at.subresource:
+        growth.check(api, at, new, wire.loaded(now, at.resource))
     if lifelines.may_differ(act.user, new, now.value):
         await lifelines.check(api, act.user, at, new, wire.loaded(now, at.resource))
     if "ownerReferences" in new["metadata"]:

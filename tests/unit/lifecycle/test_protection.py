@@ -12,7 +12,7 @@ from probate import errors
 from probate.client.objects import Client
 from probate.client.transport import Reply
 from probate.control.kinds import CLAIMS, VOLUMES
-from probate.lifecycle.protection import Lists
+from probate.lifecycle.protection import ATTRIBUTES, Lists
 from probate.server.api import Api
 from probate.server.local import Local
 from probate.workloads.owners import PODS
@@ -24,7 +24,7 @@ VOLUME = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hos
 
 @pytest.fixture
 async def stage() -> AsyncIterator[Stage]:
-    async with staged("volumeprotection", "claimprotection") as one:
+    async with staged("volumeprotection", "claimprotection", "attributeprotection") as one:
         yield one
 
 
@@ -174,3 +174,39 @@ async def test_pvc_2_who_asks_for_the_pods_of_a_namespace_at_the_same_time_share
     await pod(stage)
     assert len(await lists.of(NAMESPACE)) == 1  # a new answer: the other one is from before
     assert counting.number == 3
+
+
+async def class_that_goes(stage: Stage) -> None:
+    gold = {"metadata": {"name": "gold"}, "driverName": "csi.example.com", "parameters": {"iops": "9000"}}
+    made = await stage.client.create(ATTRIBUTES, "", gold)
+    assert made["metadata"]["finalizers"] == ["kubernetes.io/vac-protection"]
+    await stage.settle()
+    await stage.client.delete(ATTRIBUTES, "", "gold")
+    await stage.settle()
+
+
+async def is_there(stage: Stage) -> bool:
+    return await stage.client.get(ATTRIBUTES, "", "gold") is not None
+
+
+async def test_class_of_volume_attributes_that_nobody_names_goes_at_once(stage: Stage) -> None:
+    await class_that_goes(stage)
+    assert not await is_there(stage)
+
+
+async def test_class_of_volume_attributes_stays_while_a_claim_or_a_volume_names_it(stage: Stage) -> None:
+    await stage.make(CLAIMS, "a", {**CLAIM, "volumeAttributesClassName": "gold"})
+    await stage.make(CLAIMS, "b", CLAIM)
+    await stage.change(CLAIMS, "b", {"status": {"modifyVolumeStatus": {"targetVolumeAttributesClassName": "gold"}}}, "status")
+    csi = {"driver": "csi.example.com", "volumeHandle": "h"}
+    spec = {name: value for name, value in VOLUME.items() if name != "hostPath"}
+    of_class = {**spec, "csi": csi, "volumeAttributesClassName": "gold"}
+    await stage.client.create(VOLUMES, "", {"metadata": {"name": "v"}, "spec": of_class})
+    await class_that_goes(stage)
+    await stage.delete(CLAIMS, "a")
+    assert await is_there(stage)
+    await stage.change(CLAIMS, "b", {"status": {"modifyVolumeStatus": None}}, "status")
+    assert await is_there(stage)
+    await stage.client.delete(VOLUMES, "", "v")
+    await stage.settle()
+    assert not await is_there(stage)

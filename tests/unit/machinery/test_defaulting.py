@@ -335,3 +335,48 @@ def test_versions_of_an_autoscaler_have_defaults_of_their_own() -> None:
         "stabilizationWindowSeconds": 0,
     }
     assert second["status"] == {"currentMetrics": None, "desiredReplicas": 0}
+
+
+def pod_of(resources: Object, *containers: Object, **spec: Any) -> Object:
+    named = [{"name": f"c{number}", "image": "i:1", "resources": one} for number, one in enumerate(containers)]
+    pod = read("", "Pod", {"spec": {"containers": named, "resources": resources, **spec}})
+    found: Object = pod["spec"]["resources"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("whole", "limits", "requests"),
+    [
+        pytest.param({"requests": {"memory": "1Gi"}}, "6Mi", "6Mi", id="follows the containers"),
+        pytest.param({"limits": {"hugepages-2Mi": "8Mi"}}, "8Mi", "8Mi", id="is said"),
+        pytest.param({"requests": {"hugepages-2Mi": "6Mi"}}, None, "6Mi", id="is asked for"),
+    ],
+)
+def test_huge_pages_of_a_pod_that_says_something_of_itself(whole: Object, limits: str | None, requests: str) -> None:
+    containers = [{"limits": {"hugepages-2Mi": "2Mi"}}, {"limits": {"hugepages-2Mi": "4Mi"}}]
+    found = pod_of(whole, *containers)
+    assert (found.get("limits") or {}).get("hugepages-2Mi") == limits
+    assert found["requests"]["hugepages-2Mi"] == requests
+
+
+@pytest.mark.parametrize(
+    ("containers", "limits"),
+    [
+        pytest.param([{"limits": {"cpu": "1"}}, {"limits": {"cpu": "500m", "memory": "1Gi"}}], {"cpu": "1500m"}, id="all of cpu"),
+        pytest.param([{"limits": {"cpu": "1"}}, {}], None, id="not all"),
+    ],
+)
+def test_containers_that_are_all_limited_limit_a_pod_that_asks_for_something(containers: list[Object], limits: Any) -> None:
+    assert pod_of({"requests": {"cpu": "1"}}, *containers).get("limits") == limits
+    assert pod_of({}, *containers) == {}
+
+
+def test_a_negative_grace_period_is_a_second_in_pods_and_not_in_templates() -> None:
+    spec = {"containers": [], "terminationGracePeriodSeconds": -5}
+    assert read("", "Pod", {"spec": dict(spec)})["spec"]["terminationGracePeriodSeconds"] == 1
+    template = read("", "PodTemplate", {"template": {"spec": dict(spec)}})["template"]
+    assert template["spec"]["terminationGracePeriodSeconds"] == -5
+
+
+def test_a_csi_node_has_no_status_unless_one_is_written() -> None:
+    assert read("storage.k8s.io", "CSINode", {"spec": {"drivers": []}}) == {"metadata": {}, "spec": {"drivers": None}}

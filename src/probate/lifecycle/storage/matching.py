@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from probate.client.objects import Object
 from probate.control.kinds import is_deleting
-from probate.machinery import label_selectors
+from probate.machinery import default_classes, label_selectors
 from probate.machinery.problems import Path
 from probate.machinery.validation import quantities
 
@@ -17,7 +17,7 @@ PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 MIGRATED_TO = "pv.kubernetes.io/migrated-to"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 PROVISIONER = "volume.kubernetes.io/storage-provisioner"
-DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+DEFAULT_CLASS = default_classes.OF_STORAGE[0]
 
 
 def annotation(object_: Object, name: str) -> str:
@@ -71,9 +71,8 @@ def best(volumes: Iterable[Object], claim: Object) -> Object | None:
 
 
 def default_class(classes: Iterable[Object]) -> Object | None:
-    """The class of claims that name none: of several the newest."""
-    found = [one for one in classes if annotation(one, DEFAULT_CLASS) == "true"]
-    return max(found, key=lambda one: (one["metadata"]["creationTimestamp"], one["metadata"]["name"]), default=None)
+    """The class of claims that name none."""
+    return default_classes.default_of(classes, default_classes.OF_STORAGE)
 
 
 def size(volume: Object) -> Fraction:

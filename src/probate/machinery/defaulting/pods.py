@@ -16,6 +16,8 @@ def default_pod(pod: Object) -> None:
     if spec is None:
         return
     default_pod_spec(spec)
+    if isinstance(grace := spec["terminationGracePeriodSeconds"], int) and grace < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     amounts.default_requests(spec)
     fill(spec, enableServiceLinks=True)
     if spec.get("hostNetwork") is True:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from probate.machinery.conversion.autoscaling import without_annotations
-from probate.machinery.defaulting.fields import Object, below, child, fill, items, made, text
+from probate.machinery.defaulting.fields import Object, below, child, fill, fill_zero, items, made, text
 from probate.machinery.defaulting.workloads import TEMPLATE_GENERATION
+from probate.machinery.preparation import data_sources
 
 _NOT_READY = {"effect": "NoSchedule", "key": "node.kubernetes.io/not-ready"}
 
@@ -30,32 +31,70 @@ def update_namespace(new: Object, old: Object) -> None:
 
 
 def create_node(node: Object) -> None:
-    """A new Node takes no pods before it says that it is ready. It brings its status along."""
-    if (spec := made(node, "spec")) is not None and not any(_is_not_ready(taint) for taint in items(spec, "taints")):
-        spec["taints"] = [*items(spec, "taints"), dict(_NOT_READY)]
+    """A new Node takes no pods before it says that it is ready. It brings its status along, and no settings of its kubelet."""
+    if (spec := made(node, "spec")) is not None:
+        spec.pop("configSource", None)
+        if not any(_is_not_ready(taint) for taint in items(spec, "taints")):
+            spec["taints"] = [*items(spec, "taints"), dict(_NOT_READY)]
+    if (status := child(node, "status")) is not None:
+        status.pop("config", None)
+
+
+def update_node(new: Object, old: Object) -> None:
+    """A Node gets no settings of its kubelet any more: what it has from long ago may stay."""
+    if (spec := child(new, "spec")) is not None and (child(old, "spec") or {}).get("configSource") is None:
+        spec.pop("configSource", None)
+
+
+def update_node_status(new: Object, old: Object) -> None:
+    """Nor are any told."""
+    if (status := child(new, "status")) is not None and (child(old, "status") or {}).get("config") is None:
+        status.pop("config", None)
+
+
+def create_account(account: Object) -> None:
+    """A ServiceAccount names its Secrets, and says nothing else of them."""
+    if items(account, "secrets"):
+        account["secrets"] = [{"name": secret["name"]} if secret.get("name") else {} for secret in items(account, "secrets")]
+
+
+def update_account(new: Object, old: Object) -> None:
+    """A changed one as well."""
+    create_account(new)
+
+
+def create_limit_range(limits: Object, *, uid: str) -> None:
+    """A LimitRange is the one kind that need not have a name: then it is called by a number of its own."""
+    if (metadata := made(limits, "metadata")) is not None:
+        fill_zero(metadata, name=uid)
+
+
+def create_attributes_class(class_: Object) -> None:
+    """A new VolumeAttributesClass stays as long as a claim or a volume is of it."""
+    _hold(class_, "kubernetes.io/vac-protection")
+
+
+def create_endpoint_slice(endpoint_slice: Object) -> None:
+    """Where an endpoint is, is told by its node and zone: v1 has the labels that said so before only to read."""
+    for endpoint in items(endpoint_slice, "endpoints"):
+        endpoint.pop("deprecatedTopology", None)
+
+
+def update_endpoint_slice(new: Object, old: Object) -> None:
+    """An EndpointSlice whose endpoints stay as they are keeps those labels."""
+    if new.get("endpoints") != old.get("endpoints"):
+        create_endpoint_slice(new)
 
 
 def create_claim(claim: Object) -> None:
     """A new PersistentVolumeClaim stays as long as a pod uses it."""
     _hold(claim, "kubernetes.io/pvc-protection")
-    settle_data_sources(claim)
+    data_sources.settle(claim, {})
 
 
 def update_claim(new: Object, old: Object) -> None:
     """A PersistentVolumeClaim's two sources stay the same."""
-    settle_data_sources(new)
-
-
-def settle_data_sources(claim: Object) -> None:
-    """What a claim is filled from has two fields: the old one is a special case of the new one."""
-    spec = made(claim, "spec")
-    if spec is None:
-        return
-    source, reference = child(spec, "dataSource"), child(spec, "dataSourceRef")
-    if source is not None and reference is None:
-        spec["dataSourceRef"] = dict(source)
-    elif reference is not None and source is None and not reference.get("namespace"):
-        spec["dataSource"] = {key: value for key, value in reference.items() if key != "namespace"}
+    data_sources.settle(new, old)
 
 
 def create_volume(volume: Object, *, now: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from probate.machinery.defaulting.fields import Object, below, child, fill, items, made, text
-from probate.machinery.preparation import generations
+from probate.machinery.preparation import generations, profiles
 from probate.machinery.preparation.qos import qos_class
 
 _AWAY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -27,6 +27,8 @@ def create_pod(pod: Object) -> None:
     if spec.get("schedulingGates"):
         pod["status"]["conditions"] = [dict(_GATED)]
     _select_by_label_keys(spec, below(pod, "metadata", "labels") or {})
+    if annotations := below(pod, "metadata", "annotations"):
+        profiles.copy_annotations(spec, annotations)
 
 
 def admit_tolerations(spec: Object) -> None:

@@ -38,23 +38,33 @@ _CREATE: dict[tuple[str, str], Callable[[Object], None]] = {
     ("", "PersistentVolumeClaim"): objects.create_claim,
     ("", "Pod"): pods.create_pod,
     ("", "Service"): services.create_service,
+    ("", "ServiceAccount"): objects.create_account,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): objects.create_definition,
     ("apps", "DaemonSet"): objects.create_daemon_set,
     ("autoscaling", "HorizontalPodAutoscaler"): objects.create_autoscaler,
+    ("discovery.k8s.io", "EndpointSlice"): objects.create_endpoint_slice,
+    ("storage.k8s.io", "VolumeAttributesClass"): objects.create_attributes_class,
 }
 _CREATE_AT: dict[tuple[str, str], Callable[..., None]] = {
     ("", "PersistentVolume"): objects.create_volume,
     ("apiregistration.k8s.io", "APIService"): objects.create_api_service,
     ("resource.k8s.io", "ResourceSlice"): objects.create_resource_slice,
 }
+_CREATE_CALLED: dict[tuple[str, str], Callable[..., None]] = {
+    ("", "LimitRange"): objects.create_limit_range,
+    ("batch", "Job"): jobs.create_job,
+}
 _UPDATE: dict[tuple[str, str], Callable[[Object, Object], None]] = {
     ("", "Namespace"): objects.update_namespace,
+    ("", "Node"): objects.update_node,
     ("", "PersistentVolumeClaim"): objects.update_claim,
     ("", "Pod"): pods.update_pod,
     ("", "Service"): services.update_service,
+    ("", "ServiceAccount"): objects.update_account,
     ("apps", "DaemonSet"): objects.update_daemon_set,
     ("autoscaling", "HorizontalPodAutoscaler"): objects.update_autoscaler,
     ("certificates.k8s.io", "CertificateSigningRequest"): objects.update_signing_request,
+    ("discovery.k8s.io", "EndpointSlice"): objects.update_endpoint_slice,
 }
 _OWNED_BY_USERS = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
 _KEPT_FROM_STATUS: dict[tuple[str, str], tuple[str, ...]] = {
@@ -73,7 +83,7 @@ _KEPT_FROM_STATUS: dict[tuple[str, str], tuple[str, ...]] = {
 def concerns_new(group: str, kind: str) -> bool:
     """Whether there is anything to prepare."""
     key = (group, kind)
-    is_special = key in _CREATE or key in _CREATE_AT or key == ("batch", "Job")
+    is_special = key in _CREATE or key in _CREATE_AT or key in _CREATE_CALLED
     return is_special or key in _WITH_STATUS or generations.is_counted(group, kind)
 
 
@@ -87,8 +97,8 @@ def create(group: str, version: str, kind: str, object_: Object, *, uid: str, no
         _CREATE[key](object_)
     elif key in _CREATE_AT:
         _CREATE_AT[key](object_, now=now)
-    elif key == ("batch", "Job"):
-        jobs.create_job(object_, uid=uid)
+    elif key in _CREATE_CALLED:
+        _CREATE_CALLED[key](object_, uid=uid)
     if key in _WITH_STATUS:
         # Kubernetes reads back what it has stored, and that fills what has been emptied or added here.
         defaults.apply(group, version, kind, object_)
@@ -112,6 +122,8 @@ def update_status(group: str, version: str, kind: str, new: Object, old: Object,
         objects.keep(metadata, child(old, "metadata") or {}, *_KEPT_FROM_STATUS.get((group, kind), ()))
     if (group, kind) == ("", "Pod"):
         pods.update_pod_status(new, old)
+    elif (group, kind) == ("", "Node"):
+        objects.update_node_status(new, old)
     elif (group, kind) == ("", "PersistentVolume"):
         objects.update_volume_status(new, old, now=now)
     elif (group, kind) == ("certificates.k8s.io", "CertificateSigningRequest"):

@@ -25,11 +25,14 @@ class Place(IntEnum):
 
     OWNERSHIP = 1
     LIMITS = 2
-    MUTATING_POLICIES = 3
-    MUTATING_WEBHOOKS = 4
-    VALIDATING_POLICIES = 5
-    VALIDATING_WEBHOOKS = 6
-    QUOTA = 7
+    SERVICE_ACCOUNTS = 3
+    STORAGE_CLASSES = 4
+    INGRESS_CLASSES = 5
+    MUTATING_POLICIES = 6
+    MUTATING_WEBHOOKS = 7
+    VALIDATING_POLICIES = 8
+    VALIDATING_WEBHOOKS = 9
+    QUOTA = 10
     """Last: what is charged has been allowed by all others."""
 
 

@@ -11,7 +11,7 @@ from probate.machinery import builtin, names, problems
 from probate.machinery.documents import Document
 from probate.machinery.problems import Path, Problem
 from probate.machinery.schema import Schema
-from probate.server import identity, negotiation, places, query, reading, refusals, wire, writing
+from probate.server import identity, negotiation, places, query, reading, refusals, topology, wire, writing
 from probate.server.admission import phases
 from probate.server.admission.attributes import Act
 from probate.server.api import Answer, Api
@@ -61,7 +61,7 @@ async def _bind(api: Api, request: Request, at: Target, binding: Object, warning
         raise errors.BadRequest(f"the body must be a Binding of {at.name}")
     identity.check_namespace(binding["metadata"], at)
     act = Act(request.user, options)
-    about = {"kind": "Binding", "apiVersion": "v1", "metadata": {**binding["metadata"], "name": at.name, "namespace": at.namespace}}
+    about = {"kind": "Binding", "apiVersion": "v1", "metadata": await _metadata(api, at, binding)}
     admitted = await phases.check_command(api, at, {**binding, **about}, act)
     binding = _typed(Document(admitted, []), negotiation.JSON, "Ignore").object
     if wrong := _problem(binding["target"]):
@@ -70,6 +70,14 @@ async def _bind(api: Api, request: Request, at: Target, binding: Object, warning
         if await _attempt(api, at, binding, is_dry_run=options.is_dry_run):
             return Answer(201, DONE, warnings=warnings + act.warnings)
     raise refusals.changed(at.resource, at.name)
+
+
+async def _metadata(api: Api, at: Target, binding: Object) -> Object:
+    """Of the Binding: what the scheduler notes, and where the node is."""
+    meta, target = {**binding["metadata"], "name": at.name, "namespace": at.namespace}, binding["target"]
+    if target.get("kind") == "Node" and target.get("name") and (found := await topology.labels_of(api, target["name"])):
+        meta["labels"] = {**found, **(meta.get("labels") or {})}
+    return meta
 
 
 def _problem(target: Object) -> Problem | None:

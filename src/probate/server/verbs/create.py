@@ -18,6 +18,7 @@ from probate.server import (
     reading,
     refusals,
     shaping,
+    topology,
     versions,
     wire,
     writing,
@@ -69,6 +70,8 @@ async def attempt(api: Api, at: Target, given: dict[str, Any], owners: writing.O
         object_ = await api.apart(size, lambda: _made(api, at, given, owners))
     if at.resource.group == signers.GROUP:
         object_ = signers.with_author(act.user, at, object_)
+    if at.resource.plural == "pods" and not at.resource.group and object_["spec"].get("nodeName"):
+        await topology.note_new(api, object_)
     if at.resource.group in written.CHECKS:
         await written.CHECKS[at.resource.group](api, act.user, at, object_, None)
     if "ownerReferences" in object_["metadata"]:

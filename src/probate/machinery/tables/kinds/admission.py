@@ -40,7 +40,7 @@ def _param_ref(param_ref: Any) -> str:
     """By name, or by the labels that the parameters must have."""
     name, namespace = fields.text(param_ref, "name"), fields.text(param_ref, "namespace")
     if name:
-        return f"{namespace}/{name}" if namespace else name
+        return f"{namespace or '*'}/{name}"
     selector = fields.at(param_ref, "selector")
     return notation.UNSET if selector is None else notation.selector_or_none(selector)
 

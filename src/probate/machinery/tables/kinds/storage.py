@@ -10,6 +10,7 @@ from probate.machinery.tables.columns import AGE, NAME, Column, Object, Printer,
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_ANNOTATIONS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_DEFAULT_ATTRIBUTES = "volumeattributesclass.alpha.kubernetes.io/is-default-class"
 
 
 def _access_modes(value: Any, *path: str) -> str:
@@ -78,7 +79,9 @@ def _storage_class(storage_class: Object, now: float) -> list[Any]:
 
 
 def _volume_attributes_class(class_: Object, now: float) -> list[Any]:
-    return [fields.name(class_), fields.text(class_, "driverName"), ages.of(class_, now)]
+    is_default = fields.mapping(class_, "metadata", "annotations").get(_DEFAULT_ATTRIBUTES) == "true"
+    name = fields.name(class_) + (" (default)" if is_default else "")
+    return [name, fields.text(class_, "driverName"), ages.of(class_, now)]
 
 
 def _volume_attachment(attachment: Object, now: float) -> list[Any]:
