@@ -31,7 +31,7 @@ from probate.lifecycle import identities
 from probate.machinery import builtin
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
-from probate.server import api_services, bootstrap, kubeconfig, listener, own_service
+from probate.server import api_services, bootstrap, furniture, kubeconfig, listener, own_service
 from probate.server.access import seeding
 from probate.server.access.owners import Owners
 from probate.server.admission import plugins
@@ -147,7 +147,9 @@ async def _furnish(api: Api, host: str, port: int) -> None:
     await bootstrap.ensure_namespaces(api)
     await api.kinds.refresh(now=api.now())
     await plugins.install(api)
-    await asyncio.gather(seeding.ensure_roles(api), own_service.ensure(api, host, port), api_services.settle(api))
+    await asyncio.gather(
+        seeding.ensure_roles(api), furniture.ensure(api), own_service.ensure(api, host, port), api_services.settle(api)
+    )
     api.kinds.on_change = functools.partial(api_services.settle, api)
 
 

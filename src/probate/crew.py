@@ -14,12 +14,14 @@ from probate.lifecycle import (
     aggregation,
     evictions,
     finishedjobs,
+    flowschemas,
     identities,
     machines,
     nodes,
     podgc,
     policychecks,
     protection,
+    serviceranges,
     signingrequests,
 )
 from probate.lifecycle.storage import volumes
@@ -58,6 +60,8 @@ STARTS: dict[str, Callable[[Means], list[Workers]]] = {
     "signingrequests": signingrequests.start,
     "roles": aggregation.start,
     "policychecks": policychecks.start,
+    "flowschemas": flowschemas.start,
+    "serviceranges": serviceranges.start,
     "volumes": volumes.start,
     "volumeprotection": protection.start_volumes,
     "claimprotection": protection.start_claims,
