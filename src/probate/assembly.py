@@ -146,10 +146,9 @@ async def _furnish(api: Api, host: str, port: int) -> None:
     """What every server has before it serves."""
     await bootstrap.ensure_namespaces(api)
     await api.kinds.refresh(now=api.now())
+    await asyncio.gather(seeding.ensure_roles(api), furniture.ensure(api), api_services.settle(api))
     await plugins.install(api)
-    await asyncio.gather(
-        seeding.ensure_roles(api), furniture.ensure(api), own_service.ensure(api, host, port), api_services.settle(api)
-    )
+    await own_service.ensure(api, host, port)
     api.kinds.on_change = functools.partial(api_services.settle, api)
 
 

@@ -16,7 +16,7 @@ from probate.aio.deadlines import Deadline, Task
 from probate.errors import Details
 from probate.machinery import status
 from probate.machinery.rbac.users import UNRECOGNISED, UNSECURED, User
-from probate.server import dispatch, negotiation
+from probate.server import dispatch, flows, negotiation
 from probate.server.access import impersonation
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.audit import audited as auditing
@@ -57,9 +57,12 @@ class App:
         self._deadline = Deadline(patience)  # for bodies
         self._room = Room("bodies", MAX_BODIES)
         self._stopping = asyncio.Event()
-        self._figures = api.figures
+        self._figures, self._flows = api.figures, api.flows
         about = "Requests that are being answered, watches and those that wait for their own bodies aside."
         self._figures.registry.gauge("apiserver_current_inflight_requests", about, lambda: len(self._under_way))
+        told = "Of all requests that may be under way, those that a priority level would have by its shares."
+        seats = "apiserver_flowcontrol_nominal_limit_seats"
+        self._figures.registry.gauges(seats, told, ("priority_level",), lambda: self._flows.seats(MAX_UNDER_WAY))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -76,7 +79,7 @@ class App:
         task = _current() if exchange is None else exchange.task
         self._under_way.begin(task)
         try:
-            answer, asked = await self._answer(request, scope, audited, task)
+            answer, asked, flow = await self._answer(request, scope, audited, task)
         finally:
             self._under_way.end(task)
             if share is not None:
@@ -84,18 +87,19 @@ class App:
         if isinstance(answer, Stream):
             if audited is None:  # a watch may be long, and so may they be
                 scope["headers"], request = [], request._replace(headers={}, body=b"")
-            await self._stream(answer, asked, exchange, receive, send, audited)
+            await self._stream(answer, asked, flow, exchange, receive, send, audited)
         elif exchange is None:
-            await _send_whole(answer, send, is_head=request.method == "HEAD")
+            await _send_whole(answer, flow, send, is_head=request.method == "HEAD")
         else:
             if exchange.is_behind:
                 await exchange.drain()
-            _answer_whole(answer, exchange, is_head=request.method == "HEAD")
+            _answer_whole(answer, flow, exchange, is_head=request.method == "HEAD")
 
     async def _stream(
         self,
         answer: Stream,
         asked: Asked | None,
+        flow: bytes,
         exchange: Exchange | None,
         receive: Receive,
         send: Send,
@@ -105,7 +109,7 @@ class App:
         try:
             if exchange is not None:
                 answer.attach(exchange)
-            await _send_stream(answer, receive, send, self._stopping)
+            await _send_stream(answer, flow, receive, send, self._stopping)
         finally:
             self._figures.note_watcher(asked, -1)
             if audited is not None:
@@ -157,9 +161,9 @@ class App:
 
     async def _answer(
         self, request: Request, scope: Scope, audited: auditing.Audited | None, task: Task
-    ) -> tuple[Answer | Stream, Asked | None]:
-        """The answer, and to what, as far as that was understood. It is counted."""
-        clock, asked = self._api.clock, None
+    ) -> tuple[Answer | Stream, Asked | None, bytes]:
+        """The answer, and to what, as far as that was understood, and the headers that tell how it was sorted. It is counted."""
+        clock, asked, flow = self._api.clock, None, b""
         began = clock.monotonic()
         try:
             if len(self._under_way) > MAX_UNDER_WAY:
@@ -168,11 +172,15 @@ class App:
             if not is_plain or (scope.get("known") is None and impersonation.is_meant(request.headers)):
                 request = await self._with_user(request, scope, audited)
             asked = dispatch.asked(self._api, request)
+            if asked is None:
+                flow = self._flows.headers_for_path(request.user, request.method, request.path)
+            else:
+                flow = self._flows.headers_for(request.user, asked)
             answer = await dispatch.answer_to(self._api, request, asked)
         except BaseException as error:  # noqa: BLE001 what is not answered is raised again
             answer = self._refused(error, request, audited, task)
         self._figures.note(request.method, asked, answer.code, clock.monotonic() - began)
-        return answer if audited is None else audited.answer(answer), asked
+        return answer if audited is None else audited.answer(answer), asked, flow
 
     def _refused(self, error: BaseException, request: Request, audited: auditing.Audited | None, task: Task) -> Answer:
         """The answer to a request that came to this end. It is raised again if it is cut off in the middle."""
@@ -243,16 +251,16 @@ def _refusal(error: errors.ApiError) -> Answer:
     return Answer(error.code, orjson.dumps(status.failure(error)), negotiation.JSON, headers=headers)
 
 
-def _answer_whole(answer: Answer, exchange: Exchange, *, is_head: bool) -> None:
-    about = b"content-type: %b\r\ncontent-length: %d\r\n" % (answer.content_type.encode(), len(answer.body))
+def _answer_whole(answer: Answer, flow: bytes, exchange: Exchange, *, is_head: bool) -> None:
+    about = b"content-type: %b\r\ncontent-length: %d\r\n%b" % (answer.content_type.encode(), len(answer.body), flow)
     if answer.headers or answer.warnings:
         about += lines(_more_headers(answer.headers, answer.warnings))
     exchange.answer(answer.code, about, b"" if is_head else answer.body)
 
 
-async def _send_whole(answer: Answer, send: Send, *, is_head: bool) -> None:
+async def _send_whole(answer: Answer, flow: bytes, send: Send, *, is_head: bool) -> None:
     about = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body))]
-    headers = [*about, *_more_headers(answer.headers, answer.warnings)]
+    headers = [*about, *flows.pairs(flow), *_more_headers(answer.headers, answer.warnings)]
     await send({"type": "http.response.start", "status": answer.code, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
 
@@ -269,11 +277,12 @@ def _warning(text: str) -> bytes:
     return f'299 - "{quoted}"'.encode("ascii", "replace")
 
 
-async def _send_stream(answer: Stream, receive: Receive, send: Send, stopping: asyncio.Event) -> None:
+async def _send_stream(answer: Stream, flow: bytes, receive: Receive, send: Send, stopping: asyncio.Event) -> None:
     """Send chunk by chunk until the stream ends, the client goes away, or the server stops."""
     headers = [
         (b"content-type", answer.content_type.encode()),
         (b"cache-control", b"no-cache, private"),
+        *flows.pairs(flow),
         *_more_headers((), answer.warnings),
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})

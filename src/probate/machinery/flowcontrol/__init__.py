@@ -2,4 +2,5 @@
 
 bootstrap     the FlowSchemas and PriorityLevelConfigurations that every server has
 dangling      whether a FlowSchema names a level that is there
+classifying   which FlowSchema a request is of
 """

@@ -16,6 +16,7 @@ async def install(api: Api) -> None:
     """Let them have their say, from what is configured now on."""
     api.conditions = CelConditions(api)
     priorities.install(api)
+    api.flows.listen(api.configured)
     limits.install(api)
     webhooks.install(api)
     quotas.install(api)
