@@ -252,7 +252,7 @@ def _refusal(error: errors.ApiError) -> Answer:
 
 
 def _answer_whole(answer: Answer, flow: bytes, exchange: Exchange, *, is_head: bool) -> None:
-    about = b"content-type: %b\r\ncontent-length: %d\r\n%b" % (answer.content_type.encode(), len(answer.body), flow)
+    about = b"content-type: %b\r\n%bcontent-length: %d\r\n" % (answer.content_type.encode(), flow, len(answer.body))
     if answer.headers or answer.warnings:
         about += lines(_more_headers(answer.headers, answer.warnings))
     exchange.answer(answer.code, about, b"" if is_head else answer.body)
