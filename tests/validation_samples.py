@@ -74,6 +74,18 @@ WEBHOOK: dict[str, Any] = {
     "rules": [{"apiGroups": ["*"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
     "timeoutSeconds": 10,
 }
+DEVICE: dict[str, Any] = {
+    "deviceClassName": "c",
+    "allocationMode": "ExactCount",
+    "count": 1,
+    "selectors": [{"cel": {"expression": "true"}}],
+    "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute"}],
+}
+DEVICES: dict[str, Any] = {
+    "requests": [{"name": "a", "exactly": DEVICE}, {"name": "b", "firstAvailable": [{"name": "c", **DEVICE}]}],
+    "constraints": [{"requests": ["a", "b/c"], "matchAttribute": "d.io/x"}],
+    "config": [{"requests": ["a"], "opaque": {"driver": "d.io", "parameters": {"a": 1}}}],
+}
 
 Key = tuple[str, str, str]
 
@@ -264,6 +276,41 @@ SAMPLES: dict[Key, dict[str, Any]] = {
     ("rbac.authorization.k8s.io", "v1", "RoleBinding"): {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
         "subjects": [{"kind": "User", "name": "u", "apiGroup": "rbac.authorization.k8s.io"}],
+    },
+    ("resource.k8s.io", "v1", "DeviceClass"): {
+        "spec": {
+            "selectors": [{"cel": {"expression": 'device.driver == "d.io"'}}],
+            "config": [{"opaque": {"driver": "d.io", "parameters": {"a": 1}}}],
+            "extendedResourceName": "example.com/gpu",
+        }
+    },
+    ("resource.k8s.io", "v1", "DeviceTaintRule"): {
+        "spec": {"deviceSelector": {"driver": "d.io", "pool": "p", "device": "a"}, "taint": {"key": "k", "effect": "NoExecute"}}
+    },
+    ("resource.k8s.io", "v1", "ResourceClaim"): {"spec": {"devices": DEVICES}},
+    ("resource.k8s.io", "v1", "ResourceClaimTemplate"): {"spec": {"metadata": {"labels": LABELS}, "spec": {"devices": DEVICES}}},
+    ("resource.k8s.io", "v1", "ResourceSlice"): {
+        "spec": {
+            "driver": "d.io",
+            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+            "perDeviceNodeSelection": True,
+            "devices": [
+                {
+                    "name": "a",
+                    "allNodes": True,
+                    "allowMultipleAllocations": True,
+                    "attributes": {"d.io/a": {"version": "1.2.3"}, "b": {"string": "b"}, "c": {"ints": [1, 2]}},
+                    "capacity": {
+                        "memory": {"value": "8", "requestPolicy": {"default": "1", "validRange": {"min": "1", "step": "1"}}},
+                        "cores": {"value": "8", "requestPolicy": {"default": "1", "validValues": ["1", "2"]}},
+                    },
+                    "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}],
+                    "consumesCounters": [{"counterSet": "s", "counters": {"c": {"value": "1"}}}],
+                    "bindingConditions": ["Ready"],
+                    "bindingFailureConditions": ["Failed"],
+                }
+            ],
+        }
     },
     ("scheduling.k8s.io", "v1", "PriorityClass"): {"value": 5, "preemptionPolicy": "Never"},
     ("storage.k8s.io", "v1", "CSIDriver"): {"spec": {"attachRequired": True, "fsGroupPolicy": "File"}},

@@ -31,7 +31,7 @@ from probate.lifecycle import identities
 from probate.machinery import builtin
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
-from probate.server import api_services, bootstrap, kubeconfig, listener, own_service
+from probate.server import api_services, bootstrap, furniture, kubeconfig, listener, own_service
 from probate.server.access import seeding
 from probate.server.access.owners import Owners
 from probate.server.admission import plugins
@@ -146,8 +146,9 @@ async def _furnish(api: Api, admission: tuple[str, ...], host: str, port: int) -
     """What every server has before it serves."""
     await bootstrap.ensure_namespaces(api)
     await api.kinds.refresh(now=api.now())
+    await asyncio.gather(seeding.ensure_roles(api), furniture.ensure(api), api_services.settle(api))
     await plugins.install(api, admission)
-    await asyncio.gather(seeding.ensure_roles(api), own_service.ensure(api, host, port), api_services.settle(api))
+    await own_service.ensure(api, host, port)
     api.kinds.on_change = functools.partial(api_services.settle, api)
     api.started |= {"namespaces", "kinds", "admission", "roles", "service", "api-services"}
 

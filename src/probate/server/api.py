@@ -28,6 +28,7 @@ from probate.server.audit import audit as auditing
 from probate.server.authentication.accounts import Accounts
 from probate.server.custom_kinds import Kinds
 from probate.server.figures import Figures
+from probate.server.flows import Flows
 from probate.server.listings import Large, Listings
 from probate.server.request import Targets
 from probate.server.rooms import MAX_SELECTORS, Room
@@ -147,6 +148,7 @@ class Api:
         self.outbound = Outbound(self._offload)
         self.priorities, self.runtime_classes = Priorities(), RuntimeClasses()  # of pods
         self.growing: frozenset[str] = frozenset()  # the classes of storage whose volumes can grow
+        self.flows = Flows()  # of requests
         self.configured = Configured(store, lambda: self.kinds.catalog)
         self.converter = Converter(self.outbound, lambda: self.services, new_uid, self.apart)
         self._closing: list[Callable[[], Awaitable[None]]] = [self.outbound.close]

@@ -18,7 +18,7 @@ from probate.aio.deadlines import Deadline, Task
 from probate.errors import Details
 from probate.machinery import status
 from probate.machinery.rbac.users import UNRECOGNISED, UNSECURED, User
-from probate.server import compression, dispatch, negotiation, shaping
+from probate.server import compression, dispatch, flows, negotiation, shaping
 from probate.server.access import impersonation
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.audit import audited as auditing
@@ -45,7 +45,7 @@ MAX_UNDER_WAY = 400
 _RUN, _numbers = str(uuid.uuid4())[:24].encode() + b"%012x", itertools.count(1)
 """Each answer has an id, as clients expect; that of an audited one is the log's."""
 _NOT_KEPT = (b"cache-control", b"no-cache, private")
-_ABOUT = b"audit-id: " + _RUN + b"\r\ncache-control: no-cache, private\r\ncontent-type: %b\r\ncontent-length: %d\r\n"
+_ABOUT = b"audit-id: " + _RUN + b"\r\ncache-control: no-cache, private\r\n%bcontent-type: %b\r\ncontent-length: %d\r\n"
 
 log = logging.getLogger(__name__)
 
@@ -64,9 +64,12 @@ class App:
         self._deadline = Deadline(patience)  # for bodies
         self._room = Room("bodies", MAX_BODIES)
         self._stopping = asyncio.Event()
-        self._figures = api.figures
+        self._figures, self._flows = api.figures, api.flows
         about = "Requests that are being answered, watches and those that wait for their own bodies aside."
         self._figures.registry.gauge("apiserver_current_inflight_requests", about, lambda: len(self._under_way))
+        told = "Of all requests that may be under way, those that a priority level would have by its shares."
+        seats = "apiserver_flowcontrol_nominal_limit_seats"
+        self._figures.registry.gauges(seats, told, ("priority_level",), lambda: self._flows.seats(MAX_UNDER_WAY))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -83,7 +86,7 @@ class App:
         task = _current() if exchange is None else exchange.task
         self._under_way.begin(task)
         try:
-            answer, asked = await self._answer(request, scope, audited, task)
+            answer, asked, flow = await self._answer(request, scope, audited, task)
         finally:
             self._under_way.end(task)
             if share is not None:
@@ -91,21 +94,22 @@ class App:
         if isinstance(answer, Stream):
             if audited is None:  # a watch may be long, and so may they be
                 scope["headers"], request = [], request._replace(headers={}, body=b"")
-            await self._stream(answer, asked, exchange, receive, send, audited)
+            await self._stream(answer, asked, flow, exchange, receive, send, audited)
             return
         if len(answer.body) > compression.LEAST_BYTES and compression.is_wanted(request.headers, scope.get("client")):
             answer = await compression.compressed(self._api, answer)
         if exchange is None:
-            await _send_whole(answer, send, is_head=request.method == "HEAD")
+            await _send_whole(answer, flow, send, is_head=request.method == "HEAD")
         else:
             if exchange.is_behind:
                 await exchange.drain()
-            _answer_whole(answer, exchange, is_head=request.method == "HEAD")
+            _answer_whole(answer, flow, exchange, is_head=request.method == "HEAD")
 
     async def _stream(
         self,
         answer: Stream,
         asked: Asked | None,
+        flow: bytes,
         exchange: Exchange | None,
         receive: Receive,
         send: Send,
@@ -115,7 +119,7 @@ class App:
         try:
             if exchange is not None:
                 answer.attach(exchange)
-            await _send_stream(answer, receive, send, self._stopping)
+            await _send_stream(answer, flow, receive, send, self._stopping)
         finally:
             self._figures.note_watcher(asked, -1)
             if audited is not None:
@@ -167,9 +171,9 @@ class App:
 
     async def _answer(
         self, request: Request, scope: Scope, audited: auditing.Audited | None, task: Task
-    ) -> tuple[Answer | Stream, Asked | None]:
-        """The answer, and to what, as far as that was understood. It is counted."""
-        clock, asked = self._api.clock, None
+    ) -> tuple[Answer | Stream, Asked | None, bytes]:
+        """The answer, and to what, as far as that was understood, and the headers that tell how it was sorted. It is counted."""
+        clock, asked, flow = self._api.clock, None, b""
         began = clock.monotonic()
         try:
             if len(self._under_way) > MAX_UNDER_WAY:
@@ -178,11 +182,15 @@ class App:
             if not is_plain or (scope.get("known") is None and impersonation.is_meant(request.headers)):
                 request = await self._with_user(request, scope, audited)
             asked = dispatch.asked(self._api, request)
+            if asked is None:
+                flow = self._flows.headers_for_path(request.user, request.method, request.path)
+            else:
+                flow = self._flows.headers_for(request.user, asked)
             answer = await dispatch.answer_to(self._api, request, asked)
         except BaseException as error:  # noqa: BLE001 what is not answered is raised again
             answer = self._refused(error, request, audited, task)
         self._figures.note(request.method, asked, answer.code, clock.monotonic() - began)
-        return answer if audited is None else audited.answer(answer), asked
+        return answer if audited is None else audited.answer(answer), asked, flow
 
     def _refused(self, error: BaseException, request: Request, audited: auditing.Audited | None, task: Task) -> Answer:
         """The answer to a request that came to this end. It is raised again if it is cut off in the middle."""
@@ -257,25 +265,25 @@ def _refusal(error: errors.ApiError, request: Request) -> Answer:
     return shaping.as_yaml(answer) if form.is_yaml else answer
 
 
-def _answer_whole(answer: Answer, exchange: Exchange, *, is_head: bool) -> None:
-    about = _ABOUT % (next(_numbers), answer.content_type.encode(), len(answer.body))
+def _answer_whole(answer: Answer, flow: bytes, exchange: Exchange, *, is_head: bool) -> None:
+    about = _ABOUT % (next(_numbers), flow, answer.content_type.encode(), len(answer.body))
     if answer.headers or answer.warnings:
-        about = lines(_headers(answer))
+        about = lines(_headers(answer, flow))
     exchange.answer(answer.code, about, b"" if is_head else answer.body)
 
 
-async def _send_whole(answer: Answer, send: Send, *, is_head: bool) -> None:
-    await send({"type": "http.response.start", "status": answer.code, "headers": _headers(answer)})
+async def _send_whole(answer: Answer, flow: bytes, send: Send, *, is_head: bool) -> None:
+    await send({"type": "http.response.start", "status": answer.code, "headers": _headers(answer, flow)})
     await send({"type": "http.response.body", "body": b"" if is_head else answer.body})
 
 
-def _headers(answer: Answer) -> list[tuple[bytes, bytes]]:
+def _headers(answer: Answer, flow: bytes) -> list[tuple[bytes, bytes]]:
     """What is said about an answer. What it says itself comes in the place of what is said of all."""
     more = _more_headers(answer.headers, answer.warnings)
     said = {name for name, _ in more}
     usual = [(name, value) for name, value in ((b"audit-id", _RUN % next(_numbers)), _NOT_KEPT) if name not in said]
     about = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body))]
-    return [*usual, *about, *more]
+    return [*usual, *about, *flows.pairs(flow), *more]
 
 
 def _more_headers(headers: tuple[tuple[str, str], ...], warnings: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
@@ -290,12 +298,13 @@ def _warning(text: str) -> bytes:
     return f'299 - "{quoted}"'.encode("ascii", "replace")
 
 
-async def _send_stream(answer: Stream, receive: Receive, send: Send, stopping: asyncio.Event) -> None:
+async def _send_stream(answer: Stream, flow: bytes, receive: Receive, send: Send, stopping: asyncio.Event) -> None:
     """Send chunk by chunk until the stream ends, the client goes away, or the server stops."""
     headers = [
         (b"content-type", answer.content_type.encode()),
         (b"audit-id", answer.id.encode() or _RUN % next(_numbers)),
         _NOT_KEPT,
+        *flows.pairs(flow),
         *_more_headers((), answer.warnings),
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})

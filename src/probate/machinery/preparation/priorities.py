@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from probate.machinery import system_classes
 from probate.machinery.defaulting.fields import Object, fill, made
 
 USUAL = "PreemptLowerPriority"
@@ -22,10 +23,7 @@ class _Class(NamedTuple):
 
 
 _NONE = _Class(0, "", USUAL)
-_SYSTEM = {
-    "system-cluster-critical": _Class(2_000_000_000, "system-cluster-critical", USUAL),
-    "system-node-critical": _Class(2_000_001_000, "system-node-critical", USUAL),
-}
+_SYSTEM = {name: _Class(value, name, USUAL) for name, value in system_classes.VALUES.items()}
 
 
 class Priorities:

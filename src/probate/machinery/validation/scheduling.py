@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probate.machinery import names
+from probate.machinery import names, system_classes
 from probate.machinery.problems import Path, forbidden, invalid
 from probate.machinery.validation.fields import (
     Problems,
@@ -23,14 +23,13 @@ HIGHEST_USER_PRIORITY = 1_000_000_000
 
 _SPEC = Path("spec")
 _SYSTEM_PREFIX = "system-"
-_SYSTEM_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 
 
 def check_priority_class(class_: Value) -> Problems:
     """A PriorityClass: the highest values and the names that begin with `system-` are the system's."""
     name, value = text(child(class_, "metadata"), "name"), class_.get("value") or 0
     if name.startswith(_SYSTEM_PREFIX):
-        if _SYSTEM_CLASSES.get(name) != value or class_.get("globalDefault"):
+        if system_classes.VALUES.get(name) != value or class_.get("globalDefault"):
             yield forbidden(
                 Path("metadata") / "name", "priority class names with 'system-' prefix are reserved for system use only"
             )

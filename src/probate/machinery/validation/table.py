@@ -35,6 +35,7 @@ from probate.machinery.validation import (
     storage_classes,
     workloads,
 )
+from probate.machinery.validation.devices import allocating, claims, slices, tainting
 from probate.machinery.validation.fields import Problems, Value
 from probate.machinery.validation.pods import spec as pods
 from probate.machinery.validation.pods import update as pod_updates
@@ -125,6 +126,20 @@ _CHECKS: Mapping[tuple[str, str], Callable[[], _Checks]] = {
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): lambda: _Checks(rbac.check_cluster_role_binding, rbac.update_binding),
     ("rbac.authorization.k8s.io", "Role"): lambda: _Checks(rbac.check_role),
     ("rbac.authorization.k8s.io", "RoleBinding"): lambda: _Checks(rbac.check_role_binding, rbac.update_binding),
+    ("resource.k8s.io", "DeviceClass"): lambda: _Checks(claims.create_class, claims.update_class, always=claims.unchecked),
+    ("resource.k8s.io", "DeviceTaintRule"): lambda: _Checks(
+        tainting.check_rule_of_taints,
+        tainting.update_rule_of_taints,
+        always=claims.unchecked,
+        status=tainting.check_rule_status,
+    ),
+    ("resource.k8s.io", "ResourceClaim"): lambda: _Checks(
+        claims.create_claim, claims.update_spec, always=claims.unchecked, status=allocating.check_status
+    ),
+    ("resource.k8s.io", "ResourceClaimTemplate"): lambda: _Checks(
+        claims.create_template, claims.update_spec, always=claims.unchecked
+    ),
+    ("resource.k8s.io", "ResourceSlice"): lambda: _Checks(slices.create_slice, slices.update_slice, always=claims.unchecked),
     ("scheduling.k8s.io", "PriorityClass"): lambda: _Checks(scheduling.check_priority_class, scheduling.update_priority_class),
     ("storage.k8s.io", "CSIDriver"): lambda: _Checks(storage_classes.check_csi_driver, storage_classes.update_csi_driver),
     ("storage.k8s.io", "CSINode"): lambda: _Checks(storage_classes.check_csi_node),

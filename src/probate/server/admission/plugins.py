@@ -22,6 +22,7 @@ async def install(api: Api, chosen: Collection[str] = ()) -> None:
     runtime_classes.install(api)
     default_classes.install(api)
     growth.install(api)
+    api.flows.listen(api.configured)
     limits.install(api)
     webhooks.install(api)
     quotas.install(api)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import orjson
 
-from probate.machinery import status
+from probate.machinery import status, system_classes
 from probate.machinery.catalog import Resource
 from probate.machinery.deletion import Habit, Policy, habit
 from probate.machinery.ownership import Meta
@@ -39,7 +39,6 @@ RETURNED = frozenset(
 )
 """Kinds whose deletion answers with the object as it was last, not with a Status."""
 _UNDELETABLE = frozenset({"default", "kube-system", "kube-public"})
-_SYSTEM_PRIORITIES = frozenset({"system-cluster-critical", "system-node-critical"})
 _KEPT = "the pods of a deleted job are kept unless told otherwise: propagationPolicy Background deletes them, Orphan keeps them"
 
 
@@ -86,7 +85,7 @@ async def delete_one(
 def _check_may_go(at: Target) -> None:
     if at.resource.group_resource == places.NAMESPACES and at.name in _UNDELETABLE:
         raise refusals.forbidden(at.resource, at.name, "this namespace may not be deleted")
-    if at.resource.plural == "priorityclasses" and at.name in _SYSTEM_PRIORITIES:
+    if at.resource.plural == "priorityclasses" and at.name in system_classes.VALUES:
         raise refusals.forbidden(at.resource, at.name, "this is a system priority class and cannot be deleted")
 
 

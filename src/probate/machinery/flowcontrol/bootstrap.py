@@ -1,0 +1,150 @@
+"""The FlowSchemas and PriorityLevelConfigurations that every server has, and what becomes of them when somebody has changed them.
+
+Two of each are mandatory: a start puts them back as they should be. The others are suggested: who changes one says by the
+annotation `apf.kubernetes.io/autoupdate-spec: "false"` that it is to stay so. Where nothing is said, one that was never changed
+follows.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+GROUP = "flowcontrol.apiserver.k8s.io"
+SCHEMAS, LEVELS = "flowschemas", "prioritylevelconfigurations"
+AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"
+EXEMPT, CATCH_ALL = "exempt", "catch-all"
+MANDATORY = frozenset({EXEMPT, CATCH_ALL})
+
+_ALL = ["*"]
+_EVERYBODY = ("group=system:unauthenticated", "group=system:authenticated")
+_MANAGER, _SCHEDULER = "user=system:kube-controller-manager", "user=system:kube-scheduler"
+_SYSTEM_ACCOUNTS = "kube-system/*"
+_ELECTION = ["get", "create", "update"]
+
+Object = dict[str, Any]
+
+
+class Seed(NamedTuple):
+    """An object that has to be there, and of which resource."""
+
+    resource: str
+    object: Object
+
+
+@cache
+def seeds() -> tuple[Seed, ...]:
+    """All of them, levels first. Shared: nobody may change them."""
+    return (*(Seed(LEVELS, one) for one in _levels()), *(Seed(SCHEMAS, one) for one in _schemas()))
+
+
+def mended(seed: Seed, there: Object) -> Object | None:
+    """What is there as it should be; None if it is, or is to stay as it is."""
+    meta = there["metadata"]
+    said = (meta.get("annotations") or {}).get(AUTO_UPDATE)
+    follows = meta["name"] in MANDATORY or said == "true" or (said != "false" and meta.get("generation") == 1)
+    annotations = {**(meta.get("annotations") or {}), AUTO_UPDATE: "true" if follows else "false"}
+    changed = follows and there.get("spec") != seed.object["spec"]
+    if not changed and annotations == meta.get("annotations"):
+        return None
+    generation = (meta.get("generation") or 0) + changed
+    spec = seed.object["spec"] if follows else there.get("spec")
+    return {**there, "metadata": {**meta, "annotations": annotations, "generation": generation}, "spec": spec}
+
+
+def _levels() -> list[Object]:
+    none = {"nominalConcurrencyShares": 0, "lendablePercent": 0}
+    rejecting = {"nominalConcurrencyShares": 5, "lendablePercent": 0, "limitResponse": {"type": "Reject"}}
+    return [
+        _object("PriorityLevelConfiguration", EXEMPT, {"type": "Exempt", "exempt": none}),
+        _object("PriorityLevelConfiguration", CATCH_ALL, {"type": "Limited", "limited": rejecting}),
+        _level("system", shares=30, lendable=33, queues=64),
+        _level("node-high", shares=40, lendable=25, queues=64),
+        _level("leader-election", shares=10, lendable=0, queues=16, hand=4),
+        _level("workload-high", shares=40, lendable=50, queues=128),
+        _level("workload-low", shares=100, lendable=90, queues=128),
+        _level("global-default", shares=20, lendable=50, queues=128),
+    ]
+
+
+def _schemas() -> list[Object]:
+    leases = _about(_ELECTION, "coordination.k8s.io", "leases")
+    probes = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz", "/livez"]}
+    health = [_about(_ALL, "", "nodes", "nodes/status", is_wide=True), _about(_ALL, "coordination.k8s.io", "leases")]
+    return [
+        _schema(EXEMPT, EXEMPT, 1, "", ["group=system:masters"]),
+        _schema("probes", EXEMPT, 2, "", _EVERYBODY, resources=(), urls=(probes,)),
+        _schema("system-leader-election", "leader-election", 100, "ByUser", [_MANAGER, _SCHEDULER, _SYSTEM_ACCOUNTS], [leases]),
+        _schema(
+            "endpoint-controller",
+            "workload-high",
+            150,
+            "ByUser",
+            [_MANAGER, "kube-system/endpoint-controller", "kube-system/endpointslicemirroring-controller"],
+            [_about(_ELECTION, "", "endpoints")],
+        ),
+        _schema(
+            "workload-leader-election",
+            "leader-election",
+            200,
+            "ByUser",
+            [_SYSTEM_ACCOUNTS],
+            [_about(_ELECTION, "", "endpoints", "configmaps"), leases],
+        ),
+        _schema("system-node-high", "node-high", 400, "ByUser", ["group=system:nodes"], health),
+        _schema("system-nodes", "system", 500, "ByUser", ["group=system:nodes"]),
+        _schema("kube-controller-manager", "workload-high", 800, "ByNamespace", [_MANAGER]),
+        _schema("kube-scheduler", "workload-high", 800, "ByNamespace", [_SCHEDULER]),
+        _schema("kube-system-service-accounts", "workload-high", 900, "ByNamespace", [_SYSTEM_ACCOUNTS]),
+        _schema("service-accounts", "workload-low", 9000, "ByUser", ["group=system:serviceaccounts"]),
+        _schema("global-default", "global-default", 9900, "ByUser", _EVERYBODY),
+        _schema(CATCH_ALL, CATCH_ALL, 10000, "ByUser", _EVERYBODY),
+    ]
+
+
+def _level(name: str, *, shares: int, lendable: int, queues: int, hand: int = 6) -> Object:
+    queuing = {"queues": queues, "handSize": hand, "queueLengthLimit": 50}
+    response = {"type": "Queue", "queuing": queuing}
+    limited = {"nominalConcurrencyShares": shares, "lendablePercent": lendable, "limitResponse": response}
+    return _object("PriorityLevelConfiguration", name, {"type": "Limited", "limited": limited})
+
+
+def _about(verbs: list[str], group: str, *resources: str, is_wide: bool = False) -> Object:
+    """A rule about resources in every namespace, and outside of them if it is wide."""
+    rule = {"verbs": verbs, "apiGroups": [group], "resources": list(resources), "namespaces": _ALL}
+    return {**rule, "clusterScope": True} if is_wide else rule
+
+
+_ANYTHING = _about(_ALL, "*", "*", is_wide=True)
+_ANYWHERE = {"verbs": _ALL, "nonResourceURLs": _ALL}
+
+
+def _schema(
+    name: str,
+    level: str,
+    precedence: int,
+    by: str,
+    subjects: list[str] | tuple[str, ...],
+    resources: list[Object] | tuple[Object, ...] | None = None,
+    urls: tuple[Object, ...] = (),
+) -> Object:
+    """A FlowSchema of all requests of the subjects, or of those that are named."""
+    rule: Object = {"subjects": [_subject(one) for one in subjects]}
+    about, where = ((_ANYTHING,), (_ANYWHERE,)) if resources is None else (resources, urls)
+    rule |= {"resourceRules": list(about)} if about else {}
+    rule |= {"nonResourceRules": list(where)} if where else {}
+    spec = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence, "rules": [rule]}
+    return _object("FlowSchema", name, {**spec, **({"distinguisherMethod": {"type": by}} if by else {})})
+
+
+def _subject(text: str) -> Object:
+    kind, equals, name = text.partition("=")
+    if equals:
+        return {"kind": kind.capitalize(), kind: {"name": name}}
+    namespace, _, account = text.partition("/")
+    return {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": account}}
+
+
+def _object(kind: str, name: str, spec: Object) -> Object:
+    meta = {"name": name, "annotations": {AUTO_UPDATE: "true"}}
+    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": meta, "spec": spec}

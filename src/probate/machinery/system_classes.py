@@ -1,0 +1,19 @@
+"""The priority classes that every server has: for pods without which a cluster, or a node, does not work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Object = dict[str, Any]
+
+CLUSTER, NODE = "system-cluster-critical", "system-node-critical"
+VALUES = {CLUSTER: 2_000_000_000, NODE: 2_000_001_000}
+_TOLD = {
+    CLUSTER: "For pods that a cluster needs, and that may move to another node.",
+    NODE: "For pods that a node needs, and that cannot move to another one.",
+}
+
+
+def objects() -> list[Object]:
+    """Both, as objects."""
+    return [{"metadata": {"name": name}, "value": value, "description": _TOLD[name]} for name, value in VALUES.items()]
