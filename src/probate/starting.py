@@ -25,6 +25,7 @@ LATE = (
     "probate.machinery.structural",
     "probate.machinery.tables",
     "probate.machinery.validation",
+    "probate.machinery.warnings",
     "probate.server.audit",
     "probate.server.authentication.oidc",
     "probate.server.exposition",
