@@ -15,7 +15,10 @@ from probate.server.custom_kinds import Kinds
 from probate.server.openapi import documents, protobuf
 from probate.server.request import Request
 
-_OTHERS = ("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
+_OTHERS = (
+    "/.well-known/openid-configuration",
+    *("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"),
+)
 
 
 def document(api: Api, request: Request) -> Answer | None:
