@@ -14,7 +14,7 @@ import random
 import sys
 import threading
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from probate.control.kinds import NODES
 from probate.control.means import Server
 from probate.lifecycle import identities
 from probate.machinery import builtin
+from probate.machinery.signing import Wanted
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
 from probate.server import api_services, bootstrap, kubeconfig, listener, own_service
@@ -130,7 +131,9 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             api.owners, api.owner_checks = Owners(settings.owner_rights), settings.owner_checks
             await _furnish(api, *listening.getsockname()[:2])
             greeting = functools.partial(_greet, settings, url, clock, began)
-            server = Server(identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured))
+            server = Server(
+                identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured), _signing(secured, api)
+            )
             async with _auditing(settings, api), _recognising(settings, api, secured, url) as recognise:
                 known: Any = {} if recognise is None else {"recognise": recognise, "recall": recognise.recall}
                 app = App(api, patience=settings.patience, **known)
@@ -153,6 +156,13 @@ async def _furnish(api: Api, host: str, port: int) -> None:
 
 def _own_authority(secured: Secured | None) -> str:
     return "" if secured is None else secured.credentials().authority.decode()
+
+
+def _signing(secured: Secured | None, api: Api) -> Callable[[Wanted], Awaitable[bytes]] | None:
+    """What signs clients' certificates, where there is an authority. To read keys and requests takes a while: not on the loop."""
+    if secured is None:
+        return None
+    return lambda wanted: api.elsewhere(lambda: secured.signed(wanted))
 
 
 def _accounts(settings: Settings, store: Store, clock: Clock, secured: Secured | None, url: str) -> Accounts:

@@ -20,6 +20,7 @@ from probate.lifecycle import (
     podgc,
     policychecks,
     protection,
+    signers,
     signingrequests,
 )
 from probate.lifecycle.storage import volumes
@@ -56,6 +57,7 @@ STARTS: dict[str, Callable[[Means], list[Workers]]] = {
     "podgc": podgc.start,
     "finishedjobs": finishedjobs.start,
     "signingrequests": signingrequests.start,
+    "signers": signers.start,
     "roles": aggregation.start,
     "policychecks": policychecks.start,
     "volumes": volumes.start,

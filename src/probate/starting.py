@@ -36,6 +36,7 @@ LATE = (
     "probate.server.policies.requests",
     "probate.server.reviews",
     "probate.server.subresources",
+    "probate.server.tls.requests",
     "probate.simulation",
     "yaml",
 )

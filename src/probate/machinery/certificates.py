@@ -1,4 +1,7 @@
-"""From when to when a certificate is, read from its PEM text or its DER bytes: no more of X.509 than that."""
+"""From when to when a certificate is, and for which organizations one is asked for, read from PEM texts or DER bytes.
+
+No more of X.509 than that. What decides on rights is read with a library for it (`server.tls`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ from datetime import UTC, datetime
 
 _PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\s+(.*?)-----END \1-----", re.DOTALL)
 _SEQUENCE, _EXPLICIT, _UTC_TIME = 0x30, 0xA0, 0x17
+_ORGANIZATION = bytes.fromhex("55040a")
+_WIDE = {0x1E: "utf-16-be", 0x1C: "utf-32-be"}
+"""Texts that have several bytes for each character."""
 
 
 def not_after(pem: bytes) -> float | None:
@@ -20,6 +26,18 @@ def not_after(pem: bytes) -> float | None:
         return span(base64.b64decode(b"".join(found[2].split()), validate=True))[1]
     except (ValueError, IndexError, binascii.Error):
         return None
+
+
+def organizations(pem: bytes) -> list[str]:
+    """Those in the subject of a request for a certificate; none if it cannot be understood."""
+    found = _PEM.search(pem)
+    try:
+        request = _content(base64.b64decode(b"".join(found[2].split()), validate=True), 0) if found else b""
+        subject = _parts(_content(request, 0))[1][1]  # after the version
+        pairs = [_parts(pair) for _, set_ in _parts(subject) for _, pair in _parts(set_)]
+        return [text.decode(_WIDE.get(tag, "utf-8"), "replace") for (_, oid), (tag, text) in pairs if oid == _ORGANIZATION]
+    except (ValueError, IndexError):
+        return []
 
 
 def span(der: bytes) -> tuple[float, float]:

@@ -2,15 +2,20 @@
 
 A request tells who made it, which is for the server to say: whoever approves it believes that. To approve takes `approve`, to sign
 `sign`, to vouch for a bundle `attest`, each of the signer by its name or of its whole domain (`example.com/*`), as in Kubernetes.
+Nobody can even ask to become a master: the signer of clients would not sign it.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 from typing import Any
 
+from probate.machinery import certificates, signing
 from probate.machinery.rbac import missing
 from probate.machinery.rbac.rules import Ask
-from probate.machinery.rbac.users import User
+from probate.machinery.rbac.users import MASTERS, User
+from probate.server import refusals
 from probate.server.api import Api
 from probate.server.request import Target
 
@@ -38,6 +43,8 @@ def with_author(user: User, at: Target, object_: Object) -> Object:
 
 async def check(api: Api, user: User, at: Target, new: Object, old: Object | None) -> None:
     """`Forbidden` if the write says something in the name of a signer that its author may not speak for."""
+    if old is None and at.resource.plural == REQUESTS:
+        _check_subject(at, new)
     verb = _verb(at, new, old)
     name = str((new.get("spec") or {}).get("signerName") or "")
     if not verb or user.is_master or (verb == "attest" and not name):
@@ -46,6 +53,20 @@ async def check(api: Api, user: User, at: Target, new: Object, old: Object | Non
     whole = ask._replace(name=f"{name.rpartition('/')[0]}/*")
     if not await api.access.allows(user, ask) and not await api.access.allows(user, whole):
         raise missing.refusal(user, ask, why=f'user not permitted to {verb} requests with signerName "{name}"')
+
+
+def _check_subject(at: Target, request: Object) -> None:
+    """`Forbidden` if a client wants to become a master."""
+    spec = request.get("spec") or {}
+    if spec.get("signerName") != signing.CLIENT:
+        return
+    try:
+        pem = base64.b64decode(spec.get("request") or "")
+    except (ValueError, binascii.Error):
+        return
+    if MASTERS in certificates.organizations(pem):
+        why = f"use of {signing.CLIENT} signer with {MASTERS} group is not allowed"
+        raise refusals.forbidden(at.resource, request["metadata"].get("name", ""), why)
 
 
 def _verb(at: Target, new: Object, old: Object | None) -> str:
