@@ -14,7 +14,7 @@ import random
 import sys
 import threading
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from probate.control.kinds import NODES
 from probate.control.means import Server
 from probate.lifecycle import identities
 from probate.machinery import builtin
+from probate.machinery.signing import Wanted
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
 from probate.server import api_services, bootstrap, furniture, kubeconfig, listener, own_service
@@ -38,7 +39,7 @@ from probate.server.admission import plugins
 from probate.server.api import Api
 from probate.server.app import App
 from probate.server.audit import running as auditing
-from probate.server.authentication.accounts import Accounts
+from probate.server.authentication.accounts import KEYS, Accounts
 from probate.server.authentication.recognition import Recognition
 from probate.server.custom_kinds import Kinds
 from probate.server.local import Local
@@ -124,13 +125,15 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     async with opened_store(settings, clock) as store:
         with listener.bind(settings.listen, is_insecure=settings.insecure) as listening:
             secured = None if settings.insecure else Secured(settings, listening.getsockname()[0], clock)
-            accounts = _accounts(settings, store, clock, secured)
+            url = listener.url(listening, "http" if secured is None else "https")
+            accounts = _accounts(settings, store, clock, secured, url)
             api = _api(store, clock, Pool("large"), accounts, endpoints.services(settings.webhook_service))
             api.owners, api.owner_checks = Owners(settings.owner_rights), settings.owner_checks
             await _furnish(api, settings.admission, *listening.getsockname()[:2])
-            url = listener.url(listening, "http" if secured is None else "https")
             greeting = functools.partial(_greet, settings, url, clock, began)
-            server = Server(identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured))
+            server = Server(
+                identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured), _signing(secured, api)
+            )
             async with _auditing(settings, api), _recognising(settings, api, secured, url) as recognise:
                 known: Any = {} if recognise is None else {"recognise": recognise, "recall": recognise.recall}
                 app = App(api, patience=settings.patience, **known)
@@ -157,9 +160,17 @@ def _own_authority(secured: Secured | None) -> str:
     return "" if secured is None else secured.credentials().authority.decode()
 
 
-def _accounts(settings: Settings, store: Store, clock: Clock, secured: Secured | None) -> Accounts:
+def _signing(secured: Secured | None, api: Api) -> Callable[[Wanted], Awaitable[bytes]] | None:
+    """What signs clients' certificates, where there is an authority. To read keys and requests takes a while: not on the loop."""
+    if secured is None:
+        return None
+    return lambda wanted: api.elsewhere(lambda: secured.signed(wanted))
+
+
+def _accounts(settings: Settings, store: Store, clock: Clock, secured: Secured | None, url: str) -> Accounts:
     key = authority.new_signing_key if secured is None else secured.folder.signing_key
-    return Accounts(store, clock, key=key, issuer=settings.service_account_issuer)
+    keys_at = settings.service_account_jwks_uri or url + KEYS
+    return Accounts(store, clock, key=key, issuer=settings.service_account_issuer, keys_at=keys_at)
 
 
 def _auditing(settings: Settings, api: Api) -> AbstractAsyncContextManager[None]:

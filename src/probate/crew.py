@@ -22,6 +22,7 @@ from probate.lifecycle import (
     policychecks,
     protection,
     serviceranges,
+    signers,
     signingrequests,
     tokens,
 )
@@ -60,6 +61,7 @@ STARTS: dict[str, Callable[[Means], list[Workers]]] = {
     "podgc": podgc.start,
     "finishedjobs": finishedjobs.start,
     "signingrequests": signingrequests.start,
+    "signers": signers.start,
     "roles": aggregation.start,
     "policychecks": policychecks.start,
     "flowschemas": flowschemas.start,

@@ -62,6 +62,8 @@ class Settings:
     """Where tokens are listed."""
     service_account_issuer: str = DEFAULT_ISSUER
     """As whom the server signs the tokens of service accounts."""
+    service_account_jwks_uri: str = ""
+    """Where others find the key to verify them with; this server's own address if it is empty."""
     oidc_issuer_url: str = ""
     """Whose ID tokens are believed."""
     oidc_client_id: str = ""

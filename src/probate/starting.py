@@ -25,8 +25,10 @@ LATE = (
     "probate.machinery.structural",
     "probate.machinery.tables",
     "probate.machinery.validation",
+    "probate.machinery.warnings",
     "probate.server.audit",
     "probate.server.authentication.oidc",
+    "probate.server.authentication.discovery",
     "probate.server.exposition",
     "probate.server.kinship",
     "probate.server.openapi",
@@ -34,6 +36,7 @@ LATE = (
     "probate.server.policies.requests",
     "probate.server.reviews",
     "probate.server.subresources",
+    "probate.server.tls.requests",
     "probate.simulation",
     "yaml",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 from pathlib import Path
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 import signed
+from certificate_requests import asked, key_pem, new_key, object_of, subject
 from clients import secured
 from clients.programs import Program
 from clients.secured import Site
@@ -28,7 +30,7 @@ class Person(NamedTuple):
 
 ROBOT = "system:serviceaccount:default:robot"
 ROBOTS = ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"]
-KINDS = ["certificate", "of-others", "through-one-between", "listed-token", "account-token", "bound-token", "id-token"]
+KINDS = ["certificate", "asked-for", "of-others", "through-one-between", "listed-token", "account-token", "bound-token", "id-token"]
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,7 @@ def people(site: Site, admin: Program) -> dict[str, Person]:
     between = signed.between(site.others, "between")
     people = {
         "certificate": Person(_shown(signed.of(site.authority, "carol", ["staff"])), "carol", ["staff"]),
+        "asked-for": Person(_asked_for(site, admin), "nina", ["staff"]),
         "of-others": Person(_shown(signed.of(site.others, "oscar", ["staff", "crew"])), "oscar", ["staff", "crew"]),
         "through-one-between": Person(_shown(signed.of(between, "betty")), "betty", []),
         "listed-token": Person({"token": site.token}, "ann", ["staff"]),
@@ -54,6 +57,18 @@ def people(site: Site, admin: Program) -> dict[str, Person]:
     admin("create", "rolebinding", "people", "--clusterrole=view", *(f"--user={name}" for name in names))
     site.handed_out += [person.user["token"] for person in people.values() if "token" in person.user]
     return people
+
+
+def _asked_for(site: Site, admin: Program) -> dict[str, str]:
+    """With a certificate that nina asks for, and that the admin approves."""
+    key, file = new_key(), site.folder / "request.json"
+    file.write_text(json.dumps(object_of(asked(subject("nina", "staff"), key), "nina", expirationSeconds=3600)))
+    admin("create", "-f", str(file))
+    assert "approved" in admin("certificate", "approve", "nina")
+    admin("wait", "csr/nina", "--for=jsonpath={.status.certificate}")
+    assert "Approved,Issued" in admin("get", "csr", "nina")
+    certificate = admin("get", "csr", "nina", "-o", "jsonpath={.status.certificate}")
+    return {"client-certificate-data": certificate, "client-key-data": base64.b64encode(key_pem(key)).decode()}
 
 
 def _shown(one: signed.Signed) -> dict[str, str]:

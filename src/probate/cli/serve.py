@@ -135,6 +135,13 @@ class Duration(click.ParamType[float]):
     metavar="URL",
     help="As whom the server signs the tokens of service accounts, and for whom they are if nobody else is named.",
 )
+@click.option(
+    "--service-account-jwks-uri",
+    default="",
+    show_default="this server",
+    metavar="URL",
+    help="Where the issuer's discovery document says that the key for these tokens is, for others to verify them.",
+)
 @click.option("--oidc-issuer-url", default="", show_default="none", metavar="URL", help="Whose ID tokens are believed.")
 @click.option("--oidc-client-id", default="", show_default="none", metavar="NAME", help="For whom they have to be.")
 @click.option("--oidc-username-claim", default="sub", show_default=True, metavar="NAME", help="Which claim has the user's name.")

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from probate.client.objects import Client
 from probate.clock import Clock
 from probate.control.events import Events
 from probate.control.informers import Informers
+from probate.machinery.signing import Wanted
 from probate.metrics import Registry
 from probate.settings import Settings
 
 
 class Server(NamedTuple):
-    """What the server is called, and the certificate (PEM) that its own is checked against, if there is one."""
+    """What the server is called, and the certificate (PEM) that its own is checked against, if there is one.
+
+    And what signs clients' certificates (PEM), if it has an authority: `Unfit` if it does not want to.
+    """
 
     identity: str = "here"
     certificate: str = ""
+    sign: Callable[[Wanted], Awaitable[bytes]] | None = None
 
 
 class Means(NamedTuple):

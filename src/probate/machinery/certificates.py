@@ -1,4 +1,7 @@
-"""From when to when a certificate is, and for which groups one is asked for, from PEM text or DER bytes: no more of X.509."""
+"""From when to when a certificate is, and for which organizations one is asked for, read from PEM texts or DER bytes.
+
+No more of X.509 than that. What decides on rights is read with a library for it (`server.tls`).
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,10 @@ import re
 from datetime import UTC, datetime
 
 _PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\s+(.*?)-----END \1-----", re.DOTALL)
-_SEQUENCE, _EXPLICIT, _UTC_TIME, _BMP_STRING = 0x30, 0xA0, 0x17, 0x1E
+_SEQUENCE, _EXPLICIT, _UTC_TIME = 0x30, 0xA0, 0x17
 _ORGANIZATION = bytes.fromhex("55040a")
+_WIDE = {0x1E: "utf-16-be", 0x1C: "utf-32-be"}
+"""Texts that have several bytes for each character."""
 
 
 def not_after(pem: bytes) -> float | None:
@@ -23,6 +28,18 @@ def not_after(pem: bytes) -> float | None:
         return None
 
 
+def organizations(pem: bytes) -> list[str]:
+    """Those in the subject of a request for a certificate; none if it cannot be understood."""
+    found = _PEM.search(pem)
+    try:
+        request = _content(base64.b64decode(b"".join(found[2].split()), validate=True), 0) if found else b""
+        subject = _parts(_content(request, 0))[1][1]  # after the version
+        pairs = [_parts(pair) for _, set_ in _parts(subject) for _, pair in _parts(set_)]
+        return [text.decode(_WIDE.get(tag, "utf-8"), "replace") for (_, oid), (tag, text) in pairs if oid == _ORGANIZATION]
+    except (ValueError, IndexError):
+        return []
+
+
 def span(der: bytes) -> tuple[float, float]:
     """When the certificate begins and ends, in seconds since the epoch. `ValueError` or `IndexError` if it is none."""
     certificate = _content(der, 0)
@@ -30,24 +47,6 @@ def span(der: bytes) -> tuple[float, float]:
     number = 4 if body[0][0] == _EXPLICIT else 3  # version (or not), serial number, algorithm, issuer, validity
     begins, ends = (_moment(*one) for one in _parts(body[number][1]))
     return begins, ends
-
-
-def organizations(pem: bytes) -> list[str]:
-    """The organizations in the subject of a request for a certificate, as which it names groups; none if it is no request."""
-    found = _PEM.search(pem)
-    try:
-        if found is None:
-            return []
-        request = _content(base64.b64decode(b"".join(found[2].split()), validate=True), 0)
-        subject = _parts(_content(request, 0))[1][1]  # after the version
-        pairs = [_parts(pair) for _, names in _parts(subject) for _, pair in _parts(names)]
-        return [_text(*pair[1]) for pair in pairs if pair[0][1] == _ORGANIZATION]
-    except (ValueError, IndexError, binascii.Error):
-        return []
-
-
-def _text(kind: int, text: bytes) -> str:
-    return text.decode("utf-16-be" if kind == _BMP_STRING else "utf-8", errors="replace")
 
 
 def _moment(kind: int, text: bytes) -> float:

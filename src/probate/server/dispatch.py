@@ -13,6 +13,7 @@ from probate.server import exposition, health, negotiation, paths, query, refusa
 from probate.server.access import asking
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.audit import trail as trails
+from probate.server.authentication import discovery
 from probate.server.kinship import drawing, ties
 from probate.server.negotiation import Form
 from probate.server.request import Asked, Request, Target
@@ -61,6 +62,12 @@ QUESTIONS: dict[str, Callable[[], Callable[[Api, Request], Awaitable[Answer]]]] 
     "/debug/ownership": lambda: drawing.ownership,
 }
 """Paths of our own, which are no resources: discovery does not show them."""
+
+ISSUER: dict[str, Callable[[], Callable[[Api], Awaitable[Answer]]]] = {
+    ".well-known/openid-configuration": lambda: discovery.configuration,
+    "openid/v1/jwks": lambda: discovery.keys,
+}
+"""What others need who verify the tokens of service accounts."""
 
 TEXT = "text/plain; charset=utf-8"
 
@@ -191,6 +198,8 @@ async def _process(api: Api, request: Request) -> Answer:
         return Answer(200, orjson.dumps(version.info(), option=orjson.OPT_INDENT_2))
     if path == "metrics":
         return await _metrics(api, request)
+    if path in ISSUER:
+        return await ISSUER[path]()(api)
     check, _, only = path.partition("/")
     excluded = request.query.get("exclude", ())
     found = await health.examine(api, check, only, excluded) if check in health.CHECKS else None

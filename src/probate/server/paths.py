@@ -24,7 +24,10 @@ class Marked(NamedTuple):
     etag: str
 
 
-_OTHERS = ("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
+_OTHERS = (
+    "/.well-known/openid-configuration",
+    *("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"),
+)
 
 
 def document(api: Api, request: Request) -> Answer | None:

@@ -14,11 +14,14 @@ from pathlib import Path
 from probate import errors
 from probate.aio.offload import Offload
 from probate.clock import Clock
+from probate.machinery.signing import Wanted
 from probate.server.authentication import oidc
 from probate.server.authentication.accounts import Accounts
 from probate.server.authentication.listed import Listed
 from probate.server.authentication.recognition import Recognition
 from probate.server.kubeconfig import Credentials
+from probate.server.tls import requests
+from probate.server.tls.authority import Pair
 from probate.server.tls.folder import Folder
 from probate.server.tls.serving import Files, Serving
 from probate.settings import Settings
@@ -51,6 +54,10 @@ class Secured:
         own = self._settings.tls_cert_file
         authority = Path(own).read_bytes() if own else self.folder.read("ca.crt")
         return Credentials(authority, self.folder.read("admin.crt"), self.folder.read("admin.key"))
+
+    def signed(self, wanted: Wanted) -> bytes:
+        """A client's certificate by the server's own authority. `Unfit` if it signs no such thing."""
+        return requests.signed(Pair(self.folder.read("ca.crt"), self.folder.read("ca.key")), wanted, self._clock.now())
 
     def _files(self) -> Files:
         given = (self._settings.tls_cert_file, self._settings.tls_private_key_file)

@@ -153,7 +153,7 @@ def prepare_changed(api: Api, at: Target, new: Object, old: Object, owners: NewO
     given = new["metadata"].pop("managedFields", None)
     _keep(api, at, new, old)
     if not act.is_mutable:
-        _check_changed(api, at, new, old)
+        _check_changed(api, at, new, old, act)
     _note_owners(new, old, owners(given))
 
 
@@ -173,10 +173,13 @@ def _keep(api: Api, at: Target, new: Object, old: Object) -> None:
     api.kinds.rules(at.resource).prepare_changed(new, old, _part(at), now=api.now())
 
 
-def _check_changed(api: Api, at: Target, new: Object, old: Object) -> None:
-    problems = api.kinds.rules(at.resource).problems_of_changed(new, old, _part(at))
+def _check_changed(api: Api, at: Target, new: Object, old: Object, act: Act) -> None:
+    rules, part = api.kinds.rules(at.resource), _part(at)
+    problems = rules.problems_of_changed(new, old, part)
     if problems:
         raise refusals.invalid(at.resource, at.name, problems)
+    if told := rules.warnings_of_changed(new, old, part):
+        act.warn(*told)
 
 
 def _part(at: Target) -> str:
@@ -190,18 +193,18 @@ async def admitted(api: Api, at: Target, now: Record, new: Object, act: Act) -> 
         return new
     owned = new["metadata"].get("managedFields") or []  # who was given more by a plugin does not own that
     changed = await phases.mutate_changed(api, at, new, now, act)
-    await api.apart(len(now.value), lambda: _prepare_again(api, at, changed, wire.loaded(now, at.resource), owned))
+    await api.apart(len(now.value), lambda: _prepare_again(api, at, changed, wire.loaded(now, at.resource), owned, act))
     return changed
 
 
-def _prepare_again(api: Api, at: Target, new: Object, old: Object, owned: list[Entry]) -> None:
+def _prepare_again(api: Api, at: Target, new: Object, old: Object, owned: list[Entry], act: Act) -> None:
     meta = new["metadata"]
     meta.pop("managedFields", None)
     if meta.get("name") != old["metadata"]["name"] or meta.get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
         raise errors.BadRequest("the admission of the object has made another one of it: its name or its uid was changed")
     meta["resourceVersion"] = old["metadata"]["resourceVersion"]
     _keep(api, at, new, old)
-    _check_changed(api, at, new, old)
+    _check_changed(api, at, new, old, act)
     _note_owners(new, old, owned)
 
 

@@ -103,7 +103,7 @@ def check_stateful_set(stateful_set: Value) -> Problems:
         yield invalid(_SPEC / "podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
     yield from _check_stateful_strategy(child(spec, "updateStrategy"), _SPEC / "updateStrategy")
     yield from _check_retention(child(spec, "persistentVolumeClaimRetentionPolicy"), _SPEC / "persistentVolumeClaimRetentionPolicy")
-    yield from check_nonnegative(spec, _SPEC, "replicas", "minReadySeconds", "revisionHistoryLimit")
+    yield from check_nonnegative(spec, _SPEC, "replicas", "minReadySeconds")
     yield from check_nonnegative(child(spec, "ordinals"), _SPEC / "ordinals", "start")
     yield from _check_selector(spec, "statefulset")
     yield from check_optional_name(spec, _SPEC, "serviceName", names.dns_label)

@@ -1,15 +1,17 @@
-"""Certificates: who asks for one is who they are and no master, and who approves or signs one needs a right to the signer.
+"""Certificates: who asks for one is who they are, and who approves or signs one needs a right to the signer.
 
 A request tells who made it, which is for the server to say: whoever approves it believes that. To approve takes `approve`, to sign
 `sign`, to vouch for a bundle `attest`, each of the signer by its name or of its whole domain (`example.com/*`), as in Kubernetes.
+Nobody can even ask to become a master: the signer of clients would not sign it.
 """
 
 from __future__ import annotations
 
 import base64
+import binascii
 from typing import Any
 
-from probate.machinery import certificates
+from probate.machinery import certificates, signing
 from probate.machinery.rbac import missing
 from probate.machinery.rbac.rules import Ask
 from probate.machinery.rbac.users import MASTERS, User
@@ -21,7 +23,6 @@ Object = dict[str, Any]
 
 GROUP = "certificates.k8s.io"
 REQUESTS = "certificatesigningrequests"
-CLIENTS = "kubernetes.io/kube-apiserver-client"
 _BUNDLES = "clustertrustbundles"
 _SAID = ("username", "uid", "groups", "extra")
 _SIGNED = ("certificate", "conditions")
@@ -41,9 +42,9 @@ def with_author(user: User, at: Target, object_: Object) -> Object:
 
 
 async def check(api: Api, user: User, at: Target, new: Object, old: Object | None) -> None:
-    """`Forbidden` if the write says something in the name of a signer that its author may not speak for, or asks for too much."""
-    if old is None:
-        _check_groups(at, new)
+    """`Forbidden` if the write says something in the name of a signer that its author may not speak for."""
+    if old is None and at.resource.plural == REQUESTS:
+        _check_subject(at, new)
     verb = _verb(at, new, old)
     name = str((new.get("spec") or {}).get("signerName") or "")
     if not verb or user.is_master or (verb == "attest" and not name):
@@ -54,18 +55,18 @@ async def check(api: Api, user: User, at: Target, new: Object, old: Object | Non
         raise missing.refusal(user, ask, why=f'user not permitted to {verb} requests with signerName "{name}"')
 
 
-def _check_groups(at: Target, new: Object) -> None:
-    """`Forbidden` if a request for a client's certificate is for the group of those who may do anything."""
-    spec = new.get("spec") or {}
-    if at.resource.plural != REQUESTS or spec.get("signerName") != CLIENTS:
+def _check_subject(at: Target, request: Object) -> None:
+    """`Forbidden` if a client wants to become a master."""
+    spec = request.get("spec") or {}
+    if spec.get("signerName") != signing.CLIENT:
         return
     try:
-        asked = certificates.organizations(base64.b64decode(spec.get("request") or ""))
-    except ValueError:
+        pem = base64.b64decode(spec.get("request") or "")
+    except (ValueError, binascii.Error):
         return
-    if MASTERS in asked:
-        why = f"use of {CLIENTS} signer with {MASTERS} group is not allowed"
-        raise refusals.forbidden(at.resource, new["metadata"].get("name") or "", why)
+    if MASTERS in certificates.organizations(pem):
+        why = f"use of {signing.CLIENT} signer with {MASTERS} group is not allowed"
+        raise refusals.forbidden(at.resource, request["metadata"].get("name", ""), why)
 
 
 def _verb(at: Target, new: Object, old: Object | None) -> str:

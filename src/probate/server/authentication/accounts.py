@@ -25,6 +25,8 @@ LEEWAY = 10.0
 """Seconds by which the clocks of servers may differ."""
 AFTER_DELETION = 60.0
 """Seconds for which something that is being deleted may go on as it is. (Once it is gone, its tokens are dead.)"""
+KEYS = "/openid/v1/jwks"
+"""Where a server tells the public keys of those that it signs with."""
 BOUND = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 _PRIVATE = "kubernetes.io"
 _EXTRA = "authentication.kubernetes.io"
@@ -77,12 +79,14 @@ class Accounts:
         key: Callable[[], bytes] = authority.new_signing_key,
         issuer: str = DEFAULT_ISSUER,
         audiences: tuple[str, ...] = (),
+        keys_at: str = "",
     ) -> None:
         self._store = store
         self._clock = clock
         self._pem = key
         self.issuer = issuer
         self.audiences = audiences or (issuer,)
+        self.keys_at = keys_at or f"{issuer.rstrip('/')}{KEYS}"  # for others, who verify tokens themselves
 
     @cached_property
     def _key(self) -> Any:
@@ -97,6 +101,10 @@ class Accounts:
     @cached_property
     def _key_id(self) -> str:
         return jwt.key_id_of(self._public_key)
+
+    def keys(self) -> list[Claims]:
+        """The public keys of those that tokens are signed with, as JWKs."""
+        return [jwt.description(self._public_key)]
 
     def issue(self, wanted: Wanted, *, id_: str) -> tuple[str, float]:
         """A token, and when it ends."""

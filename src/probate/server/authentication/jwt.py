@@ -108,6 +108,13 @@ def key_id_of(key: Any) -> str:
     return _encoded(hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest())
 
 
+def description(key: Any) -> Claims:
+    """The JWK that describes a public key on the curve P-256, for others to verify tokens with."""
+    numbers = key.public_numbers()
+    x, y = (_encoded(one.to_bytes(32, "big")) for one in (numbers.x, numbers.y))
+    return {"use": "sig", "kty": "EC", "kid": key_id_of(key), "crv": "P-256", "alg": "ES256", "x": x, "y": y}
+
+
 def public_key(described: Claims) -> Any | None:
     """The key that a JWK describes; None if it is of no kind that is used here, or not for signatures."""
     from cryptography.hazmat.primitives.asymmetric import ec, rsa  # noqa: PLC0415

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from probate.machinery import emptiness, metadata, names, plain, selectable_fields, typed
 from probate.machinery.apply import parts as owning
@@ -19,6 +19,7 @@ from probate.machinery.tables import columns, table
 from probate.machinery.validation import cluster, quantities
 from probate.machinery.validation import table as validation
 from probate.machinery.validation.pods import update as pods
+from probate.machinery.warnings import table as warnings
 from probate.server.rules.contract import Object, Typed
 from probate.server.subresources import parts
 
@@ -28,6 +29,35 @@ _PARTS: Mapping[tuple[str, str], Callable[[], Callable[[Object, Object], Iterabl
     ("Pod", "resize"): lambda: pods.check_resize,
 }
 """Parts other than the status with checks of their own, which are loaded late."""
+
+WARNED_OF = frozenset(
+    {
+        ("", "Endpoints"),
+        ("", "Node"),
+        ("", "PersistentVolume"),
+        ("", "PersistentVolumeClaim"),
+        ("", "Pod"),
+        ("", "PodTemplate"),
+        ("", "ReplicationController"),
+        ("", "Secret"),
+        ("", "Service"),
+        ("", "ServiceAccount"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("apps", "DaemonSet"),
+        ("apps", "Deployment"),
+        ("apps", "ReplicaSet"),
+        ("apps", "StatefulSet"),
+        ("batch", "CronJob"),
+        ("batch", "Job"),
+        ("discovery.k8s.io", "EndpointSlice"),
+        ("networking.k8s.io", "Ingress"),
+        ("networking.k8s.io", "NetworkPolicy"),
+        ("node.k8s.io", "RuntimeClass"),
+        ("storage.k8s.io", "CSIStorageCapacity"),
+        ("storage.k8s.io", "StorageClass"),
+    }
+)
+"""Kinds that `warnings` knows something about: for the others it is not even loaded."""
 
 
 class BuiltIn:
@@ -39,6 +69,7 @@ class BuiltIn:
         self._kind = resource.stored_as or self._served
         self._name_rule = names.rule_of(resource.group, resource.kind)
         self._is_prepared = preparation.concerns_new(self._kind.group, self._kind.kind)
+        self._is_warned_of = (self._kind.group, self._kind.kind) in WARNED_OF
 
     @functools.cached_property
     def _schema(self) -> Schema:
@@ -81,6 +112,14 @@ class BuiltIn:
             return found + validation.status(*self._served, new, old)
         check = _PARTS.get((self._resource.kind, subresource))
         return found + first(check()(new, old)) if check else found
+
+    def warnings_of_new(self, object_: Object) -> Sequence[str]:
+        return warnings.create(self._kind.group, self._kind.kind, object_) if self._is_warned_of else ()
+
+    def warnings_of_changed(self, new: Object, old: Object, subresource: str) -> Sequence[str]:
+        if subresource or not self._is_warned_of:
+            return ()
+        return warnings.update(self._kind.group, self._kind.kind, new, old)
 
     def problems_of_applied(self, object_: Object) -> list[Problem]:
         return []

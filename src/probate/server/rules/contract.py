@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from probate.machinery.apply.parts import Part
@@ -49,6 +49,14 @@ class Rules(Protocol):
         ...
 
     def problems_of_changed(self, new: Object, old: Object, subresource: str) -> list[Problem]: ...
+
+    def warnings_of_new(self, object_: Object) -> Sequence[str]:
+        """What its author should know of an object that may be created."""
+        ...
+
+    def warnings_of_changed(self, new: Object, old: Object, subresource: str) -> Sequence[str]:
+        """What its author should know of an object that may take the place of the old one."""
+        ...
 
     def problems_of_applied(self, object_: Object) -> list[Problem]:
         """What is wrong with an object after an apply that would be overlooked, if it was created or updated."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -22,6 +22,7 @@ from probate.machinery.structural import defaults, embedded, nulls, prune, valid
 from probate.machinery.structural.expressions import running
 from probate.machinery.tables import columns
 from probate.machinery.tables import custom as tables
+from probate.machinery.warnings import table as warnings
 from probate.server.rules.contract import Object, Typed
 
 
@@ -74,6 +75,12 @@ class Custom:
         found = metadata.validate_update(new["metadata"], old["metadata"], is_custom=True)
         found += validate.validate(new, self._resource.load_schema(), old)
         return running.judged(found, new, self._resource.load_schema(), old) if self._has_rules else found
+
+    def warnings_of_new(self, object_: Object) -> Sequence[str]:
+        return warnings.custom(object_) if object_["metadata"].get("finalizers") else ()
+
+    def warnings_of_changed(self, new: Object, old: Object, subresource: str) -> Sequence[str]:
+        return warnings.custom(new, old) if new["metadata"].get("finalizers") else ()
 
     def problems_of_applied(self, object_: Object) -> list[Problem]:
         return first(nulls.problems(object_, self._resource.load_schema()))

@@ -67,7 +67,7 @@ async def attempt(api: Api, at: Target, given: dict[str, Any], owners: writing.O
     if api.admission.mutates(CREATE, at):
         object_ = await _mutated(api, at, given, owners, act, size=size)
     else:
-        object_ = await api.apart(size, lambda: _made(api, at, given, owners))
+        object_ = await api.apart(size, lambda: _made(api, at, given, owners, act))
     if at.resource.group == signers.GROUP:
         object_ = signers.with_author(act.user, at, object_)
     if at.resource.plural == "pods" and not at.resource.group and object_["spec"].get("nodeName"):
@@ -126,19 +126,22 @@ async def _mutated(api: Api, at: Target, given: dict[str, Any], owners: writing.
     changed = await phases.mutate_new(api, at, object_, act, size=size)
     changed = {**changed, "metadata": dict(changed["metadata"])}
     _check_place(changed, at)
-    return await api.apart(size, lambda: _made(api, at, changed, lambda *_: owned))
+    return await api.apart(size, lambda: _made(api, at, changed, lambda *_: owned, act))
 
 
-def _made(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners) -> dict[str, Any]:
+def _made(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners, act: Act) -> dict[str, Any]:
     """The new object. `Invalid` if it is not as its kind has to be."""
     meta = dict(given["metadata"])
     object_ = {**given, "metadata": meta}
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = names.generate(meta["generateName"], api.random)
     writing.prepare_new(api, at.resource, object_, at.namespace or "", owners)
-    problems = api.kinds.rules(at.resource).problems_of_new(object_)
+    rules = api.kinds.rules(at.resource)
+    problems = rules.problems_of_new(object_)
     if problems:
         raise refusals.invalid(at.resource, meta.get("name", ""), problems)
+    if told := rules.warnings_of_new(object_):
+        act.warn(*told)
     return object_
 
 

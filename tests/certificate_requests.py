@@ -1,0 +1,45 @@
+"""Requests for certificates, as good and bad clients make them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+CLIENT, KUBELET = "kubernetes.io/kube-apiserver-client", "kubernetes.io/kube-apiserver-client-kubelet"
+NAME, GROUP, UNIT = NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME, NameOID.ORGANIZATIONAL_UNIT_NAME
+
+
+def new_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def subject(name: str, *groups: str) -> x509.Name:
+    parts = [(GROUP, group) for group in groups] + ([(NAME, name)] if name else [])
+    return x509.Name([x509.NameAttribute(oid, text, _validate=False) for oid, text in parts])
+
+
+def asked(who: x509.Name, key: Any = None, extensions: Sequence[x509.ExtensionType] = ()) -> bytes:
+    """A request, as PEM."""
+    builder = x509.CertificateSigningRequestBuilder(who)
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=False)
+    key = key or new_key()
+    digest = hashes.SHA256() if hasattr(key, "curve") or hasattr(key, "key_size") else None
+    return builder.sign(key, digest).public_bytes(Encoding.PEM)
+
+
+def object_of(pem: bytes, name: str = "x", *, signer: str = CLIENT, usages: Sequence[str] = ("client auth",), **spec: Any) -> Any:
+    """The CertificateSigningRequest."""
+    said = {"request": base64.b64encode(pem).decode(), "signerName": signer, "usages": list(usages), **spec}
+    return {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name}, "spec": said}
+
+
+def key_pem(key: Any) -> bytes:
+    return bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))

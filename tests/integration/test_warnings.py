@@ -1,0 +1,101 @@
+"""What is allowed and questionable is told with every write that says it, and the write is done all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from probate.server.app import MAX_WARNINGS
+
+APPLY, MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
+HIDES = '299 - "spec.template.spec.containers[0].env[1]: hides previous definition of \\"A\\", which apply may drop"'
+TWICE = [{"name": "A", "value": "a"}, {"name": "A", "value": "b"}]
+
+
+def deployment(name: str, env: list[dict[str, str]] | None = None, **spec: Any) -> dict[str, Any]:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i", "env": env or []}]}}
+    about = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}}
+    return {**about, "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template, **spec}}
+
+
+@pytest.fixture
+def deployments(namespace: str) -> str:
+    return f"/apis/apps/v1/namespaces/{namespace}/deployments"
+
+
+def told(answer: httpx.Response) -> list[str]:
+    assert answer.status_code in {200, 201}, answer.text
+    return answer.headers.get_list("warning")
+
+
+def test_create_warns(http: httpx.Client, deployments: str) -> None:
+    assert told(http.post(deployments, json=deployment("a", TWICE))) == [HIDES]
+    assert told(http.post(deployments, json=deployment("b", TWICE[:1]))) == []
+    assert told(http.post(deployments, json=deployment("c", TWICE), params={"dryRun": "All"})) == [HIDES]
+
+
+def test_update_and_patch_warn_if_the_spec_is_another(http: httpx.Client, deployments: str) -> None:
+    made = http.post(deployments, json=deployment("a")).json()
+    made["spec"]["template"] = deployment("a", TWICE)["spec"]["template"]
+    path = f"{deployments}/a"
+    assert told(http.put(path, json={**made, "metadata": {"name": "a"}})) == [HIDES]
+    assert told(http.put(path, json={**made, "metadata": {"name": "a", "labels": {"x": "y"}}})) == []
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "j", "env": TWICE}]}}}}
+    assert told(http.patch(path, json=patch, headers={"content-type": MERGE})) == [HIDES]
+    assert told(http.patch(path, json=patch, headers={"content-type": MERGE})) == []
+
+
+def test_apply_warns_of_what_is_new_and_of_what_it_changes(http: httpx.Client, deployments: str) -> None:
+    def apply(**spec: Any) -> list[str]:
+        body = deployment("with.dot", **spec)
+        path, headers = f"{deployments}/with.dot", {"content-type": APPLY}
+        return told(http.patch(path, json=body, params={"fieldManager": "m"}, headers=headers))
+
+    (name,) = apply()
+    assert name.startswith('299 - "metadata.name: this is used in Pod names and hostnames')
+    assert apply(replicas=1) == []
+
+
+def test_what_is_refused_is_not_warned_of(http: httpx.Client, deployments: str) -> None:
+    answer = http.post(deployments, json=deployment("a", TWICE, replicas=-1))
+    assert answer.status_code == 422
+    assert "warning" not in answer.headers
+
+
+def test_stateful_set_that_keeps_all_its_history_is_allowed(http: httpx.Client, namespace: str) -> None:
+    body = {**deployment("a", revisionHistoryLimit=-1), "kind": "StatefulSet"}
+    (warning,) = told(http.post(f"/apis/apps/v1/namespaces/{namespace}/statefulsets", json=body))
+    assert "spec.revisionHistoryLimit: a negative value retains all revisions" in warning
+
+
+def test_no_answer_has_more_warnings_than_it_may(http: httpx.Client, namespace: str) -> None:
+    env = [{"name": "A", "value": str(number)} for number in range(100)]
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i", "env": env}]}}
+    assert len(told(http.post(f"/api/v1/namespaces/{namespace}/pods", json=pod))) == MAX_WARNINGS
+
+
+def test_secret_for_tls_that_no_server_could_use(http: httpx.Client, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/secrets"
+    body = {"metadata": {"name": "s"}, "type": "kubernetes.io/tls", "stringData": {"tls.crt": "x", "tls.key": "y"}}
+    expected = ['299 - "tls: there is no certificate in tls.crt that can be read"']
+    assert told(http.post(path, json=body)) == expected
+    assert told(http.put(f"{path}/s", json=body)) == expected
+
+
+def test_finalizer_of_a_custom_object_that_could_be_anybodys(http: httpx.Client) -> None:
+    names = {"plural": "doubts", "singular": "doubt", "kind": "Doubt", "listKind": "DoubtList"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    spec = {"group": "warnings.example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    definition = {"metadata": {"name": "doubts.warnings.example.com"}, "spec": spec}
+    assert told(http.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json=definition)) == []
+    path, about = "/apis/warnings.example.com/v1/doubts", {"apiVersion": "warnings.example.com/v1", "kind": "Doubt"}
+    (warning,) = told(http.post(path, json={**about, "metadata": {"name": "a", "finalizers": ["a.example.com"]}}))
+    assert warning.startswith('299 - "metadata.finalizers: \\"a.example.com\\": prefer a domain-qualified name')
+    assert told(http.patch(f"{path}/a", json={"metadata": {"labels": {"a": "b"}}}, headers={"content-type": MERGE})) == []
+    patch = {"metadata": {"finalizers": ["a.example.com", "b"]}}
+    (warning,) = told(http.patch(f"{path}/a", json=patch, headers={"content-type": MERGE}))
+    assert '\\"b\\"' in warning
+    http.patch(f"{path}/a", json={"metadata": {"finalizers": []}}, headers={"content-type": MERGE})
