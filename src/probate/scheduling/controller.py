@@ -193,7 +193,7 @@ class Scheduler:
         before = conditions.find((pod.get("status") or {}).get("conditions") or [], "PodScheduled")
         if before is not None and (before["status"], before.get("message")) == ("False", why):
             return
-        new = conditions.made("PodScheduled", "False", "Unschedulable", why)
+        new = conditions.of_pod(pod, conditions.made("PodScheduled", "False", "Unschedulable", why))
         is_new = before is None or before["status"] != "False"
         since = timestamp(self._clock.now()) if is_new or before is None else before.get("lastTransitionTime")
         change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"conditions": [{**new, "lastTransitionTime": since}]}}

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from probate.client.objects import Object
+from probate.control import room
+from probate.control.room import Amounts, HostPort
 from probate.machinery import node_selection, tolerations
 from probate.machinery.tolerations import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE
-from probate.scheduling import amounts, ledger
-from probate.scheduling.amounts import Amounts
-from probate.scheduling.ledger import Host, HostPort, Ledger
+from probate.scheduling.ledger import Host, Ledger
 from probate.scheduling.neighbours import NamespaceLabels, Neighbours
 
 NO_NODES = "no nodes available to schedule pods"
@@ -47,7 +47,7 @@ def choose(
     if not hosts:
         return Choice(objections=NO_NODES)
     spec = pod["spec"]
-    asker = Asker(pod, amounts.of_pod(spec), ledger.host_ports(spec), Neighbours(pod, nodes, labels_of), storage)
+    asker = Asker(pod, room.of_pod(spec), room.host_ports(spec), Neighbours(pod, nodes, labels_of), storage)
     told: Counter[str] = Counter()
     free = []
     for host in hosts:
@@ -75,14 +75,14 @@ def objections(asker: Asker, host: Host) -> list[str]:
     if asker.ports and _are_taken(asker.ports, host):
         return ["node(s) didn't have free ports for the requested pod ports"]
     if lacks := host.lacks(asker.wants):
-        return ["Too many pods" if name == amounts.PODS else f"Insufficient {name}" for name in lacks]
+        return ["Too many pods" if name == room.PODS else f"Insufficient {name}" for name in lacks]
     found = asker.objection_of_storage(node) or asker.neighbours.objection(host)
     return [found] if found else []
 
 
 def _are_taken(ports: frozenset[HostPort], host: Host) -> bool:
     taken = [port for guest in host.guests.values() for port in guest.ports]
-    return any(ledger.collide(port, other) for port in ports for other in taken)
+    return any(room.collide(port, other) for port in ports for other in taken)
 
 
 def _dislike(asker: Asker, host: Host) -> tuple[int, float, int, str]:

@@ -9,12 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from probate.client.objects import Object
+from probate.control import room
 from probate.control.kinds import is_finished, node_of
-from probate.scheduling import amounts
-from probate.scheduling.amounts import Amounts
-
-HostPort = tuple[str, str, int]
-"""A protocol, an address and a port."""
+from probate.control.room import Amounts, HostPort
 
 
 class Guest(NamedTuple):
@@ -83,7 +80,7 @@ class Ledger:
 
     def take_node(self, name: str, node: Object | None) -> None:
         host = self._host(name)
-        host.node, host.has = node, amounts.of_node(node) if node is not None else {}
+        host.node, host.has = node, room.of_node(node) if node is not None else {}
         self._drop_if_empty(host)
 
     def take_pod(self, old: Object | None, new: Object | None) -> None:
@@ -119,7 +116,7 @@ class Ledger:
         if self._where.get(uid, node) != node:
             self.forget(pod)
         self._where[uid] = node
-        self._host(node).put(Guest(pod, amounts.of_pod(pod["spec"]), host_ports(pod["spec"])))
+        self._host(node).put(Guest(pod, room.of_pod(pod["spec"]), room.host_ports(pod["spec"])))
 
     def _host(self, name: str) -> Host:
         return self._hosts.setdefault(name, Host(name))
@@ -127,15 +124,3 @@ class Ledger:
     def _drop_if_empty(self, host: Host) -> None:
         if host.node is None and not host.guests:
             self._hosts.pop(host.name, None)
-
-
-def host_ports(spec: Object) -> frozenset[HostPort]:
-    """The ports of the node itself that the pod's containers want."""
-    ports = (port for container in spec.get("containers") or () for port in container.get("ports") or ())
-    return frozenset((p.get("protocol") or "TCP", p.get("hostIP") or "0.0.0.0", p["hostPort"]) for p in ports if p.get("hostPort"))  # noqa: S104
-
-
-def collide(one: HostPort, other: HostPort) -> bool:
-    """Whether both cannot be had on one node."""
-    everywhere = "0.0.0.0"  # noqa: S104
-    return one[0] == other[0] and one[2] == other[2] and (one[1] == other[1] or everywhere in (one[1], other[1]))
