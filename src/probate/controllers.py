@@ -71,6 +71,7 @@ THROUGH_THE_API = (
     "volumes",
     "volumeprotection",
     "claimprotection",
+    "ephemeralclaims",
     "simulator",
 )
 IN_EVERY_SERVER = ("identities",)
@@ -105,6 +106,7 @@ ACCOUNTS = {
     "volumes": "persistent-volume-binder",
     "volumeprotection": "pv-protection-controller",
     "claimprotection": "pvc-protection-controller",
+    "ephemeralclaims": "ephemeral-volume-controller",
     "simulator": "probate-simulator",
     "identities": "probate-servers",
 }

@@ -12,6 +12,7 @@ from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.lifecycle import (
     aggregation,
+    ephemeralclaims,
     evictions,
     finishedjobs,
     identities,
@@ -61,6 +62,7 @@ STARTS: dict[str, Callable[[Means], list[Workers]]] = {
     "volumes": volumes.start,
     "volumeprotection": protection.start_volumes,
     "claimprotection": protection.start_claims,
+    "ephemeralclaims": ephemeralclaims.start,
     "simulator": lambda means: [*simulated_nodes.start(means), *simulated_pods.start(means)],
     "identities": identities.start,
 }
