@@ -122,14 +122,16 @@ async def opened_store(settings: Settings, clock: Clock) -> AsyncGenerator[Store
 async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     names = choice.chosen(settings.controllers, controllers.NAMES)
     certificate = root_certificate(settings.root_ca_file)
+    own_service.check(settings.advertise_address)
     async with opened_store(settings, clock) as store:
         with listener.bind(settings.listen, is_insecure=settings.insecure) as listening:
-            secured = None if settings.insecure else Secured(settings, listening.getsockname()[0], clock)
+            host, port = listening.getsockname()[:2]
+            secured = None if settings.insecure else Secured(settings, host, clock)
             url = listener.url(listening, "http" if secured is None else "https")
             accounts = _accounts(settings, store, clock, secured, url)
             api = _api(store, clock, Pool("large"), accounts, endpoints.services(settings.webhook_service))
             api.owners, api.owner_checks = Owners(settings.owner_rights), settings.owner_checks
-            await _furnish(api, settings.admission, *listening.getsockname()[:2])
+            await _furnish(api, settings.admission, settings.advertise_address or host, port)
             greeting = functools.partial(_greet, settings, url, clock, began)
             server = Server(
                 identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured), _signing(secured, api)

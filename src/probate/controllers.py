@@ -76,6 +76,7 @@ THROUGH_THE_API = (
     "volumeprotection",
     "claimprotection",
     "attributeprotection",
+    "ephemeralclaims",
     "simulator",
 )
 IN_EVERY_SERVER = ("identities",)
@@ -115,6 +116,7 @@ ACCOUNTS = {
     "volumeprotection": "pv-protection-controller",
     "claimprotection": "pvc-protection-controller",
     "attributeprotection": "volumeattributesclass-protection-controller",
+    "ephemeralclaims": "ephemeral-volume-controller",
     "simulator": "probate-simulator",
     "identities": "probate-servers",
 }

@@ -12,6 +12,7 @@ from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.lifecycle import (
     aggregation,
+    ephemeralclaims,
     evictions,
     finishedjobs,
     flowschemas,
@@ -70,6 +71,7 @@ STARTS: dict[str, Callable[[Means], list[Workers]]] = {
     "volumeprotection": protection.start_volumes,
     "claimprotection": protection.start_claims,
     "attributeprotection": protection.start_attributes,
+    "ephemeralclaims": ephemeralclaims.start,
     "simulator": lambda means: [*simulated_nodes.start(means), *simulated_pods.start(means)],
     "identities": identities.start,
 }

@@ -40,6 +40,8 @@ class Settings:
 
     store: str = DEFAULT_STORE
     listen: str = DEFAULT_LISTEN
+    advertise_address: str = ""
+    """The address at which others reach the server; the one it listens on if empty."""
     history: float | None = None
     """Seconds for which the past is kept; None: as is usual for the store."""
     patience: float = DEFAULT_PATIENCE

@@ -28,7 +28,8 @@ def test_pod_is_bound_to_a_node_once(http: httpx.Client, pod: str) -> None:
     assert http.post(f"{pod}/binding", json=binding).status_code == 201
     now = http.get(pod).json()
     assert now["spec"]["nodeName"] == "n1"
-    assert [one["status"] for one in now["status"]["conditions"] if one["type"] == "PodScheduled"] == ["True"]
+    [told] = [one for one in now["status"]["conditions"] if one["type"] == "PodScheduled"]
+    assert (told["status"], told["observedGeneration"]) == ("True", 1)
     assert http.post(f"{pod}/binding", json=binding).status_code == 409
 
 
@@ -101,7 +102,7 @@ def test_eviction_is_charged_to_the_budget(http: httpx.Client, namespace: str, p
     assert (condition["type"], condition["status"]) == ("DisruptionAllowed", "False")
     left = http.get(pod).json()
     assert "deletionTimestamp" in left["metadata"]
-    assert "DisruptionTarget" in [one["type"] for one in left["status"]["conditions"]]
+    assert ("DisruptionTarget", 1) in [(one["type"], one.get("observedGeneration")) for one in left["status"]["conditions"]]
     assert http.post(f"{pod}/eviction", json=EVICTION).status_code == 201, "it is on its way out, and costs nothing more"
 
 

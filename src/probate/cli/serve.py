@@ -69,6 +69,13 @@ class Duration(click.ParamType[float]):
     help="Where to serve. Port 0 takes a free one.",
 )
 @click.option(
+    "--advertise-address",
+    default="",
+    show_default="that of --listen",
+    metavar="ADDRESS",
+    help="The address at which others reach the server: the Service kubernetes leads there.",
+)
+@click.option(
     "--history",
     type=Duration(),
     default=None,

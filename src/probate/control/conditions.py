@@ -22,6 +22,12 @@ def made(type_: str, status: str, reason: str, message: str) -> Object:
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
+def of_pod(pod: Object, condition: Object) -> Object:
+    """The condition of a pod, which says which version of the pod it is about."""
+    generation = pod["metadata"].get("generation")
+    return {**condition, "observedGeneration": generation} if generation else condition
+
+
 def put(conditions: Conditions, new: Object, now: str, *times: str) -> Conditions:
     """The conditions with the new one in the place of its type. `times` are those that are `now` even if the status stays.
 

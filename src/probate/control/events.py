@@ -49,6 +49,8 @@ class News(NamedTuple):
     type: str
     reason: str
     message: str
+    host: str = ""
+    """The node on which who tells it is, if that is one of many."""
 
 
 class Voice:
@@ -153,8 +155,9 @@ class Events:
             "type": news.type,
             "reason": news.reason,
             "message": news.message,
-            "source": {"component": news.component},
+            "source": {"component": news.component, **({"host": news.host} if news.host else {})},
             "reportingComponent": news.component,
+            **({"reportingInstance": news.host} if news.host else {}),
             "firstTimestamp": now,
             "lastTimestamp": now,
             "count": 1,

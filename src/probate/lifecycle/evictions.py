@@ -114,9 +114,8 @@ class Evictions:
         if live is None or live["metadata"]["uid"] != pod["metadata"]["uid"] or is_deleting(live):
             return False
         told = (live.get("status") or {}).get("conditions") or []
-        new = conditions.made(
-            "DisruptionTarget", "True", "DeletionByTaintManager", "the node has a taint that the pod cannot stand"
-        )
+        why = "the node has a taint that the pod cannot stand"
+        new = conditions.of_pod(live, conditions.made("DisruptionTarget", "True", "DeletionByTaintManager", why))
         now = timestamp(self._clock.now())
         if conditions.put(told, new, now) != told:
             written = conditions.find(conditions.put(told, new, now), "DisruptionTarget")

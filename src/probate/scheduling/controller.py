@@ -2,7 +2,8 @@
 
 It works in rounds. A round takes the pods that are due, the most important first, decides for each from the ledger, and binds all
 that got a node together. A pod that got none is told why, and is due again when something has changed that could help it. Of pods
-that are alike the first one that gets no node speaks for all of the round: nodes only become fuller in it.
+that are alike the first one that gets no node speaks for all of the round: nodes only become fuller in it. If less important ones
+can make room for a pod, they are told to leave, and it waits for that.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from typing import NamedTuple
 import orjson
 
 from probate import errors
-from probate.client.objects import STRATEGIC_MERGE_PATCH, Kind, Object
-from probate.control import conditions
+from probate.client.objects import Kind, Object
 from probate.control.events import Voice
 from probate.control.informers import Name, name_of
 from probate.control.kinds import NAMESPACES, NODES, PODS, is_deleting, is_finished, node_of
 from probate.control.means import Means
 from probate.control.requests import together
 from probate.control.workers import Workers
-from probate.machinery.moments import timestamp
 from probate.scheduling import neighbours, storage
 from probate.scheduling.decide import Choice, choose
-from probate.scheduling.ledger import Ledger
-from probate.scheduling.storage import Storage
+from probate.scheduling.ledger import Ledger, priority_of
+from probate.scheduling.refusals import Refusals, nominated_node
+from probate.scheduling.storage import Storage, Stored
+from probate.scheduling.victims import Nomination, Victims
 
 COMPONENT = "default-scheduler"
 BINDINGS = Kind("", "v1", "bindings")
@@ -44,6 +45,14 @@ class Placement(NamedTuple):
     node: str
 
 
+class Refused(NamedTuple):
+    """A pod that goes nowhere now, why, and for which node it is nominated."""
+
+    pod: Object
+    why: str
+    nomination: Nomination
+
+
 def start(means: Means) -> list[Workers]:
     """The scheduler's one worker, which is told by the informers when to look."""
     return [Scheduler(means).workers]
@@ -59,6 +68,8 @@ class Scheduler:
         self._namespaces = means.informers.of(NAMESPACES)
         self._storage = Storage(means)
         self._ledger = Ledger()
+        self._refusals = Refusals(means, self._tell)
+        self._victims = Victims(means, self._ledger, self._labels_of, self._tell)
         self._due: dict[Name, None] = {}
         self._stuck: dict[Name, None] = {}  # got no node when they were last looked at
         self._attentive: dict[Name, None] = {}  # of those, who cares for where others are
@@ -75,10 +86,14 @@ class Scheduler:
         if new is None or not _is_ours(new):
             self._due.pop(name_of(known), None)
             self._unstick(name_of(known))
+            if self._ledger.withdraw(known):
+                self._wake()
         elif old is None or not _is_ours(old) or _asks_for(old) != _asks_for(new):
             self._unstick(name_of(new))
             self._due[name_of(new)] = None
             self.workers.add(ROUND)
+        if new is not None and _is_ours(new) and nominated_node(new):
+            self._ledger.nominate(new, nominated_node(new))
         if _takes_room(old) != _takes_room(new):
             self._wake_those_who_care(is_room=not _takes_room(new))
 
@@ -120,7 +135,7 @@ class Scheduler:
     async def _round(self, _: Name) -> float | None:
         pods = [pod for name in self._due if (pod := self._pods.get(name)) is not None and not self._ledger.is_assumed(pod)]
         self._due.clear()
-        pods.sort(key=lambda pod: -(pod["spec"].get("priority") or 0))
+        pods.sort(key=lambda pod: -priority_of(pod))
         self._due.update(dict.fromkeys(name_of(pod) for pod in pods[MOST:]))
         placed, refused, waiting = self._decide(pods[:MOST])
         failures = [
@@ -132,17 +147,18 @@ class Scheduler:
             raise ExceptionGroup("pods could not be given their nodes", failures)
         return 0.0 if placed or self._due else None
 
-    def _decide(self, pods: list[Object]) -> tuple[list[Placement], list[tuple[Object, str]], list[Placement]]:
+    def _decide(self, pods: list[Object]) -> tuple[list[Placement], list[Refused], list[Placement]]:
         """Who goes where; who goes nowhere, and why; and whose claims have to be bound first, there."""
         placed, refused, waiting = [], [], []
         alike: dict[bytes, Choice] = {}
+        hopeless: set[bytes] = set()  # for whom nobody can make room
         for pod in pods:
             key = _likeness(pod)
             stored = self._storage.of(pod)
-            choice = alike.get(key) or self._choose(pod, stored)
+            choice = (None if nominated_node(pod) else alike.get(key)) or self._choose(pod, stored)
             if not choice.node:
                 self._stick(pod)
-                refused.append((pod, choice.objections))
+                refused.append(Refused(pod, choice.objections, self._nominate(pod, key, stored, hopeless)))
                 if not neighbours.says_something(pod):
                     alike[key] = choice
             elif stored.waiting:
@@ -157,6 +173,15 @@ class Scheduler:
         if stored.objection:
             return Choice(objections=stored.objection)
         return choose(pod, self._ledger, self._labels_of, stored.objection_to)
+
+    def _nominate(self, pod: Object, key: bytes, stored: Stored, hopeless: set[bytes]) -> Nomination:
+        """For which node the pod is nominated, and who leaves it."""
+        if stored.objection or (key in hopeless and not nominated_node(pod)):
+            return Nomination()
+        found = self._victims.nominate(pod, stored.objection_to)
+        if found.node == "":
+            hopeless.add(key)
+        return found
 
     def _labels_of(self, namespace: str) -> Mapping[str, str]:
         found = self._namespaces.get(Name("", namespace)) or {"metadata": {}}
@@ -187,21 +212,16 @@ class Scheduler:
         for claim in claims:
             await storage.tell(self._storage.claims, claim, placement.node)
 
-    async def _refuse(self, refused: tuple[Object, str]) -> None:
-        """Write down why a pod has no node, unless that is known."""
-        pod, why = refused
-        before = conditions.find((pod.get("status") or {}).get("conditions") or [], "PodScheduled")
-        if before is not None and (before["status"], before.get("message")) == ("False", why):
-            return
-        new = conditions.made("PodScheduled", "False", "Unschedulable", why)
-        is_new = before is None or before["status"] != "False"
-        since = timestamp(self._clock.now()) if is_new or before is None else before.get("lastTransitionTime")
-        change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"conditions": [{**new, "lastTransitionTime": since}]}}
-        try:
-            await self._pods.patch(name_of(pod), change, "status", media=STRATEGIC_MERGE_PATCH)
-        except (errors.Conflict, errors.NotFound):
-            return  # it is gone
-        self._tell(pod, "Warning", "FailedScheduling", why)
+    async def _refuse(self, refused: Refused) -> None:
+        """Write down why a pod has no node, unless that is known, and make room for it if that helps."""
+        pod, why, nomination = refused
+        await self._refusals.write(pod, why, nomination.node)
+        if nomination.victims:
+            try:
+                await self._victims.make_room(pod, nomination)
+            except errors.ApiError:
+                self._due[name_of(pod)] = None
+                raise
 
 
 def _is_ours(pod: Object) -> bool:

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from probate.client.objects import Object
+from probate.control import room
+from probate.control.room import Amounts, HostPort
 from probate.machinery import node_selection, tolerations
 from probate.machinery.tolerations import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE
-from probate.scheduling import amounts, ledger
-from probate.scheduling.amounts import Amounts
-from probate.scheduling.ledger import Host, HostPort, Ledger
+from probate.scheduling.ledger import Host, Ledger
 from probate.scheduling.neighbours import NamespaceLabels, Neighbours
 
 NO_NODES = "no nodes available to schedule pods"
@@ -46,22 +46,31 @@ def choose(
     hosts = nodes.hosts()
     if not hosts:
         return Choice(objections=NO_NODES)
-    spec = pod["spec"]
-    asker = Asker(pod, amounts.of_pod(spec), ledger.host_ports(spec), Neighbours(pod, nodes, labels_of), storage)
+    asks = asker(pod, nodes, labels_of=labels_of, storage=storage)
     told: Counter[str] = Counter()
     free = []
     for host in hosts:
-        found = objections(asker, host)
+        found = objections(asks, host)
         told.update(found)
         if not found:
             free.append(host)
     if not free:
         return Choice(objections=_summary(told, len(hosts)))
-    return Choice(min(free, key=lambda host: _dislike(asker, host)).name)
+    return Choice(min(free, key=lambda host: _dislike(asks, host)).name)
+
+
+def asker(
+    pod: Object, nodes: Ledger, *, labels_of: NamespaceLabels, storage: Callable[[Object], str | None] = lambda _: None
+) -> Asker:
+    """The pod, and what it needs of every node while the others are where they are."""
+    spec = pod["spec"]
+    return Asker(pod, room.of_pod(spec), room.host_ports(spec), Neighbours(pod, nodes, labels_of), storage)
 
 
 def objections(asker: Asker, host: Host) -> list[str]:
-    """Why the pod cannot go there."""
+    """Why the pod cannot go there. Who is expected there and is no less important takes room already."""
+    if host.expected:
+        host = host.with_expected(asker.pod)
     node, pod = host.node, asker.pod
     if node is None:
         return ["node(s) are gone"]
@@ -75,22 +84,24 @@ def objections(asker: Asker, host: Host) -> list[str]:
     if asker.ports and _are_taken(asker.ports, host):
         return ["node(s) didn't have free ports for the requested pod ports"]
     if lacks := host.lacks(asker.wants):
-        return ["Too many pods" if name == amounts.PODS else f"Insufficient {name}" for name in lacks]
+        return ["Too many pods" if name == room.PODS else f"Insufficient {name}" for name in lacks]
     found = asker.objection_of_storage(node) or asker.neighbours.objection(host)
     return [found] if found else []
 
 
 def _are_taken(ports: frozenset[HostPort], host: Host) -> bool:
     taken = [port for guest in host.guests.values() for port in guest.ports]
-    return any(ledger.collide(port, other) for port in ports for other in taken)
+    return any(room.collide(port, other) for port in ports for other in taken)
 
 
-def _dislike(asker: Asker, host: Host) -> tuple[int, float, int, str]:
-    """The less, the better: preferences, then what is used already, then how many there are, then the name."""
+def _dislike(asker: Asker, host: Host) -> tuple[bool, int, float, int, str]:
+    """The less, the better: where room was made for the pod, preferences, what is used already, how many there are, the name."""
     node, pod = host.node or {}, asker.pod
     discouraging = tolerations.taints_of(node, PREFER_NO_SCHEDULE)
     unwanted = sum(tolerations.untolerated(pod, [taint]) is not None for taint in discouraging)
-    return unwanted * 100 - node_selection.preference(pod["spec"], node), host.share(asker.wants), len(host.guests), host.name
+    is_expected = pod["metadata"]["uid"] in host.expected
+    liking = node_selection.preference(pod["spec"], node) - unwanted * 100
+    return not is_expected, -liking, host.share(asker.wants), len(host.guests), host.name
 
 
 def _summary(told: Counter[str], number: int) -> str:

@@ -1,6 +1,7 @@
 """Who is on which node, and what is left there: kept from what the informers tell, and from what was just decided.
 
-A pod that was given a node counts there at once, long before the server tells so: else the next pod would get the same room.
+A pod that was given a node counts there at once, long before the server tells so: else the next pod would get the same room. One
+for which others have to leave first is expected there, and counts for all who are not more important.
 """
 
 from __future__ import annotations
@@ -9,12 +10,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from probate.client.objects import Object
+from probate.control import room
 from probate.control.kinds import is_finished, node_of
-from probate.scheduling import amounts
-from probate.scheduling.amounts import Amounts
-
-HostPort = tuple[str, str, int]
-"""A protocol, an address and a port."""
+from probate.control.room import Amounts, HostPort
 
 
 class Guest(NamedTuple):
@@ -35,6 +33,25 @@ class Host:
         self.taken: Amounts = {}
         self.guests: dict[str, Guest] = {}  # by uid
         self.choosy: dict[str, Guest] = {}  # of those, who does not want to be near others
+        self.expected: dict[str, Guest] = {}  # who comes when others have left, by uid
+
+    def copy(self) -> Host:
+        """One that can be changed without consequences."""
+        other = Host(self.name)
+        other.node, other.has, other.taken = self.node, self.has, dict(self.taken)
+        other.guests, other.choosy, other.expected = dict(self.guests), dict(self.choosy), dict(self.expected)
+        return other
+
+    def with_expected(self, pod: Object) -> Host:
+        """The node as it is for a pod: with those who are expected, unless they are less important than the pod."""
+        others = [one for uid, one in self.expected.items() if uid != pod["metadata"]["uid"]]
+        before = [one for one in others if priority_of(one.pod) >= priority_of(pod)]
+        if not before:
+            return self
+        full = self.copy()
+        for one in before:
+            full.put(one)
+        return full
 
     def put(self, guest: Guest) -> None:
         uid = guest.pod["metadata"]["uid"]
@@ -72,10 +89,22 @@ class Ledger:
         self._hosts: dict[str, Host] = {}
         self._where: dict[str, str] = {}  # nodes of pods, by uid
         self._assumed: set[str] = set()  # uids of those of which the server has not told yet
+        self._nominated: dict[str, str] = {}  # nodes at which pods are expected, by uid
 
     def hosts(self) -> list[Host]:
         """The nodes that are there."""
         return [host for host in self._hosts.values() if host.node is not None]
+
+    def find(self, name: str) -> Host | None:
+        """The node of this name, if it is there."""
+        host = self._hosts.get(name)
+        return host if host is not None and host.node is not None else None
+
+    def replacing(self, host: Host) -> Ledger:
+        """How things would be with this one in the place of the node of its name."""
+        other = Ledger()
+        other._hosts = {**self._hosts, host.name: host}
+        return other
 
     def guests(self) -> Iterator[tuple[Host, Guest]]:
         """Every pod that has a node which is there."""
@@ -83,7 +112,7 @@ class Ledger:
 
     def take_node(self, name: str, node: Object | None) -> None:
         host = self._host(name)
-        host.node, host.has = node, amounts.of_node(node) if node is not None else {}
+        host.node, host.has = node, room.of_node(node) if node is not None else {}
         self._drop_if_empty(host)
 
     def take_pod(self, old: Object | None, new: Object | None) -> None:
@@ -95,6 +124,27 @@ class Ledger:
         elif node_of(new):
             self._put(new, node_of(new))
             self._assumed.discard(new["metadata"]["uid"])
+
+    def nominate(self, pod: Object, node: str) -> None:
+        """The pod is expected there."""
+        self.withdraw(pod)
+        host = self.find(node)
+        if host is not None:
+            self._nominated[pod["metadata"]["uid"]] = node
+            host.expected[pod["metadata"]["uid"]] = _guest(pod)
+
+    def withdraw(self, pod: Object) -> bool:
+        """The pod is expected nowhere. Whether it was."""
+        uid = pod["metadata"]["uid"]
+        node = self._nominated.pop(uid, None)
+        if node in self._hosts:
+            self._hosts[node].expected.pop(uid, None)
+        return node is not None
+
+    def nominated_for(self, node: str) -> list[Object]:
+        """The pods that are expected there."""
+        host = self.find(node)
+        return [one.pod for one in host.expected.values()] if host is not None else []
 
     def is_assumed(self, pod: Object) -> bool:
         """Whether the pod has been given a node already, although it does not say so."""
@@ -119,7 +169,8 @@ class Ledger:
         if self._where.get(uid, node) != node:
             self.forget(pod)
         self._where[uid] = node
-        self._host(node).put(Guest(pod, amounts.of_pod(pod["spec"]), host_ports(pod["spec"])))
+        self.withdraw(pod)
+        self._host(node).put(_guest(pod))
 
     def _host(self, name: str) -> Host:
         return self._hosts.setdefault(name, Host(name))
@@ -129,13 +180,11 @@ class Ledger:
             self._hosts.pop(host.name, None)
 
 
-def host_ports(spec: Object) -> frozenset[HostPort]:
-    """The ports of the node itself that the pod's containers want."""
-    ports = (port for container in spec.get("containers") or () for port in container.get("ports") or ())
-    return frozenset((p.get("protocol") or "TCP", p.get("hostIP") or "0.0.0.0", p["hostPort"]) for p in ports if p.get("hostPort"))  # noqa: S104
+def priority_of(pod: Object) -> int:
+    """How important the pod is."""
+    priority: int = pod["spec"].get("priority") or 0
+    return priority
 
 
-def collide(one: HostPort, other: HostPort) -> bool:
-    """Whether both cannot be had on one node."""
-    everywhere = "0.0.0.0"  # noqa: S104
-    return one[0] == other[0] and one[2] == other[2] and (one[1] == other[1] or everywhere in (one[1], other[1]))
+def _guest(pod: Object) -> Guest:
+    return Guest(pod, room.of_pod(pod["spec"]), room.host_ports(pod["spec"]))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from probate.client.objects import Object
-from probate.control.informers import Informer, Name
+from probate.control.informers import Informer, Name, controller_of
 from probate.control.kinds import CLAIMS, CLASSES, VOLUMES, is_deleting
 from probate.control.means import Means
 from probate.machinery import node_selection
@@ -48,10 +48,12 @@ class Storage:
     def of(self, pod: Object) -> Stored:
         """What the pod stores where."""
         volumes, waiting = [], []
-        for name in claims_of(pod):
+        for name, is_own in claims_of(pod).items():
             claim = self.claims.get(Name(pod["metadata"]["namespace"], name))
             if claim is None:
                 return Stored(f'persistentvolumeclaim "{name}" not found')
+            if is_own and (controller_of(claim) or {}).get("uid") != pod["metadata"]["uid"]:
+                return Stored(f'persistentvolumeclaim "{name}" was not created for pod "{pod["metadata"]["name"]}"')
             if is_deleting(claim):
                 return Stored(f'persistentvolumeclaim "{name}" is being deleted')
             volume = self._volume_of(claim)
@@ -82,14 +84,14 @@ async def tell(claims: Informer, claim: Object, node: str) -> None:
         await claims.patch(Name(meta["namespace"], meta["name"]), change)
 
 
-def claims_of(pod: Object) -> list[str]:
-    """The names of the pod's claims: those that it names, and those that are made for it."""
-    found = []
+def claims_of(pod: Object) -> dict[str, bool]:
+    """The names of the pod's claims, and of each whether it is made for the pod and nobody else."""
+    found = {}
     for volume in pod["spec"].get("volumes") or ():
         if "persistentVolumeClaim" in volume:
-            found.append(volume["persistentVolumeClaim"]["claimName"])
+            found[volume["persistentVolumeClaim"]["claimName"]] = False
         elif "ephemeral" in volume:
-            found.append(f"{pod['metadata']['name']}-{volume['name']}")
+            found[f"{pod['metadata']['name']}-{volume['name']}"] = True
     return found
 
 

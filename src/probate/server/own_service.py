@@ -2,7 +2,7 @@
 
 It has the first address that Services can have, unless somebody else has that one already. Where the server is reached is in the
 EndpointSlice and the Endpoints of the same name. An address that only this machine can use leads nowhere for others, so then they
-name none.
+name none, unless the server was told another one (`--advertise-address`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from probate import errors
 from probate.server.api import Api
 from probate.server.local import Local
 
@@ -53,6 +54,17 @@ def endpoints(host: str, port: int) -> Object:
     subsets = [{"addresses": [{"ip": host}], "ports": [{**PORT, "port": port}]}] if _is_reached(host) else []
     labels = {"endpointslice.kubernetes.io/skip-mirror": "true"}
     return {"metadata": {"name": NAME, "labels": labels}, "subsets": subsets}
+
+
+def check(advertised: str) -> None:
+    """`CannotOpen` if others cannot be told to go to the address that the server was given for that."""
+    try:
+        is_wrong = bool(advertised) and not _is_reached(advertised)
+    except ValueError:
+        is_wrong = True
+    if is_wrong:
+        wrong = f"--advertise-address {advertised} is no address at which others reach the server"
+        raise errors.CannotOpen(f"{wrong}. Give an IP address of this machine, or of what is before it, and no port")
 
 
 async def ensure(api: Api, host: str, port: int) -> None:

@@ -39,7 +39,8 @@ class Secured:
     def __init__(self, settings: Settings, host: str, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self._names = _names(host, settings.tls_name)
+        advertised = (settings.advertise_address,) if settings.advertise_address else ()
+        self._names = _names(host, (*settings.tls_name, *advertised))
         self.folder = Folder(Path(settings.pki))
         self.folder.ensure(self._names, clock.now())
         self.serving = Serving(self._files())

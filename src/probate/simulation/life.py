@@ -1,6 +1,6 @@
 """The life of a simulated pod, decided from the pod and the time alone: what its status is now, and when that changes.
 
-    bound       start delay      →  Running and Ready
+    bound       start delay      →  Running and Ready; or Pending, for as long as an image cannot be pulled
     Running     its duration     →  its containers end; they start again, or the pod has Succeeded or Failed, as its policy says
     deleted     stop delay, or the end of its grace period  →  its containers are ended, and the pod can go
 
@@ -20,13 +20,16 @@ from probate.simulation.script import Script
 
 TERMINATED, KILLED = 143, 137
 FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 10.0, 300.0
+PULL_SECONDS = 2.0
+"""After which a node that could not pull an image tries less often, and says so."""
 
 Exactly = Callable[[str], float]
 """When it was that an object tells by a time in whole seconds."""
 
 
 class State(NamedTuple):
-    """What the containers do: `nothing` yet, `run`, have `ended`, or `rest` until they run again. Since when; how a run ended."""
+    """What the containers do: `nothing` yet, `pull` in vain, `run`, have `ended`, or `rest` until they run again. Since when; how a
+    run ended; why they do that."""
 
     doing: str
     since: float | None = None
@@ -88,8 +91,27 @@ def _go_on(pod: Object, state: State, script: Script, exactly: Exactly, now: flo
             left = times.until((state.since or now) + backoff(state.runs), now)
             return Step(state, left) if left else _run(State("run", now, state.runs + 1, state.code), script)
         case _:
-            left = times.until(bound_at(pod, exactly) + script.start, now)
-            return Step(state, left) if left else _run(State("run", now), script)
+            begins = bound_at(pod, exactly) + script.start
+            left = times.until(begins, now)
+            if left:
+                return Step(state, left)
+            return _pull(begins, now) if _lacks(pod, script) else _run(State("run", now), script)
+
+
+def _lacks(pod: Object, script: Script) -> bool:
+    """Whether the pod cannot run for lack of an image."""
+    spec = pod["spec"]
+    return bool(script.lacking) and any(
+        one.get("image") in script.lacking for one in (*(spec.get("initContainers") or ()), *spec["containers"])
+    )
+
+
+def _pull(since: float, now: float) -> Step:
+    """An image cannot be pulled."""
+    left = times.until(since + PULL_SECONDS, now)
+    return (
+        Step(State("pull", since, reason="ErrImagePull"), left) if left else Step(State("pull", since, reason="ImagePullBackOff"))
+    )
 
 
 def _run(state: State, script: Script) -> Step:

@@ -6,19 +6,24 @@ at which this process saw or did something are remembered for as long as the pod
 
 from __future__ import annotations
 
-import ipaddress
 import math
 from collections.abc import Callable
 
 from probate.client.objects import Object
+from probate.control import room
 from probate.control.informers import Name, name_of
-from probate.control.kinds import NODES, PODS, is_finished, node_of
+from probate.control.kinds import NODES, PODS, is_deleting, is_finished, node_of
 from probate.control.means import Means
 from probate.control.workers import Workers
 from probate.machinery.moments import seconds, timestamp
-from probate.simulation import life, script, statuses, words
+from probate.simulation import life, resizing, script, statuses, words
+from probate.simulation.addresses import Addresses
+from probate.simulation.admission import Rooms
 from probate.simulation.life import Step
-from probate.simulation.statuses import Place
+from probate.simulation.resizing import Grant
+from probate.simulation.script import Script
+from probate.simulation.statuses import Facts, Place
+from probate.simulation.voices import Voices
 
 MOMENTS = 4
 """That are remembered of one pod."""
@@ -40,6 +45,9 @@ class Pods:
         self._on: dict[str, dict[Name, None]] = {}  # pods, by the name of their node
         self._moments: dict[str, list[float]] = {}  # by uid
         self._addresses = Addresses()
+        self._rooms = Rooms()
+        self._deferred: dict[str, dict[Name, None]] = {}  # pods that wait for more resources, by the name of their node
+        self._voices = Voices(means.events, means.clock)
         self.workers = Workers("simulated pods", self._sync, means.clock, at_once=AT_ONCE)
         self._pods.listen(self._take_pod)
         self._nodes.listen(self._take_node)
@@ -51,13 +59,29 @@ class Pods:
             return
         self._on.setdefault(node_of(new), {})[name_of(new)] = None
         self._addresses.take(new)
+        self._take_room(new)
+        if old is not None and is_deleting(new) and not is_deleting(old):
+            self._voices.tell_of_end(new)
         if old is None or not node_of(old) or _is_told_to_end(old, new):
             self._note(new)
         self.workers.add(name_of(new))
 
+    def _take_room(self, pod: Object) -> None:
+        """A pod that has begun has what it takes, until it has ended."""
+        if is_finished(pod):
+            self._leave_room(pod)
+        elif (pod.get("status") or {}).get("startTime") and not self._rooms.has(pod):
+            self._rooms.put(pod)
+
+    def _leave_room(self, pod: Object) -> None:
+        if self._rooms.drop(pod):
+            for name in self._deferred.pop(node_of(pod), ()):
+                self.workers.add(name)
+
     def _forget(self, pod: Object) -> None:
         self._moments.pop(pod["metadata"]["uid"], None)
         self._addresses.forget(pod)
+        self._leave_room(pod)
         peers = self._on.get(node_of(pod), {})
         peers.pop(name_of(pod), None)
         if not peers:
@@ -78,22 +102,46 @@ class Pods:
             return None
         told, exactly = script.of(pod, self._settings), self._exactly(pod)
         step = life.step(pod, told, exactly, self._clock.now())
-        pod = await self._describe(pod, node, step, is_ready=told.is_ready)
+        if step.state.doing in {"run", "pull"} and not self._rooms.has(pod):
+            refusal = self._rooms.take(pod, node)
+            if refusal is not None:
+                await self._refuse(pod, *refusal)
+                return None
+        pod = await self._describe(pod, node, step, told)
         if step.is_over and pod["metadata"].get("deletionGracePeriodSeconds"):
             await self._pods.delete(pod, grace=0)
         return step.wait
 
-    async def _describe(self, pod: Object, node: Object, step: Step, *, is_ready: bool) -> Object:
+    async def _refuse(self, pod: Object, reason: str, message: str) -> None:
+        status = statuses.refused(pod, reason, message, timestamp(self._clock.now()))
+        self._voices.tell(await self._pods.update({**pod, "status": status}, "status"), "Warning", reason, message)
+
+    async def _describe(self, pod: Object, node: Object, step: Step, told: Script) -> Object:
         """Write down how the pod is, unless that is known or there is nothing to tell yet."""
         if step.state.doing == "nothing" or is_finished(pod):
             return pod
-        now, began = self._clock.now(), timestamp(life.bound_at(pod, self._exactly(pod)))
-        place = self._place(pod, node)
-        new = statuses.status(pod, step.state, place, is_ready=is_ready, began=began, now=timestamp(now))
-        if new == pod.get("status"):
+        now, began = timestamp(self._clock.now()), timestamp(life.bound_at(pod, self._exactly(pod)))
+        facts = Facts(self._place(pod, node), told.is_ready, told.lacking, self._grant(pod, node), began, now)
+        before = pod.get("status") or {}
+        new = statuses.status(pod, step.state, facts)
+        if new == before:
             return pod
         self._note(pod)
-        return await self._pods.update({**pod, "status": new}, "status")
+        written = await self._pods.update({**pod, "status": new}, "status")
+        self._voices.tell_of_change(written, before)
+        return written
+
+    def _grant(self, pod: Object, node: Object) -> Grant:
+        """The resources of the pod, which may have asked for others."""
+        wanted, given = resizing.wanted(pod), resizing.given(pod)
+        if all(given.get(name, wish) == wish for name, wish in wanted.items()):
+            return Grant(wanted)
+        grant = resizing.decide(pod, room.of_node(node), self._rooms.taken(pod))
+        if not grant.reason:
+            self._rooms.put(pod)
+        elif grant.reason == resizing.DEFERRED:
+            self._deferred.setdefault(node_of(pod), {})[name_of(pod)] = None
+        return grant
 
     def _place(self, pod: Object, node: Object) -> Place:
         addresses = (node.get("status") or {}).get("addresses") or ()
@@ -117,39 +165,6 @@ class Pods:
             return next((moment for moment in reversed(moments) if math.floor(moment) == second), second)
 
         return exactly
-
-
-class Addresses:
-    """Which addresses pods have."""
-
-    def __init__(self) -> None:
-        self._taken: dict[str, str] = {}  # uids of pods, by address
-        self._last: dict[str, int] = {}  # which address of a block was given last
-
-    def take(self, pod: Object) -> None:
-        address = (pod.get("status") or {}).get("podIP")
-        if address and not pod["spec"].get("hostNetwork"):
-            if is_finished(pod):
-                self.forget(pod)
-            else:
-                self._taken[address] = pod["metadata"]["uid"]
-
-    def forget(self, pod: Object) -> None:
-        address = (pod.get("status") or {}).get("podIP")
-        if address and self._taken.get(address) == pod["metadata"]["uid"]:
-            del self._taken[address]
-
-    def give(self, pod: Object, block: str) -> str:
-        """An address that no pod has, and that none had a moment ago. If there is none, one more pod has the last."""
-        network = ipaddress.ip_network(block)
-        room = network.num_addresses - 2
-        for _ in range(room):
-            self._last[block] = self._last.get(block, 0) % room + 1
-            address = str(network.network_address + self._last[block])
-            if address not in self._taken:
-                break
-        self._taken[address] = pod["metadata"]["uid"]
-        return address
 
 
 def _is_told_to_end(old: Object, new: Object) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from probate.client.objects import Object
 from probate.control.informers import controller_of
 from probate.settings import Settings
-from probate.simulation import words
+from probate.simulation import images, words
 
 JOB_SECONDS = 1.0
 """How long the containers of a pod work that is there to get something done, if nobody says anything."""
@@ -23,6 +23,8 @@ class Script(NamedTuple):
     codes: tuple[int, ...]
     """Exit codes of the first run, the second and so on; all that follow end like the last."""
     is_ready: bool
+    lacking: frozenset[str] = frozenset()
+    """Images that cannot be pulled."""
 
     def code(self, run: int) -> int:
         """How the containers' run of this number, counted from 0, ends."""
@@ -38,6 +40,7 @@ def of(pod: Object, settings: Settings) -> Script:
         _duration(pod),
         tuple(words.codes(words.told(pod, words.EXIT_CODE)) or [0]),
         words.told(pod, words.READY) != "false",
+        images.lacking(pod),
     )
 
 

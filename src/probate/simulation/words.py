@@ -15,6 +15,7 @@ STOP_DELAY = "probate.dev/stop-delay"
 DURATION = "probate.dev/duration"
 EXIT_CODE = "probate.dev/exit-code"
 READY = "probate.dev/ready"
+PULL = "probate.dev/pull"
 HOOK = "helm.sh/hook"
 """On a pod: helm waits until it has ended, as with `helm test`."""
 

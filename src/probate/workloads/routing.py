@@ -29,6 +29,11 @@ class Routing:
         for one in dependents:
             one.listen(self._take_dependent)
 
+    def listen_to_history(self, revisions: Informer) -> None:
+        """Hear of what changes about revisions. A new one that has its controller is none of its business yet: whoever made it may
+        want to do more."""
+        revisions.listen(lambda old, new: None if old is None and _is_settled(new) else self._take_dependent(old, new))
+
     def _take_owner(self, old: Object | None, new: Object | None) -> None:
         """An owner has changed."""
         for one in (new, old):
@@ -61,3 +66,8 @@ class Routing:
 def _is_news(old: Object | None, new: Object) -> bool:
     """Whether somebody may want to adopt it who did not want to before."""
     return old is None or controller_of(old) is not None or old["metadata"].get("labels") != new["metadata"].get("labels")
+
+
+def _is_settled(new: Object | None) -> bool:
+    """Whether it has a controller, and stays."""
+    return new is not None and controller_of(new) is not None and not is_deleting(new)

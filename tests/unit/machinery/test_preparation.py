@@ -56,8 +56,8 @@ def test_a_pods_class_of_service_follows_from_its_containers(containers: list[Ob
 
 def test_a_gated_pod_says_that_it_is_not_scheduled() -> None:
     status = created("", "Pod", {"spec": {"containers": [], "schedulingGates": [{"name": "g"}]}})["status"]
-    assert [(one["type"], one["status"], one["reason"]) for one in status["conditions"]] == [
-        ("PodScheduled", "False", "SchedulingGated")
+    assert [(one["type"], one["status"], one["reason"], one["observedGeneration"]) for one in status["conditions"]] == [
+        ("PodScheduled", "False", "SchedulingGated", 1)
     ]
 
 

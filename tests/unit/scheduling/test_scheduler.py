@@ -38,7 +38,7 @@ async def why_not(stage: Stage, name: str) -> str:
     pod = await stage.get(PODS, name)
     assert pod["spec"].get("nodeName") is None
     told = condition(pod, "PodScheduled")
-    assert (told["status"], told["reason"]) == ("False", "Unschedulable")
+    assert (told["status"], told["reason"], told["observedGeneration"]) == ("False", "Unschedulable", pod["metadata"]["generation"])
     message: str = told["message"]
     return message
 

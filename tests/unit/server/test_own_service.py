@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from in_process import House, running
+from probate import errors
 from probate.server import own_service
 
 PLACE = "/api/v1/namespaces/default"
@@ -45,6 +46,17 @@ async def test_an_address_that_leads_others_nowhere_is_not_told(host: str, caplo
         assert not (await found(house, SLICES)).get("endpoints")
         assert not (await found(house, f"{PLACE}/endpoints")).get("subsets")
         assert caplog.records == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", "api.acme.com", "10.1.2.3:6443", "169.254.1.1"])  # noqa: S104
+def test_address_that_leads_others_nowhere_is_refused_at_the_start(address: str) -> None:
+    with pytest.raises(errors.CannotOpen, match="--advertise-address"):
+        own_service.check(address)
+
+
+@pytest.mark.parametrize("address", ["", "10.1.2.3", "fd00::1"])
+def test_address_that_others_reach_is_good(address: str) -> None:
+    own_service.check(address)
 
 
 async def test_a_server_that_is_somewhere_else_now_says_so_and_else_nothing_is_written() -> None:

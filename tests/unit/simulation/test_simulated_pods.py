@@ -228,6 +228,31 @@ async def test_init_containers_end_and_sidecars_run(stage: Stage) -> None:
     assert [next(iter(one["state"])) for one in shown] == ["terminated", "running"]
 
 
+async def test_conditions_say_which_version_of_the_pod_they_are_about(stage: Stage) -> None:
+    await pod(stage)
+    await stage.pass_time(2)
+    await stage.change(PODS, "a", {"spec": {"activeDeadlineSeconds": 1000}})
+    found = await stage.get(PODS, "a")
+    assert found["metadata"]["generation"] == 2
+    assert {one["observedGeneration"] for one in found["status"]["conditions"]} == {2}
+
+
+async def test_ephemeral_containers_run_until_the_pod_ends(stage: Stage) -> None:
+    await pod(stage)
+    await stage.pass_time(2)
+    added = {"name": "look", "image": "busybox"}
+    await stage.change(PODS, "a", {"spec": {"ephemeralContainers": [added]}}, "ephemeralcontainers", lists=True)
+    [shown] = (await stage.get(PODS, "a"))["status"]["ephemeralContainerStatuses"]
+    assert (shown["name"], list(shown["state"]), shown["ready"]) == ("look", ["running"], False)
+    await stage.pass_time(100)
+    assert (await stage.get(PODS, "a"))["status"]["ephemeralContainerStatuses"] == [shown]
+    await stage.change(PODS, "a", {"metadata": {"finalizers": ["example.com/hold"]}})
+    await stage.delete(PODS, "a")
+    await stage.pass_time(3)
+    [shown] = (await stage.get(PODS, "a"))["status"]["ephemeralContainerStatuses"]
+    assert list(shown["state"]) == ["terminated"]
+
+
 async def test_pods_of_other_nodes_are_left_alone(stage: Stage) -> None:
     await pod(stage, node="real")
     await stage.pass_time(60)

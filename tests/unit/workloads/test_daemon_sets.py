@@ -333,6 +333,19 @@ async def test_ds_3_of_equal_revisions_one_stays() -> None:
         assert [pod["metadata"]["labels"][HASH] for pod in await stage.pods()] == ["double"]
 
 
+async def test_ds_3_twin_of_a_revision_that_somebody_made_ended_the_other_at_once() -> None:
+    async with staged("daemonsets") as stage:
+        await add_nodes(stage, "a")
+        await stage.make(SETS, "web", set_of())
+        [first] = await stage.all(REVISIONS)
+        meta = {name: first["metadata"][name] for name in ("labels", "ownerReferences")}
+        await stage.client.create(REVISIONS, "default", {**first, "metadata": {"name": "web-twin", **meta}, "revision": 2})
+        await stage.settle()
+        assert {name_of(one) for one in await stage.all(REVISIONS)} == {name_of(first), "web-twin"}
+        await stage.delete(REVISIONS, name_of(first))
+        assert [name_of(one) for one in await stage.all(REVISIONS)] == ["web-twin"]
+
+
 async def test_ds_4_old_revisions_go_beyond_the_limit_unless_a_pod_has_them() -> None:
     async with staged("daemonsets") as stage:
         await add_nodes(stage, "a")

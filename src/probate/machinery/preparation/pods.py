@@ -11,6 +11,7 @@ _SECONDS = 300
 _TERMS = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
 _GATED = {
     "type": "PodScheduled",
+    "observedGeneration": 1,
     "status": "False",
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",

@@ -97,9 +97,11 @@ async def _attempt(api: Api, at: Target, binding: Object, *, is_dry_run: bool) -
     _check_is_free(pod, at, binding["metadata"])
     _note(pod["metadata"], binding["metadata"])
     pod["spec"]["nodeName"] = binding["target"]["name"]
-    condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": api.now()}
+    version = {"observedGeneration": pod["metadata"]["generation"]} if "generation" in pod["metadata"] else {}
+    condition = {"type": "PodScheduled", **version, "status": "True", "lastProbeTime": None, "lastTransitionTime": api.now()}
     others = [one for one in (pod.get("status") or {}).get("conditions") or [] if one.get("type") != "PodScheduled"]
-    pod["status"] = {**(pod.get("status") or {}), "conditions": [*others, condition]}
+    status = {name: value for name, value in (pod.get("status") or {}).items() if name != "nominatedNodeName"}
+    pod["status"] = {**status, "conditions": [*others, condition]}
     return await writing.replace(api, at.resource, now, pod, is_dry_run=is_dry_run) is not None
 
 

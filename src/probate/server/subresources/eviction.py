@@ -203,6 +203,8 @@ async def _note(api: Api, at: Target, options: DeleteOptions) -> DeleteOptions:
         status = pod.get("status") or {}
         others = [one for one in status.get("conditions") or [] if one["type"] != "DisruptionTarget"]
         said = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting", "lastTransitionTime": api.now()}
+        if "generation" in pod["metadata"]:
+            said["observedGeneration"] = pod["metadata"]["generation"]
         pod["status"] = {**status, "conditions": [*others, {"type": "DisruptionTarget", "status": "True", **said}]}
         written = await writing.replace(api, at.resource, record, pod, is_dry_run=False)
         if written is not None:

@@ -47,7 +47,8 @@ class DaemonSets:
         self._patience = Patience()
         self.workers = Workers(COMPONENT, self._sync, means.clock)
         routing = Routing(DAEMON_SET, self._sets, selectors.of_expressions, self.workers.add)
-        routing.listen(self._pods, self._history.revisions)
+        routing.listen(self._pods)
+        routing.listen_to_history(self._history.revisions)  # (DS-3)
         self._sets.listen(self._take_end)
         self._nodes.listen(self._take_node)
 

@@ -1,4 +1,4 @@
-"""What a pod asks for and what a node has to give, as whole numbers of thousandths.
+"""What a pod asks for and what a node has to give: resources, as whole numbers of thousandths, and ports of the node.
 
 A pod needs what its containers need together; but while it starts, each of its init containers needs what it asks for beside the
 sidecars that were started before it. What the pod asks for as a whole counts instead, where it says so.
@@ -13,6 +13,8 @@ from probate.client.objects import Object
 from probate.machinery.validation import quantities
 
 Amounts = dict[str, int]
+HostPort = tuple[str, str, int]
+"""A protocol, an address and a port."""
 
 PODS = "pods"
 
@@ -36,6 +38,18 @@ def of_node(node: Object) -> Amounts:
     """What pods can have on the node."""
     status = node.get("status") or {}
     return _read(status.get("allocatable") or status.get("capacity") or {})
+
+
+def host_ports(spec: Object) -> frozenset[HostPort]:
+    """The ports of the node itself that the pod's containers want."""
+    ports = (port for container in spec.get("containers") or () for port in container.get("ports") or ())
+    return frozenset((p.get("protocol") or "TCP", p.get("hostIP") or "0.0.0.0", p["hostPort"]) for p in ports if p.get("hostPort"))  # noqa: S104
+
+
+def collide(one: HostPort, other: HostPort) -> bool:
+    """Whether both cannot be had on one node."""
+    everywhere = "0.0.0.0"  # noqa: S104
+    return one[0] == other[0] and one[2] == other[2] and (one[1] == other[1] or everywhere in (one[1], other[1]))
 
 
 def _requests(container: Object) -> Amounts:
