@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import certificate_requests
+
 LABELS = {"app": "a"}
 CONTAINER: dict[str, Any] = {
     "name": "c",
@@ -144,7 +146,9 @@ SAMPLES: dict[Key, dict[str, Any]] = {
     ("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema"): {
         "spec": {"priorityLevelConfiguration": {"name": "p"}, "matchingPrecedence": 5}
     },
-    ("flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration"): {"spec": {"type": "Limited", "limited": {}}},
+    ("flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration"): {
+        "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}
+    },
     ("networking.k8s.io", "v1", "IPAddress"): {"spec": {"parentRef": {"resource": "services", "name": "s", "namespace": "n"}}},
     ("networking.k8s.io", "v1", "ServiceCIDR"): {"spec": {"cidrs": ["10.0.0.0/16"]}},
     ("apps", "v1", "ControllerRevision"): {"data": {"a": 1}, "revision": 1},
@@ -221,13 +225,7 @@ SAMPLES: dict[Key, dict[str, Any]] = {
             "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]},
         }
     },
-    ("certificates.k8s.io", "v1", "CertificateSigningRequest"): {
-        "spec": {
-            "request": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KQUFBQQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K",
-            "signerName": "example.com/signer",
-            "usages": ["client auth"],
-        }
-    },
+    ("certificates.k8s.io", "v1", "CertificateSigningRequest"): {"spec": certificate_requests.SPEC},
     ("coordination.k8s.io", "v1", "Lease"): {"spec": {"holderIdentity": "x", "leaseDurationSeconds": 15, "leaseTransitions": 0}},
     ("discovery.k8s.io", "v1", "EndpointSlice"): {
         "addressType": "IPv4",

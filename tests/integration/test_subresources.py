@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+import certificate_requests
 from making import made
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -195,9 +195,7 @@ def test_range_of_a_node_changed_in_one_of_its_two_fields(http: httpx.Client, na
 @pytest.fixture
 def signing_request(http: httpx.Client, namespace: str) -> Iterator[str]:
     path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-    pem = b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"
-    spec = {"request": base64.b64encode(pem).decode(), "signerName": "example.com/s", "usages": ["client auth"]}
-    made(http, path, namespace, spec=spec)
+    made(http, path, namespace, spec=certificate_requests.SPEC)
     yield f"{path}/{namespace}"
     http.delete(f"{path}/{namespace}")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 import pytest
 
+import certificate_requests
 from guarded import RBAC, Guarded
 from probate.machinery.rbac.users import AUTHENTICATED, User
 from probate.server.app import App
@@ -16,7 +16,6 @@ GROUP = "rbac.authorization.k8s.io"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 VERSIONS = ("resourceVersion", "managedFields")
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-PEM = base64.b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n").decode()
 
 
 @pytest.mark.parametrize(
@@ -101,8 +100,7 @@ async def test_t31_token_of_another_account_takes_its_own_right(house: Guarded) 
 
 
 def request(**spec: Any) -> Object:
-    basics = {"request": PEM, "signerName": "example.com/signer", "usages": ["client auth"]}
-    return {"metadata": {"name": "x"}, "spec": {**basics, **spec}}
+    return {"metadata": {"name": "x"}, "spec": {**certificate_requests.SPEC, **spec}}
 
 
 async def test_t32_request_for_a_certificate_could_say_that_a_master_had_made_it(house: Guarded) -> None:

@@ -202,7 +202,6 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("certificates.k8s.io", "CertificateSigningRequest"): path_segment,
     ("networking.k8s.io", "IPAddress"): ip_address,
     ("policy", "PodDisruptionBudget"): path_segment,
-    ("storage.k8s.io", "CSIDriver"): csi_driver,
 }
 
 

@@ -61,7 +61,9 @@ async def test_ttl_1_a_job_that_has_not_finished_stays(stage: Stage) -> None:
 
 async def test_ttl_3_a_job_that_does_not_say_when_it_finished_stays(stage: Stage) -> None:
     await job(stage, 0)
-    await stage.change(JOBS, "work", {"status": {"conditions": [{"type": "Failed", "status": "True"}]}}, "status")
+    told = [{"type": one, "status": "True"} for one in ("FailureTarget", "Failed")]
+    began = timestamp(stage.cluster.clock.now())
+    await stage.change(JOBS, "work", {"status": {"conditions": told, "startTime": began}}, "status")
     await stage.pass_time(1000)
     assert await stage.find(JOBS, "work") is not None
 

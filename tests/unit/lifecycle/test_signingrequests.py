@@ -8,7 +8,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 
+import certificate_requests
 from probate.lifecycle.signingrequests import POD_REQUESTS, REQUESTS
 from probate.machinery import certificates
 from probate.machinery.moments import timestamp
@@ -38,24 +43,30 @@ def certificate(end: float, *, has_version: bool = True, is_long: bool = False) 
     return b"-----BEGIN CERTIFICATE-----\n" + text + b"-----END CERTIFICATE-----\n"
 
 
+def issued(end: float) -> bytes:
+    """A whole certificate, as signers write it down."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    begins = dt.datetime.fromtimestamp(end - 100 * DAY, dt.UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, begins, dt.datetime.fromtimestamp(end, dt.UTC))
+    return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
+
+
 @pytest.fixture
 async def stage() -> AsyncIterator[Stage]:
     async with staged("signingrequests") as one:
         yield one
 
 
-async def request(stage: Stage, *types: str, issued: bytes = b"") -> None:
-    pem = b"-----BEGIN CERTIFICATE REQUEST-----\n" + base64.encodebytes(der(0x30, b"")) + b"-----END CERTIFICATE REQUEST-----\n"
-    spec = {"request": base64.b64encode(pem).decode(), "signerName": "example.com/s", "usages": ["client auth"]}
-    await stage.client.create(REQUESTS, "", {"metadata": {"name": "one"}, "spec": spec})
+async def request(stage: Stage, *types: str, pem: bytes = b"") -> None:
+    await stage.client.create(REQUESTS, "", {"metadata": {"name": "one"}, "spec": certificate_requests.SPEC})
     now = timestamp(stage.cluster.clock.now())
     told = [{"type": one, "status": "True", "reason": "x", "message": "", "lastUpdateTime": now} for one in types]
     approved = [one for one in told if one["type"] != "Failed"]
     found: Object = await stage.client.get(REQUESTS, "", "one") or {}
     if approved:
         found = await stage.client.update(REQUESTS, {**found, "status": {"conditions": approved}}, "approval")
-    if issued or len(approved) < len(told):
-        status: Object = {"conditions": told, **({"certificate": base64.b64encode(issued).decode()} if issued else {})}
+    if pem or len(approved) < len(told):
+        status: Object = {"conditions": told, **({"certificate": base64.b64encode(pem).decode()} if pem else {})}
         await stage.client.update(REQUESTS, {**found, "status": status}, "status")
     await stage.settle()
 
@@ -68,20 +79,20 @@ FAR = 1_700_000_000.0 + 30 * DAY
 
 
 @pytest.mark.parametrize(
-    ("types", "issued", "limit"),
+    ("types", "pem", "limit"),
     [
-        pytest.param(["Approved"], certificate(FAR), HOUR, id="1-issued"),
+        pytest.param(["Approved"], issued(FAR), HOUR, id="1-issued"),
         pytest.param(["Denied"], b"", HOUR, id="2-denied"),
         pytest.param(["Failed"], b"", HOUR, id="3-failed"),
         pytest.param([], b"", DAY, id="4-pending"),
-        pytest.param(["Approved"], certificate(1_700_000_000.0 + 60), 60.0, id="5-certificate-over"),
+        pytest.param(["Approved"], issued(1_700_000_000.0 + 60), 60.0, id="5-certificate-over"),
         pytest.param(["Approved"], b"", DAY, id="6-never-issued"),
     ],
 )
 async def test_csr_2_a_request_goes_when_its_limit_is_over_and_not_before(
-    stage: Stage, types: Any, issued: bytes, limit: float
+    stage: Stage, types: Any, pem: bytes, limit: float
 ) -> None:
-    await request(stage, *types, issued=issued)
+    await request(stage, *types, pem=pem)
     await stage.pass_time(limit)
     assert await is_there(stage)  # CSR-3: not older than that
     await stage.pass_time(1)

@@ -91,7 +91,7 @@ def test_port_names(text: str, is_name: bool) -> None:
         ("apps", "StatefulSet", "web", "web.1"),
         ("rbac.authorization.k8s.io", "Role", "system:x Y", "a/b"),
         ("networking.k8s.io", "IPAddress", "10.0.0.1", "10.0.0.01"),
-        ("storage.k8s.io", "CSIDriver", "Csi.example.com", "a" * 64),
+        ("storage.k8s.io", "CSIDriver", "a" * 70 + ".example.com", "Csi.example.com"),
         ("example.com", "Thing", "a.b", "A"),
     ],
 )

@@ -95,6 +95,16 @@ def test_old_value_cannot_be_spoken_of_where_nobody_can_tell_it(kind: str) -> No
     assert "oldSelf cannot be used on the uncorrelatable portion of the schema within s.properties[spec].properties[a]" in message
 
 
+@pytest.mark.parametrize("kind", ["atomic", "granular"])
+@pytest.mark.parametrize("word", ["properties", "additionalProperties"])
+def test_old_value_below_a_map_that_is_one_value_cannot_be_told_either(kind: str, word: str) -> None:
+    ruled = {**SHORT, **rule("self == oldSelf")}
+    held = {"properties": {"b": ruled}} if word == "properties" else {"additionalProperties": ruled, "maxProperties": 5}
+    found = [field for field, _ in problems(object_of(a={"type": "object", "x-kubernetes-map-type": kind, **held}))]
+    at = "properties[b]" if word == "properties" else "additionalProperties"
+    assert found == ([f"properties[a].{at}.x-kubernetes-validations[0].rule"] if kind == "atomic" else [])
+
+
 def test_optional_old_value_is_for_rules_that_speak_of_it() -> None:
     ((field, _),) = problems({**object_of(a=INTEGER), **rule("self.a > 0", optionalOldSelf=True)})
     assert field == "x-kubernetes-validations[0].optionalOldSelf"

@@ -195,7 +195,7 @@ SERVICES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     ),
     (
         "Ingress",
-        {"spec__ingressClassName": "c", "metadata__annotations": {"kubernetes.io/ingress.class": "c"}},
+        {"spec__ingressClassName": "c", "metadata__annotations": {"kubernetes.io/ingress.class": "d"}},
         [("annotations.kubernetes.io/ingress.class", "Invalid")],
     ),
     ("IngressClass", {"spec__controller": "c"}, [("spec.controller", "Invalid")]),

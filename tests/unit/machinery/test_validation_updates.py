@@ -91,7 +91,7 @@ def updated(kind: str, old: dict[str, Any], changes: dict[str, Any]) -> Causes:
         ("IPAddress", {}, {"metadata__labels": {"a": "b"}}, []),
         ("IPAddress", {}, {"spec__parentRef__name": "other"}, [("spec.parentRef", "Invalid")]),
         ("IngressClass", {}, {"spec__controller": "example.com/d"}, [("spec.controller", "Invalid")]),
-        ("CSIDriver", {}, {"spec__attachRequired": False}, [("spec.attachRequired", "Invalid")]),
+        ("CSIDriver", {}, {"spec__attachRequired": False}, [("spec.attachedRequired", "Invalid")]),
         ("CertificateSigningRequest", {}, {"spec__signerName": "example.com/other"}, [("spec", "Invalid")]),
         ("ReplicationController", {}, {"spec__selector": {"app": "a", "b": "c"}}, [("spec.template.metadata.labels", "Invalid")]),
     ],

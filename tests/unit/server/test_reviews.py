@@ -71,13 +71,69 @@ async def test_may_they(house: Guarded) -> None:
     ("spec", "field"),
     [
         ({"user": "ann"}, "spec.resourceAttributes"),
-        ({"user": "ann", "resourceAttributes": LIST, "nonResourceAttributes": {"path": "/"}}, "spec.resourceAttributes"),
+        ({"user": "ann", "resourceAttributes": LIST, "nonResourceAttributes": {"path": "/"}}, "spec.nonResourceAttributes"),
         ({"resourceAttributes": LIST}, "spec.user"),
     ],
+    ids=["nothing", "both", "nobody"],
 )
 async def test_a_question_that_makes_no_sense(house: Guarded, spec: dict[str, Any], field: str) -> None:
     refused = await ask_about(house, spec)
     assert (refused.code, refused.json["details"]["causes"][0]["field"]) == (422, field)
+
+
+SELECTORS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
+    ("labelSelector", {"rawSelector": "a=b"}, {}),
+    ("labelSelector", {"requirements": [{"key": "a", "operator": "Newer", "values": ["b"]}]}, {}),
+    ("fieldSelector", {"requirements": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}, {}),
+    ("labelSelector", {}, {"requirements": "Required"}),
+    ("fieldSelector", {"rawSelector": "a=b", "requirements": [{"key": "a", "operator": "Exists"}]}, {"rawSelector": "Invalid"}),
+    (
+        "fieldSelector",
+        {"requirements": [{"operator": "In"}]},
+        {"requirements[0].key": "Required", "requirements[0].values": "Required"},
+    ),
+    (
+        "labelSelector",
+        {"requirements": [{"key": "a b", "operator": "Exists", "values": ["c"]}]},
+        {"requirements[0].key": "Invalid", "requirements[0].values": "Forbidden"},
+    ),
+    (
+        "labelSelector",
+        {"requirements": [{"key": "a", "operator": "In", "values": ["b c"]}]},
+        {"requirements[0].values[0]": "Invalid"},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "selector", "faults"),
+    SELECTORS,
+    ids=["raw", "newer", "field", "empty", "both", "no-key-no-values", "bad-key-and-values", "bad-value"],
+)
+async def test_selectors_in_a_question_were_not_looked_at(
+    house: Guarded, kind: str, selector: dict[str, Any], faults: dict[str, str]
+) -> None:
+    told = await ask_about(house, {"user": "ann", "resourceAttributes": {**LIST, kind: selector}})
+    assert told.code == (422 if faults else 201), told.body
+    causes = (told.json.get("details") or {}).get("causes") or ()
+    expected = {(f"spec.resourceAttributes.{kind}.{field}", f"FieldValue{reason}") for field, reason in faults.items()}
+    assert {(one["field"], one["reason"]) for one in causes} == expected
+
+
+@pytest.mark.parametrize("kind", ["selfsubjectaccessreviews", "subjectaccessreviews", "namespaces/a/localsubjectaccessreviews"])
+async def test_a_question_with_a_name_was_answered(house: Guarded, kind: str) -> None:
+    body = {"spec": {**({} if kind.startswith("self") else {"user": "ann"}), "resourceAttributes": LIST}}
+    for metadata, code in (({"name": "x"}, 422), ({"labels": {"a": "b"}}, 422), ({"namespace": "a"}, 201), ({}, 201)):
+        told = await house.ask("POST", f"{ACCESS}/{kind}", {"metadata": metadata, **body})
+        assert told.code == code, told.body
+        if code == 422:
+            assert [one["field"] for one in told.json["details"]["causes"]] == ["metadata"]
+
+
+async def test_a_local_review_of_another_namespace_than_its_own_was_answered(house: Guarded) -> None:
+    body = {"metadata": {"namespace": "b"}, "spec": {"user": "ann", "resourceAttributes": LIST}}
+    told = await house.ask("POST", f"{ACCESS}/namespaces/a/localsubjectaccessreviews", body)
+    assert (told.code, told.json["reason"]) == (400, "BadRequest")
 
 
 async def test_a_local_review_is_about_its_namespace(house: Guarded) -> None:
@@ -112,7 +168,7 @@ async def test_all_that_i_may_do(house: Guarded) -> None:
     everything = await rules(house, "ann", "a", groups=("system:masters",))
     assert everything["resourceRules"] == [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
     missing = await house.ask("POST", f"{ACCESS}/selfsubjectrulesreviews", {"spec": {}})
-    assert missing.code == 422
+    assert (missing.code, missing.json["reason"]) == (400, "BadRequest")
 
 
 async def test_who_am_i(house: Guarded) -> None:
@@ -128,4 +184,5 @@ async def test_who_am_i(house: Guarded) -> None:
 async def test_an_unknown_token_is_nobodys(house: Guarded) -> None:
     status = (await house.ask("POST", f"{PEOPLE}/tokenreviews", {"spec": {"token": "made-up"}})).json["status"]
     assert status["authenticated"] is False
-    assert (await house.ask("POST", f"{PEOPLE}/tokenreviews", {"spec": {}})).code == 422
+    missing = await house.ask("POST", f"{PEOPLE}/tokenreviews", {"spec": {}})
+    assert (missing.code, missing.json["reason"]) == (400, "BadRequest")

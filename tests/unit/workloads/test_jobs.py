@@ -143,6 +143,18 @@ async def test_suspended_job_has_no_pods_and_its_time_does_not_run() -> None:
         assert len(await active(stage)) == 2, "the time before it was suspended does not count"
 
 
+async def test_job_that_ends_while_it_is_suspended_says_that_it_has_begun() -> None:
+    async with staged() as stage:
+        made = await stage.make(JOBS, "work", job(1, 1, suspend=True))
+        told = [{"type": "Suspended", "status": "True"}]
+        await stage.change(JOBS, "work", {"status": {"conditions": told}}, "status")
+        await stage.end(await stage.pod("late", labels=made["spec"]["template"]["metadata"]["labels"]))
+        async with stage.working("jobs"):
+            done = await stage.get(JOBS, "work")
+            assert condition(done, "Complete")["status"] == "True"
+            assert done["status"]["startTime"] <= done["status"]["completionTime"]
+
+
 async def test_indexed_job_gives_each_pod_a_number_until_each_has_succeeded() -> None:
     async with staged("jobs") as stage:
         await stage.make(JOBS, "work", job(4, 3, completionMode="Indexed"))

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from probate.machinery import names
+from probate.machinery import webhooks
 from probate.machinery.problems import Path, Problem, forbidden, invalid, not_supported, required
 
 STRATEGIES = ("None", "Webhook")
-REVIEW_VERSIONS = ("v1", "v1beta1")
 
 
 def conversion_problems(conversion: dict[str, Any] | None, path: Path) -> Iterator[Problem]:
@@ -28,7 +27,7 @@ def conversion_problems(conversion: dict[str, Any] | None, path: Path) -> Iterat
         yield not_supported(path / "strategy", strategy, STRATEGIES)
     if strategy == "Webhook":
         yield from _check_client(client, path / "webhookClientConfig")
-        yield from _check_reviews(reviews, path / "conversionReviewVersions")
+        yield from webhooks.check_review_versions(reviews, path / "conversionReviewVersions")
         return
     for field, given in (("webhookClientConfig", client is not None), ("conversionReviewVersions", bool(reviews))):
         if given:
@@ -80,28 +79,4 @@ def _check_service(service: dict[str, Any], path: Path) -> Iterator[Problem]:
     if port is not None and not 0 < port < 65536:
         yield invalid(path / "port", port, "must be between 1 and 65535, inclusive")
     if service.get("path") is not None:
-        yield from (invalid(path / "path", service["path"], one) for one in _path_faults(service["path"]))
-
-
-def _path_faults(given: str) -> list[str]:
-    if given == "/":
-        return []
-    if not given.startswith("/"):
-        return ["must start with a '/'"]
-    steps = given.removesuffix("/")[1:].split("/")
-    if "" in steps:
-        return ["segments of the path may not be empty"]
-    return [f"segment {step}: {one}" for step in steps for one in names.dns_subdomain(step)]
-
-
-def _check_reviews(reviews: list[str], path: Path) -> Iterator[Problem]:
-    if not reviews:
-        yield required(path)
-        return
-    for index, version in enumerate(reviews):
-        if version in reviews[:index]:
-            yield invalid(path / index, version, "duplicate version")
-        else:
-            yield from (invalid(path / index, version, one) for one in names.dns_1035_label(version))
-    if not set(reviews) & set(REVIEW_VERSIONS):
-        yield invalid(path, reviews, f"must include at least one of {', '.join(REVIEW_VERSIONS)}")
+        yield from (invalid(path / "path", service["path"], one) for one in webhooks.path_faults(service["path"]))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from probate.machinery import names
+from probate.machinery import names, pem
 from probate.machinery.crds import approval, conversion, schemas, versions
 from probate.machinery.crds.layout import SPEC, Definition, names_of, spec_of, versions_of
 from probate.machinery.problems import Path, Problem, first, invalid, not_supported, required
@@ -28,7 +28,9 @@ def validate_create(crd: Definition) -> list[Problem]:
 
 def validate_update(crd: Definition, old: Definition) -> list[Problem]:
     """Everything that is wrong with a definition that replaces another."""
-    return first(chain(_check_spec(crd), _check_immutable(crd, old), _check_status(crd), _check_top(crd, old)))
+    return first(
+        chain(_check_spec(crd), _check_immutable(crd, old), _check_authority(crd, old), _check_status(crd), _check_top(crd, old))
+    )
 
 
 def validate_status_update(crd: Definition) -> list[Problem]:
@@ -115,6 +117,18 @@ def _check_immutable(crd: Definition, old: Definition) -> Iterator[Problem]:
     for path, part, field in fields:
         if part(crd).get(field) != part(old).get(field):
             yield invalid(path, part(crd).get(field), "field is immutable")
+
+
+def _check_authority(crd: Definition, old: Definition) -> Iterator[Problem]:
+    """Certificates that cannot be read would stop a kind that is served. One that is not, or has such ones, may have them."""
+    given = _authority(crd)
+    if given and _is_established(old) and not pem.is_bundle(given) and (not _authority(old) or pem.is_bundle(_authority(old))):
+        yield invalid(SPEC / "conversion" / "webhookClientConfig" / "caBundle", "", "must be PEM blocks of type CERTIFICATE")
+
+
+def _authority(crd: Definition) -> str:
+    webhook = (spec_of(crd).get("conversion") or {}).get("webhook") or {}
+    return (webhook.get("clientConfig") or {}).get("caBundle") or ""
 
 
 def _is_established(crd: Definition) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from probate.machinery import names
+from probate.machinery import names, webhooks
 from probate.machinery.policies.environment import Speaks
 from probate.machinery.problems import Path, invalid, required
 from probate.machinery.validation.fields import (
@@ -19,10 +19,11 @@ from probate.machinery.validation.fields import (
     check_unique,
     child,
     each,
-    items,
     text,
+    texts,
 )
-from probate.machinery.validation.policies import check_conditions, check_resource_rule
+from probate.machinery.validation.policies import check_conditions
+from probate.machinery.validation.resource_rules import check_resource_rule
 from probate.machinery.validation.selectors import check_label_selector
 
 
@@ -51,12 +52,7 @@ def _check_webhooks(configuration: Value) -> Problems:
 
 
 def _check_webhook(webhook: Value, path: Path) -> Problems:
-    if not items(webhook, "admissionReviewVersions"):
-        yield required(path / "admissionReviewVersions", "must specify one of v1, v1beta1")
-    elif not {"v1", "v1beta1"} & set(webhook["admissionReviewVersions"]):
-        yield invalid(
-            path / "admissionReviewVersions", webhook["admissionReviewVersions"], "must include at least one of v1, v1beta1"
-        )
+    yield from webhooks.check_review_versions(texts(webhook, "admissionReviewVersions"), path / "admissionReviewVersions")
     yield from check_choice(webhook, path, "failurePolicy", ("Ignore", "Fail"))
     yield from check_choice(webhook, path, "matchPolicy", ("Exact", "Equivalent"))
     yield from check_choice(webhook, path, "sideEffects", ("None", "NoneOnDryRun"), is_required=True)
@@ -84,9 +80,9 @@ def _check_client(config: Value, path: Path) -> Problems:
     else:
         yield from check_given(service or {}, path / "service", "name", "namespace")
         yield from check_port((service or {}).get("port") or 443, path / "service" / "port")
-        route = text(service or {}, "path")
-        if route and not route.startswith("/"):
-            yield invalid(path / "service" / "path", route, "must start with a '/'")
+        route = (service or {}).get("path")
+        if route is not None:
+            yield from (invalid(path / "service" / "path", route, fault) for fault in webhooks.path_faults(route))
 
 
 def _check_url(url: str, path: Path) -> Problems:

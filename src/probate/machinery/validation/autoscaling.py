@@ -9,16 +9,19 @@ from probate.machinery.gvk import GroupVersion
 from probate.machinery.problems import Path, forbidden, invalid, required
 from probate.machinery.validation import quantities
 from probate.machinery.validation.fields import (
+    NEGATIVE,
     Problems,
     Value,
     check_between,
     check_choice,
     check_name,
+    check_optional_name,
     child,
     each,
     items,
     text,
 )
+from probate.machinery.validation.pods.resources import check_resource_name
 
 _SPEC = Path("spec")
 _METRICS = {
@@ -72,17 +75,17 @@ def _check_api_version(reference: Value, path: Path, *, is_group_needed: bool) -
 
 
 def _check_metric(metric: Value, path: Path) -> Problems:
-    kind = text(metric, "type")
+    """Of the sources that are given the first is looked at, whatever the type says; more than one are too many."""
     yield from check_choice(metric, path, "type", _METRICS, is_required=True)
-    given = [field for field in _METRICS.values() if metric.get(field) is not None]
-    expected = _METRICS.get(kind)
-    if expected is None:
-        return
-    if expected not in given:
+    given = [field for field in _SOURCES if metric.get(field) is not None]
+    expected = _METRICS.get(text(metric, "type"))
+    for field in given[:1]:
+        yield from _SOURCES[field](metric[field], path / field)
+    if expected is not None and expected not in given:
         yield required(path / expected, "must populate information for the given metric source")
-    yield from (forbidden(path / field, "must populate the given metric source only") for field in given if field != expected)
-    if expected in given:
-        yield from _SOURCES[expected](metric[expected], path / expected)
+    for field in given if len(given) > 1 else ():
+        if field != expected:
+            yield forbidden(path / field, "must populate the given metric source only")
 
 
 def _check_resource(source: Value, path: Path) -> Problems:
@@ -100,6 +103,9 @@ def _check_resource(source: Value, path: Path) -> Problems:
 def _check_container_resource(source: Value, path: Path) -> Problems:
     if not text(source, "container"):
         yield required(path / "container", "must specify a container")
+    yield from check_optional_name(source, path, "container", names.dns_label)
+    if text(source, "name"):
+        yield from check_resource_name(text(source, "name"), path / "name")
     yield from _check_resource(source, path)
 
 
@@ -148,6 +154,8 @@ def _check_target(target: Value, path: Path) -> Problems:
 def _check_rules(rules: Value, path: Path) -> Problems:
     yield from check_between(rules, path, "stabilizationWindowSeconds", 0, _MAX_WINDOW_SECONDS)
     yield from check_choice(rules, path, "selectPolicy", ("Max", "Min", "Disabled"))
+    if rules.get("tolerance") is not None and quantities.value_of(rules["tolerance"]) < 0:
+        yield invalid(path / "tolerance", rules["tolerance"], NEGATIVE)
     if rules.get("policies") is not None and not items(rules, "policies"):
         yield required(path / "policies", "must specify at least one Policy")
     for policy, at in each(rules, path, "policies"):
@@ -159,10 +167,10 @@ def _check_rules(rules: Value, path: Path) -> Problems:
             yield invalid(at / "periodSeconds", period, f"must be greater than zero and at most {_MAX_PERIOD_SECONDS}")
 
 
-_SOURCES: dict[str, Callable[[Value, Path], Problems]] = {
-    "resource": _check_resource,
-    "containerResource": _check_container_resource,
-    "pods": _check_pods,
+_SOURCES: dict[str, Callable[[Value, Path], Problems]] = {  # in the order in which they are looked at
     "object": _check_object,
     "external": _check_external,
+    "pods": _check_pods,
+    "resource": _check_resource,
+    "containerResource": _check_container_resource,
 }

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from probate.machinery import cron, names
-from probate.machinery.problems import Path, invalid, not_supported, required
+from probate.machinery.problems import Path, invalid, not_supported, required, too_long
+from probate.machinery.validation import job_policies
 from probate.machinery.validation.fields import (
     Problems,
     Value,
@@ -14,8 +13,7 @@ from probate.machinery.validation.fields import (
     check_optional_name,
     check_unchanged,
     child,
-    each,
-    items,
+    objects,
     text,
     without,
 )
@@ -24,10 +22,11 @@ from probate.machinery.validation.selectors import check_label_selector, is_matc
 
 _SPEC = Path("spec")
 _NUMBERS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
-_MAX_INDEXED = 100_000
+_MAX_MANAGER = 63
 _MAX_CRONJOB_NAME = 52  # a Job's name has eleven characters more, and is a label's value
 _GENERATED = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
-_SUSPENDED_MUTABLE = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
+_PLACEMENT = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
+_CONTAINERS = ("containers", "initContainers")
 
 
 def check_job(job: Value) -> Problems:
@@ -37,10 +36,11 @@ def check_job(job: Value) -> Problems:
     selector = spec.get("selector")
     yield from check_label_selector(selector, _SPEC / "selector")
     labels = child(child(child(spec, "template"), "metadata"), "labels")
-    if selector is not None and not is_match(selector, labels):
-        yield invalid(_SPEC / "template" / "metadata" / "labels", labels, "`selector` does not match template `labels`")
-    if selector is None and spec.get("manualSelector"):
+    is_missing = selector is None and bool(spec.get("manualSelector"))
+    if is_missing:
         yield required(_SPEC / "selector")
+    if is_missing or (selector is not None and not is_match(selector, labels)):
+        yield invalid(_SPEC / "template" / "metadata" / "labels", labels, "`selector` does not match template `labels`")
     if selector is not None and not spec.get("manualSelector") and not is_match(selector, _generated(labels)):
         yield invalid(_SPEC / "selector", selector, "`selector` not auto-generated")
     if _is_indexed(spec) and spec.get("completions"):
@@ -70,16 +70,12 @@ def check_cron_job(cron_job: Value) -> Problems:
 
 
 def update_job(new: Value, old: Value) -> Problems:
-    """Of a Job the template and the selector stay; a suspended one may still be placed anew."""
+    """Of a Job the template and the selector stay; a suspended one without pods may still be placed and measured anew."""
     spec, before = child(new, "spec"), child(old, "spec")
     for field in ("selector", "podFailurePolicy", "completionMode", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         yield from check_unchanged(spec.get(field), before.get(field), _SPEC / field)
     yield from _check_completions(spec, before)
-    is_placeable = bool(before.get("suspend")) and not child(old, "status").get("startTime")
-    template, template_before = spec.get("template"), before.get("template")
-    if is_placeable:
-        template, template_before = _unplaced(template or {}), _unplaced(template_before or {})
-    yield from check_unchanged(template, template_before, _SPEC / "template")
+    yield from check_unchanged(_fixed(spec, old), _fixed(before, old), _SPEC / "template")
 
 
 def _generated(labels: Value) -> Value:
@@ -92,26 +88,29 @@ def _is_indexed(spec: Value) -> bool:
 
 def _check_job_spec(spec: Value, path: Path) -> Problems:
     yield from check_nonnegative(spec, path, *_NUMBERS, "backoffLimitPerIndex", "maxFailedIndexes")
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield required(path / "backoffLimitPerIndex", "when maxFailedIndexes is specified")
     yield from _check_completion_mode(spec, path)
-    yield from check_choice(spec, path, "podReplacementPolicy", ("Failed", "TerminatingOrFailed"))
+    yield from job_policies.check_replacement_policy(spec, path)
     yield from check_optional_name(spec, path, "managedBy", names.domain_path)
+    if len(text(spec, "managedBy")) > _MAX_MANAGER:
+        yield too_long(path / "managedBy", _MAX_MANAGER)
     yield from check_template(child(spec, "template"), path / "template")
     yield from _check_restart(spec, path)
     if spec.get("podFailurePolicy") is not None:
-        yield from _check_failure_policy(spec["podFailurePolicy"], path / "podFailurePolicy")
+        yield from job_policies.check_failure_policy(spec, path)
+    if spec.get("successPolicy") is not None:
+        yield from job_policies.check_success_policy(spec, path)
 
 
 def _check_completion_mode(spec: Value, path: Path) -> Problems:
     yield from check_choice(spec, path, "completionMode", ("NonIndexed", "Indexed"))
-    if not _is_indexed(spec):
-        for field in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            if spec.get(field) is not None:
-                yield invalid(path / field, spec[field], "requires indexed completion mode")
+    if _is_indexed(spec):
+        yield from job_policies.check_index_limits(spec, path)
         return
-    if spec.get("completions") is None:
-        yield required(path / "completions", "when completion mode is Indexed")
-    if (spec.get("parallelism") or 0) > _MAX_INDEXED:
-        yield invalid(path / "parallelism", spec["parallelism"], f"must be at most {_MAX_INDEXED} when completion mode is Indexed")
+    for field in ("backoffLimitPerIndex", "maxFailedIndexes"):
+        if spec.get(field) is not None:
+            yield invalid(path / field, spec[field], "requires indexed completion mode")
 
 
 def _check_restart(spec: Value, path: Path) -> Problems:
@@ -121,20 +120,6 @@ def _check_restart(spec: Value, path: Path) -> Problems:
         yield required(at, "valid values: OnFailure, Never")
     elif spec.get("podFailurePolicy") is not None and policy != "Never":
         yield invalid(at, policy, "only Never is supported when podFailurePolicy is specified")
-
-
-def _check_failure_policy(policy: Value, path: Path) -> Problems:
-    for rule, at in each(policy, path, "rules"):
-        yield from check_choice(rule, at, "action", ("Count", "FailIndex", "FailJob", "Ignore"), is_required=True)
-        codes, patterns = rule.get("onExitCodes"), rule.get("onPodConditions")
-        if codes is None and not patterns:
-            yield invalid(at, rule, "specifying one of OnExitCodes and OnPodConditions is required")
-        elif codes is not None and patterns:
-            yield invalid(at, rule, "specifying both OnExitCodes and OnPodConditions is not supported")
-        if codes is not None:
-            yield from check_choice(codes, at / "onExitCodes", "operator", ("In", "NotIn"), is_required=True)
-            if not items(codes, "values"):
-                yield invalid(at / "onExitCodes" / "values", [], "at least one value is required")
 
 
 def _check_indexed_name(name: str, completions: int) -> Problems:
@@ -175,12 +160,43 @@ def _check_zone(zone: str, path: Path) -> Problems:
 
 
 def _check_completions(spec: Value, before: Value) -> Problems:
+    """An indexed Job grows and shrinks as long as all its indexes run at once."""
     new, old = spec.get("completions"), before.get("completions")
     is_elastic = _is_indexed(spec) and new is not None and new == spec.get("parallelism")
-    if new != old and not (is_elastic and old == before.get("parallelism")):
+    if new != old and not is_elastic:
         yield invalid(_SPEC / "completions", new, "field is immutable")
 
 
-def _unplaced(template: Value) -> dict[str, Any]:
+def _fixed(spec: Value, old: Value) -> Value:
+    """The part of the template that stays, of a Job that was like this."""
+    template = child(spec, "template")
+    if _is_placeable(old):
+        template = _unplaced(template)
+    return _unmeasured(template) if _is_at_rest(old) else template
+
+
+def _is_placeable(job: Value) -> bool:
+    has_begun = bool(child(job, "status").get("startTime"))
+    return bool(child(job, "spec").get("suspend")) and (not has_begun or _is_at_rest(job))
+
+
+def _is_at_rest(job: Value) -> bool:
+    """Whether the Job is suspended and has no pods: it has not begun yet, or they are gone."""
+    status = child(job, "status")
+    is_told = any(text(one, "type") == "Suspended" and text(one, "status") == "True" for one in objects(status, "conditions"))
+    return bool(child(job, "spec").get("suspend")) and not status.get("active") and (is_told or not status.get("startTime"))
+
+
+def _unplaced(template: Value) -> Value:
+    """The template without what says where its pods go. Of the affinity that is the part about nodes only."""
+    pod = child(template, "spec")
+    others = without(child(pod, "affinity"), "nodeAffinity")
     meta = without(child(template, "metadata"), "labels", "annotations")
-    return {"metadata": meta, "spec": without(child(template, "spec"), *_SUSPENDED_MUTABLE)}
+    return {"metadata": meta, "spec": {**without(pod, *_PLACEMENT), "affinity": others}}
+
+
+def _unmeasured(template: Value) -> Value:
+    """The template without what its containers ask for."""
+    pod = child(template, "spec")
+    bare = {field: [without(one, "resources") for one in objects(pod, field)] for field in _CONTAINERS}
+    return {**template, "spec": {**pod, **bare}}

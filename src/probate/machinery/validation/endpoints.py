@@ -16,6 +16,7 @@ from probate.machinery.validation.fields import (
     check_port,
     check_rule,
     check_unchanged,
+    child,
     each,
     items,
     text,
@@ -26,6 +27,7 @@ from probate.machinery.validation.pods.containers import PROTOCOLS
 _MAX_ENDPOINTS = 1000
 _MAX_ADDRESSES = 100
 _MAX_PORTS = 20_000
+_MAX_HINTS = 8
 _VERSIONS = {"IPv4": 4, "IPv6": 6}
 
 
@@ -90,11 +92,40 @@ def _check_endpoint(endpoint: Value, path: Path, kind: str) -> Problems:
         yield from _check_slice_address(address, path / "addresses" / index, kind)
     yield from check_optional_name(endpoint, path, "nodeName", names.dns_subdomain)
     yield from check_optional_name(endpoint, path, "hostname", names.dns_label)
+    yield from _check_hints(child(endpoint, "hints"), path / "hints", "forZones", names.label_value)
+    yield from _check_hints(child(endpoint, "hints"), path / "hints", "forNodes", names.dns_subdomain)
+
+
+def _check_hints(hints: Value, path: Path, field: str, rule: names.Rule) -> Problems:
+    """For whom an endpoint is meant: a few zones or nodes, each named once."""
+    if len(items(hints, field)) > _MAX_HINTS:
+        yield too_many(path / field, len(hints[field]), _MAX_HINTS)
+        return
+    seen: set[Any] = set()
+    for hint, at in each(hints, path, field):
+        if text(hint, "name") in seen:
+            yield duplicate(at / "name", text(hint, "name"))
+        seen.add(text(hint, "name"))
+        yield from check_rule(text(hint, "name"), at / "name", rule)
+
+
+def _check_domain(address: str, path: Path) -> Problems:
+    """A whole domain name, with the dot at its end or without."""
+    domain = address.removesuffix(".")
+    if not address:
+        yield required(path)
+        return
+    yield from check_rule(domain, path, names.dns_subdomain)
+    labels = domain.split(".")
+    if len(labels) < 2:
+        yield invalid(path, address, "should be a domain with at least two segments separated by dots")
+    for label in labels:
+        yield from check_rule(label, path, names.dns_label)
 
 
 def _check_slice_address(address: str, path: Path, kind: str) -> Problems:
     if kind == "FQDN":
-        yield from check_rule(address, path, names.dns_subdomain)
+        yield from _check_domain(address, path)
     elif kind in _VERSIONS:
         found = list(check_ip(address, path))
         if not found and ipaddress.ip_address(address).version != _VERSIONS[kind]:

@@ -1,22 +1,16 @@
-"""Who may talk to whom, and who comes in from outside: NetworkPolicy, Ingress, IngressClass."""
+"""Who comes in from outside: Ingress and IngressClass."""
 
 from __future__ import annotations
 
-import ipaddress
-from typing import Any
-
 from probate.machinery import names
-from probate.machinery.problems import Path, forbidden, invalid, not_supported, required, too_long
+from probate.machinery.problems import Path, forbidden, invalid, required, too_long
 from probate.machinery.validation.fields import (
     Problems,
     Value,
     check_choice,
-    check_cidr,
-    check_given,
     check_name,
     check_optional_name,
     check_port,
-    check_port_or_name,
     check_rule,
     check_unchanged,
     child,
@@ -25,8 +19,7 @@ from probate.machinery.validation.fields import (
     text,
     texts,
 )
-from probate.machinery.validation.pods.containers import PROTOCOLS
-from probate.machinery.validation.selectors import check_label_selector
+from probate.machinery.validation.networks import is_ip
 
 _SPEC = Path("spec")
 _PATH_TYPES = ("Exact", "Prefix", "ImplementationSpecific")
@@ -50,15 +43,17 @@ def check_ingress(ingress: Value) -> Problems:
         for index, host in enumerate(texts(tls, "hosts")):
             yield from _check_host_name(host, at / "hosts" / index)
         yield from check_optional_name(tls, at, "secretName", names.dns_subdomain)
-    yield from check_optional_name(spec, _SPEC, "ingressClassName", names.dns_subdomain)
+    if spec.get("ingressClassName") is not None:
+        yield from check_rule(spec["ingressClassName"], _SPEC / "ingressClassName", names.dns_subdomain)
 
 
 def create_ingress(ingress: Value) -> Problems:
-    """A new Ingress: its class is named once, in the spec or in the old annotation."""
+    """A new Ingress: where its class is named both in the spec and in the old annotation, the two agree."""
     yield from check_ingress(ingress)
     annotation = child(child(ingress, "metadata"), "annotations").get(_CLASS_ANNOTATION)
-    if annotation is not None and text(child(ingress, "spec"), "ingressClassName"):
-        yield invalid(Path("annotations") / _CLASS_ANNOTATION, annotation, "can not be set when the class field is also set")
+    class_ = child(ingress, "spec").get("ingressClassName")
+    if annotation is not None and class_ is not None and annotation != class_:
+        yield invalid(Path("annotations") / _CLASS_ANNOTATION, annotation, "must match `ingressClassName` when both are specified")
 
 
 def check_ingress_class(class_: Value) -> Problems:
@@ -71,7 +66,7 @@ def check_ingress_class(class_: Value) -> Problems:
     parameters, path = spec.get("parameters"), _SPEC / "parameters"
     if parameters is None:
         return
-    yield from check_optional_name(parameters, path, "apiGroup", names.dns_subdomain)
+    yield from _check_group(parameters, path)
     yield from check_name(parameters, path, "kind", names.path_segment)
     yield from check_name(parameters, path, "name", names.path_segment)
     yield from check_choice(parameters, path, "scope", ("Cluster", "Namespace"))
@@ -79,50 +74,8 @@ def check_ingress_class(class_: Value) -> Problems:
         yield required(path / "namespace", "parameters.scope is set to 'Namespace'")
     elif text(parameters, "scope") == "Cluster" and text(parameters, "namespace"):
         yield forbidden(path / "namespace", "parameters.scope is set to 'Cluster'")
-
-
-def check_network_policy(policy: Value) -> Problems:
-    """A NetworkPolicy."""
-    spec = child(policy, "spec")
-    yield from check_label_selector(child(spec, "podSelector"), _SPEC / "podSelector")
-    for side, peers in (("ingress", "from"), ("egress", "to")):
-        for rule, at in each(spec, _SPEC, side):
-            for port, place in each(rule, at, "ports"):
-                yield from _check_policy_port(port, place)
-            for peer, place in each(rule, at, peers):
-                yield from _check_peer(peer, place)
-    types = texts(spec, "policyTypes")
-    if len(types) > 2:
-        yield invalid(_SPEC / "policyTypes", types, "may not specify more than two policyTypes")
-        return
-    for index, type_ in enumerate(types):
-        if type_ not in {"Ingress", "Egress"}:
-            yield not_supported(_SPEC / "policyTypes" / index, type_, ["Ingress", "Egress"])
-
-
-def check_ip_address(address: Value) -> Problems:
-    """An IPAddress: it belongs to something."""
-    parent, path = child(address, "spec").get("parentRef"), _SPEC / "parentRef"
-    if parent is None:
-        yield required(path)
-    else:
-        yield from check_given(parent, path, "resource", "name")
-
-
-def check_service_cidr(range_: Value) -> Problems:
-    """A ServiceCIDR: one range for each family of addresses at most."""
-    cidrs = texts(child(range_, "spec"), "cidrs")
-    if not cidrs:
-        yield required(_SPEC / "cidrs", "at least one CIDR required")
-    elif len(cidrs) > 2:
-        yield invalid(_SPEC / "cidrs", cidrs, "may only hold up to 2 values")
-    for index, cidr in enumerate(cidrs):
-        yield from check_cidr(cidr, _SPEC / "cidrs" / index)
-
-
-def update_ip_address(new: Value, old: Value) -> Problems:
-    """What an address belongs to stays."""
-    yield from check_unchanged(child(new, "spec").get("parentRef"), child(old, "spec").get("parentRef"), _SPEC / "parentRef")
+    elif text(parameters, "scope") == "Namespace":
+        yield from check_rule(parameters["namespace"], path / "namespace", names.dns_label)
 
 
 def update_ingress_class(new: Value, old: Value) -> Problems:
@@ -130,8 +83,14 @@ def update_ingress_class(new: Value, old: Value) -> Problems:
     yield from check_unchanged(child(new, "spec").get("controller"), child(old, "spec").get("controller"), _SPEC / "controller")
 
 
+def _check_group(reference: Value, path: Path) -> Problems:
+    """The group of what is referred to. One that is given is not empty: the core group is not named."""
+    if reference.get("apiGroup") is not None:
+        yield from check_rule(reference["apiGroup"], path / "apiGroup", names.dns_subdomain)
+
+
 def _check_ingress_host(host: str, path: Path) -> Problems:
-    if host and _is_ip(host):
+    if host and is_ip(host):
         yield invalid(path, host, "must be a DNS name, not an IP address")
     if host:
         yield from _check_host_name(host, path)
@@ -139,14 +98,6 @@ def _check_ingress_host(host: str, path: Path) -> Problems:
 
 def _check_host_name(host: str, path: Path) -> Problems:
     yield from check_rule(host, path, names.wildcard_subdomain if "*" in host else names.dns_subdomain)
-
-
-def _is_ip(value: str) -> bool:
-    try:
-        ipaddress.ip_address(value)
-    except ValueError:
-        return False
-    return True
 
 
 def _check_http(http: Value, path: Path) -> Problems:
@@ -178,6 +129,7 @@ def _check_backend(backend: Value, path: Path) -> Problems:
     if service is not None and resource is not None:
         yield invalid(path, "", "cannot set both resource and service backends")
     elif resource is not None:
+        yield from _check_group(resource, path / "resource")
         yield from check_name(resource, path / "resource", "kind", names.path_segment)
         yield from check_name(resource, path / "resource", "name", names.path_segment)
     elif service is None:
@@ -197,51 +149,3 @@ def _check_backend_port(port: Value, path: Path) -> Problems:
         yield from check_port(number, path / "service" / "port" / "number")
     else:
         yield required(path, "port name or number is required")
-
-
-def _check_policy_port(port: Value, path: Path) -> Problems:
-    number, end = port.get("port"), port.get("endPort")
-    yield from check_choice(port, path, "protocol", PROTOCOLS)
-    if number is not None:
-        yield from check_port_or_name(number, path / "port")
-    if end is None:
-        return
-    if not isinstance(number, int):
-        detail = "may not be specified when `port` is " + ("not specified" if number is None else "non-numeric")
-        yield invalid(path / "endPort", end, detail)
-    elif end < number:
-        yield invalid(path / "endPort", end, "must be greater than or equal to `port`")
-    else:
-        yield from check_port(end, path / "endPort")
-
-
-def _check_peer(peer: Value, path: Path) -> Problems:
-    block: dict[str, Any] | None = peer.get("ipBlock")
-    given = [field for field in ("podSelector", "namespaceSelector") if peer.get(field) is not None]
-    for field in given:
-        yield from check_label_selector(peer[field], path / field)
-    if block is not None:
-        yield from _check_ip_block(block, path / "ipBlock")
-    if block is None and not given:
-        yield required(path, "must specify a peer")
-    elif block is not None and given:
-        yield forbidden(path, "may not specify both ipBlock and another peer")
-
-
-def _check_ip_block(block: Value, path: Path) -> Problems:
-    cidr = text(block, "cidr")
-    found = list(check_given(block, path, "cidr")) or list(check_cidr(cidr, path / "cidr"))
-    if found:
-        yield from found
-        return
-    for index, exception in enumerate(texts(block, "except")):
-        at = path / "except" / index
-        bad = list(check_cidr(exception, at))
-        yield from bad
-        if not bad and not _is_strictly_within(exception, cidr):
-            yield invalid(at, exception, "must be a strict subset of `cidr`")
-
-
-def _is_strictly_within(part: str, whole: str) -> bool:
-    inner, outer = ipaddress.ip_network(part, strict=False), ipaddress.ip_network(whole, strict=False)
-    return inner.version == outer.version and inner.prefixlen > outer.prefixlen and inner.network_address in outer

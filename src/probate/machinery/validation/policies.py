@@ -1,4 +1,4 @@
-"""Admission policies and their bindings, and the expressions of both and of webhooks."""
+"""Admission policies, and the expressions of policies and webhooks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from probate.machinery import names
 from probate.machinery.cel.errors import CompileError
 from probate.machinery.cel.lexer import RESERVED
 from probate.machinery.cel.types import BOOL, fits
+from probate.machinery.gvk import GroupVersion
 from probate.machinery.policies.checking import expression_problems
 from probate.machinery.policies.compiling import compiled_conditions
 from probate.machinery.policies.environment import Speaks
-from probate.machinery.problems import Path, Problem, duplicate, invalid, not_supported, required, too_many
+from probate.machinery.problems import Path, Problem, duplicate, invalid, required, too_many
 from probate.machinery.validation.fields import (
     Problems,
     Value,
@@ -27,11 +28,11 @@ from probate.machinery.validation.fields import (
     text,
     texts,
 )
+from probate.machinery.validation.resource_rules import check_resource_rule
 from probate.machinery.validation.selectors import check_label_selector
 
 SPEC = Path("spec")
 REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
-OPERATIONS = ("*", "CREATE", "UPDATE", "DELETE", "CONNECT")
 MAX_CONDITIONS = 64
 MAX_ANNOTATIONS = 20
 MAX_EXPRESSIONS = 500
@@ -44,7 +45,6 @@ _MOST = {
     "matchConditions": MAX_CONDITIONS,
     "auditAnnotations": MAX_ANNOTATIONS,
 }
-_ACTIONS = ("Deny", "Warn", "Audit")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BREAK = re.compile(r"[\n\r]")
 
@@ -81,27 +81,6 @@ def check_mutating(policy: Value) -> Problems:
     yield from expression_problems(policy)
 
 
-def check_validating_binding(binding: Value) -> Problems:
-    """A ValidatingAdmissionPolicyBinding."""
-    spec = child(binding, "spec")
-    yield from _check_binding(spec)
-    actions = texts(spec, "validationActions")
-    if not actions:
-        yield required(SPEC / "validationActions", "at least one validation action is required")
-    for action in actions:
-        if action not in _ACTIONS:
-            yield not_supported(SPEC / "validationActions", action, _ACTIONS)
-    if len(set(actions)) < len(actions):
-        yield duplicate(SPEC / "validationActions", actions)
-    if {"Deny", "Warn"} <= set(actions):
-        yield invalid(SPEC / "validationActions", actions, "must not contain both Deny and Warn")
-
-
-def check_mutating_binding(binding: Value) -> Problems:
-    """A MutatingAdmissionPolicyBinding."""
-    yield from _check_binding(child(binding, "spec"))
-
-
 def check_conditions(parent: Value, path: Path, *, speaks: Speaks | None = None) -> Problems:
     """`matchConditions`. Of policies, whose expressions are looked at together, `speaks` is None."""
     conditions, here = items(parent, "matchConditions"), path / "matchConditions"
@@ -130,23 +109,41 @@ def _check_compiled(conditions: list[Value], path: Path, speaks: Speaks) -> Prob
 
 def _excess(spec: Value) -> list[Problem]:
     """Lists that are too long: nothing else is looked at then."""
+    found = {field: len(items(spec, field)) for field, most in _MOST.items() if len(items(spec, field)) > most}
     return [
-        too_many(SPEC / field, len(items(spec, field)), most) for field, most in _MOST.items() if len(items(spec, field)) > most
+        invalid(SPEC / field, number, f"must not have more than {MAX_ANNOTATIONS} auditAnnotations")
+        if field == "auditAnnotations"
+        else too_many(SPEC / field, number, _MOST[field])
+        for field, number in found.items()
     ]
 
 
 def _check_policy(spec: Value) -> Problems:
     yield from check_choice(spec, SPEC, "failurePolicy", ("Fail", "Ignore"))
     if spec.get("paramKind") is not None:
-        yield from check_given(child(spec, "paramKind"), SPEC / "paramKind", "apiVersion", "kind")
+        yield from _check_param_kind(child(spec, "paramKind"), SPEC / "paramKind")
     if spec.get("matchConstraints") is None:
         yield required(SPEC / "matchConstraints")
     else:
-        yield from _check_match(child(spec, "matchConstraints"), SPEC / "matchConstraints", needs_rules=True)
+        yield from check_match(child(spec, "matchConstraints"), SPEC / "matchConstraints", needs_rules=True)
     yield from check_conditions(spec, SPEC)
     seen: set[Any] = set()
     for one, at in each(spec, SPEC, "variables"):
         yield from _check_variable(one, at, seen)
+
+
+def _check_param_kind(kind: Value, path: Path) -> Problems:
+    yield from check_given(kind, path, "apiVersion", "kind")
+    version = text(kind, "apiVersion")
+    if version.count("/") > 1:
+        yield invalid(path / "apiVersion", version, "must be a group and a version joined by '/'")
+    elif version:
+        parsed = GroupVersion.parse(version)
+        if parsed.group:
+            yield from check_rule(parsed.group, path / "apiVersion", names.dns_subdomain)
+        yield from check_rule(parsed.version, path / "apiVersion", names.dns_1035_label)
+    if text(kind, "kind"):
+        yield from (invalid(path / "kind", text(kind, "kind"), one) for one in names.dns_1035_label(text(kind, "kind").lower()))
 
 
 def _check_variable(variable: Value, path: Path, seen: set[Any]) -> Problems:
@@ -197,29 +194,8 @@ def _check_mutation(mutation: Value, path: Path) -> Problems:
             yield invalid(path / field, mutation[field], f"must not be set when patchType is {text(mutation, 'patchType')}")
 
 
-def _check_binding(spec: Value) -> Problems:
-    yield from check_name(spec, SPEC, "policyName", names.dns_subdomain)
-    ref, path = spec.get("paramRef"), SPEC / "paramRef"
-    if isinstance(ref, dict):
-        yield from _check_ref(ref, path)
-    if spec.get("matchResources") is not None:
-        yield from _check_match(child(spec, "matchResources"), SPEC / "matchResources", needs_rules=False)
-
-
-def _check_ref(ref: Value, path: Path) -> Problems:
-    name, selector = text(ref, "name"), ref.get("selector")
-    if name and selector is not None:
-        yield from (invalid(path / field, ref[field], "name and selector are mutually exclusive") for field in ("name", "selector"))
-    elif name:
-        yield from check_rule(name, path / "name", names.path_segment)
-    elif selector is None:
-        yield required(path, "one of name or selector must be specified")
-    else:
-        yield from check_label_selector(selector, path / "selector")
-    yield from check_choice(ref, path, "parameterNotFoundAction", ("Allow", "Deny"), is_required=True)
-
-
-def _check_match(match: Value, path: Path, *, needs_rules: bool) -> Problems:
+def check_match(match: Value, path: Path, *, needs_rules: bool) -> Problems:
+    """Which requests a policy, or a binding, is about."""
     if needs_rules and not items(match, "resourceRules"):
         yield required(path / "resourceRules")
     yield from check_choice(match, path, "matchPolicy", ("Exact", "Equivalent"))
@@ -228,17 +204,14 @@ def _check_match(match: Value, path: Path, *, needs_rules: bool) -> Problems:
     for field in ("resourceRules", "excludeResourceRules"):
         for rule, at in each(match, path, field):
             yield from check_resource_rule(rule, at)
+            yield from _check_names(texts(rule, "resourceNames"), at / "resourceNames")
 
 
-def check_resource_rule(rule: Value, path: Path) -> Problems:
-    """A rule of webhooks and policies: which operations on which resources."""
-    for field in ("operations", "apiGroups", "apiVersions", "resources"):
-        values = texts(rule, field)
-        if not values:
-            yield required(path / field)
-        if len(values) > 1 and "*" in values and field != "resources":
-            yield invalid(path / field, values, "if '*' is present, must not specify other values")
-    yield from check_choice(rule, path, "scope", ("Cluster", "Namespaced", "*"))
-    for index, operation in enumerate(texts(rule, "operations")):
-        if operation not in OPERATIONS:
-            yield not_supported(path / "operations" / index, operation, OPERATIONS)
+def _check_names(given: list[str], path: Path) -> Problems:
+    """Names of objects. A policy, unlike a webhook, may be about a few."""
+    seen: set[str] = set()
+    for index, name in enumerate(given):
+        yield from check_rule(name, path / index, names.path_segment)
+        if name in seen:
+            yield duplicate(path / index, name)
+        seen.add(name)

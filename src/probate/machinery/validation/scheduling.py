@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from probate.machinery import names, system_classes
-from probate.machinery.problems import Path, forbidden, invalid
+from probate.machinery.problems import Path, duplicate, forbidden, invalid
 from probate.machinery.validation.fields import (
     Problems,
     Value,
     check_at_most_all,
     check_choice,
     check_count_or_percent,
-    check_name,
+    check_rule,
     check_unchanged,
     child,
+    each,
     is_same,
     text,
 )
 from probate.machinery.validation.pods.resources import check_amounts
+from probate.machinery.validation.pods.scheduling import check_scheduling
 from probate.machinery.validation.selectors import check_label_selector
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
@@ -53,8 +57,21 @@ def check_disruption_budget(budget: Value) -> Problems:
 
 def check_runtime_class(class_: Value) -> Problems:
     """A RuntimeClass."""
-    yield from check_name(class_, Path(), "handler", names.dns_label)
+    yield from check_rule(text(class_, "handler"), Path("handler"), names.dns_label)
     yield from check_amounts(child(child(class_, "overhead"), "podFixed"), Path("overhead") / "podFixed")
+    scheduling = child(class_, "scheduling")
+    placed = {field: scheduling.get(field) for field in ("nodeSelector", "tolerations")}
+    yield from check_scheduling(placed, Path("scheduling"))
+    yield from _check_tolerated_once(scheduling)
+
+
+def _check_tolerated_once(scheduling: Value) -> Problems:
+    seen: set[tuple[Any, ...]] = set()
+    for toleration, at in each(scheduling, Path("scheduling"), "tolerations"):
+        meant = tuple(toleration.get(field) or "" for field in ("key", "operator", "value", "effect", "tolerationSeconds"))
+        if meant in seen:
+            yield duplicate(at, toleration)
+        seen.add(meant)
 
 
 def update_priority_class(new: Value, old: Value) -> Problems:

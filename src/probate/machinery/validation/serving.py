@@ -1,15 +1,14 @@
-"""How an API server is run through itself: APIService, FlowSchema, PriorityLevelConfiguration."""
+"""APIServices: which server has which group and version."""
 
 from __future__ import annotations
 
 from probate.machinery import names
-from probate.machinery.problems import Path, forbidden, invalid, not_supported, required
-from probate.machinery.validation.fields import Problems, Value, check_name, check_rule, child, text
+from probate.machinery.problems import Path, invalid, required
+from probate.machinery.validation.fields import Problems, Value, check_given, check_port, check_rule, child, text
 
 _SPEC = Path("spec")
 _MAX_GROUP_PRIORITY = 20_000
 _MAX_VERSION_PRIORITY = 1_000
-_MAX_PRECEDENCE = 10_000
 
 
 def check_api_service(service: Value) -> Problems:
@@ -25,29 +24,27 @@ def check_api_service(service: Value) -> Problems:
     yield from check_rule(version, _SPEC / "version", names.dns_1035_label)
     yield from _check_priority(spec, "groupPriorityMinimum", _MAX_GROUP_PRIORITY)
     yield from _check_priority(spec, "versionPriority", _MAX_VERSION_PRIORITY)
+    if spec.get("service") is None:
+        yield from _check_local(spec)
+    else:
+        yield from _check_remote(spec)
 
 
-def check_flow_schema(schema: Value) -> Problems:
-    """A FlowSchema: it sends requests to a priority level."""
-    spec = child(schema, "spec")
-    precedence = spec.get("matchingPrecedence")
-    if precedence is not None and not 1 <= precedence <= _MAX_PRECEDENCE:
-        yield invalid(_SPEC / "matchingPrecedence", precedence, f"must be between 1 and {_MAX_PRECEDENCE}")
-    level = child(spec, "priorityLevelConfiguration")
-    yield from check_name(level, _SPEC / "priorityLevelConfiguration", "name", names.dns_subdomain)
+def _check_local(spec: Value) -> Problems:
+    """A group of this server's own: nothing is asked elsewhere, so nobody's certificate matters."""
+    if spec.get("caBundle"):
+        yield invalid(_SPEC / "caBundle", "", "local APIServices may not have a caBundle")
+    if spec.get("insecureSkipTLSVerify"):
+        yield invalid(_SPEC / "insecureSkipTLSVerify", True, "local APIServices may not have insecureSkipTLSVerify")
 
 
-def check_priority_level(level: Value) -> Problems:
-    """A PriorityLevelConfiguration: limited or exempt, and only what goes with it."""
-    spec, types = child(level, "spec"), {"Limited": "limited", "Exempt": "exempt"}
-    kind = text(spec, "type")
-    if kind not in types:
-        yield not_supported(_SPEC / "type", kind, types)
-    elif kind == "Limited" and spec.get("limited") is None:
-        yield required(_SPEC / "limited", "must not be empty when type is Limited")
-    for other, field in types.items():
-        if kind in types and other != kind and spec.get(field) is not None:
-            yield forbidden(_SPEC / field, f"must be nil if the type is {kind}")
+def _check_remote(spec: Value) -> Problems:
+    service, path = child(spec, "service"), _SPEC / "service"
+    yield from check_given(service, path, "name", "namespace")
+    if service.get("port") is not None:
+        yield from check_port(service["port"], path / "port")
+    if spec.get("caBundle") and spec.get("insecureSkipTLSVerify"):
+        yield invalid(_SPEC / "insecureSkipTLSVerify", True, "may not be true if caBundle is present")
 
 
 def _check_priority(spec: Value, field: str, limit: int) -> Problems:

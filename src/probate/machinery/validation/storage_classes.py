@@ -1,28 +1,26 @@
-"""How storage is made and by whom: StorageClass, CSIDriver, CSINode, VolumeAttachment and their like."""
+"""How storage is made: StorageClass and VolumeAttributesClass."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.machinery import names
-from probate.machinery.problems import Path, forbidden, invalid, required, too_long
+from probate.machinery.problems import Path, duplicate, forbidden, invalid, required, too_long
 from probate.machinery.validation.fields import (
     Problems,
     Value,
     check_choice,
-    check_given,
-    check_name,
     check_rule,
     check_unchanged,
-    check_unique,
     child,
     each,
     is_same,
+    objects,
     text,
+    texts,
 )
 
 _ROOT = Path()
-_SPEC = Path("spec")
 _MAX_PARAMETERS = 512
 _MAX_PARAMETERS_BYTES = 256 * 1024
 
@@ -33,6 +31,7 @@ def check_storage_class(class_: Value) -> Problems:
     yield from _check_parameters(child(class_, "parameters"), Path("parameters"))
     yield from check_choice(class_, _ROOT, "reclaimPolicy", ("Delete", "Retain"))
     yield from check_choice(class_, _ROOT, "volumeBindingMode", ("Immediate", "WaitForFirstConsumer"))
+    yield from _check_topologies(class_)
 
 
 def check_attributes_class(class_: Value) -> Problems:
@@ -41,36 +40,6 @@ def check_attributes_class(class_: Value) -> Problems:
     if not child(class_, "parameters"):
         yield required(Path("parameters"), "must contain at least one key/value pair")
     yield from _check_parameters(child(class_, "parameters"), Path("parameters"))
-
-
-def check_csi_node(node: Value) -> Problems:
-    """A CSINode: the drivers that a node has."""
-    seen: set[Any] = set()
-    for driver, at in each(child(node, "spec"), _SPEC, "drivers"):
-        yield from check_name(driver, at, "name", names.csi_driver)
-        yield from check_unique(driver, at, "name", seen)
-        yield from check_given(driver, at, "nodeID")
-
-
-def check_csi_driver(driver: Value) -> Problems:
-    """A CSIDriver."""
-    spec = child(driver, "spec")
-    yield from check_choice(spec, _SPEC, "fsGroupPolicy", ("ReadWriteOnceWithFSType", "File", "None"))
-
-
-def check_attachment(attachment: Value) -> Problems:
-    """A VolumeAttachment."""
-    spec = child(attachment, "spec")
-    yield from check_given(spec, _SPEC, "attacher")
-    yield from check_rule(text(spec, "nodeName"), _SPEC / "nodeName", names.dns_subdomain)
-    source = child(spec, "source")
-    if not text(source, "persistentVolumeName") and source.get("inlineVolumeSpec") is None:
-        yield required(_SPEC / "source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
-
-
-def check_capacity(capacity: Value) -> Problems:
-    """A CSIStorageCapacity."""
-    yield from check_name(capacity, _ROOT, "storageClassName", names.dns_subdomain)
 
 
 def update_storage_class(new: Value, old: Value) -> Problems:
@@ -88,21 +57,36 @@ def update_attributes_class(new: Value, old: Value) -> Problems:
             yield forbidden(Path(field), f"updates to {field} are forbidden.")
 
 
-def update_csi_driver(new: Value, old: Value) -> Problems:
-    """How a driver attaches and where its volumes live stays."""
-    for field in ("attachRequired", "volumeLifecycleModes"):
-        yield from check_unchanged(child(new, "spec").get(field), child(old, "spec").get(field), _SPEC / field)
-
-
-def update_attachment(new: Value, old: Value) -> Problems:
-    """What is attached to which node stays."""
-    if not is_same(new.get("spec"), old.get("spec")):
-        yield invalid(_SPEC, new.get("spec"), "field is immutable")
-
-
 def _check_provisioner(class_: Value, field: str) -> Problems:
     value = text(class_, field)
     yield from check_rule(value.lower(), Path(field), names.qualified_name) if value else [required(Path(field))]
+
+
+def _check_topologies(class_: Value) -> Problems:
+    """Where volumes may be made: terms that differ, each of labels with some values."""
+    known: set[Any] = set()
+    for term, at in each(class_, _ROOT, "allowedTopologies"):
+        seen: set[Any] = set()
+        for expression, place in each(term, at, "matchLabelExpressions"):
+            yield from check_rule(text(expression, "key"), place / "key", names.qualified_name)
+            if text(expression, "key") in seen:
+                yield duplicate(place / "key", text(expression, "key"))
+            seen.add(text(expression, "key"))
+            yield from _check_values(texts(expression, "values"), place / "values")
+        meant = frozenset((text(one, "key"), frozenset(texts(one, "values"))) for one in objects(term, "matchLabelExpressions"))
+        if meant and meant in known:
+            yield duplicate(at / "matchLabelExpressions", "")
+        known.add(meant)
+
+
+def _check_values(values: list[str], path: Path) -> Problems:
+    if not values:
+        yield required(path)
+    seen: set[str] = set()
+    for index, value in enumerate(values):
+        if value in seen:
+            yield duplicate(path / index, value)
+        seen.add(value)
 
 
 def _check_parameters(parameters: Value, path: Path) -> Problems:

@@ -21,16 +21,25 @@ from probate.machinery.validation import (
     autoscaling,
     batch,
     cluster,
+    conditions,
     config,
+    csi,
     endpoints,
     events,
+    flows,
+    job_statuses,
+    network_policies,
     networking,
     policies,
+    policy_bindings,
     quotas,
     rbac,
     scheduling,
+    service_ranges,
     services,
     serving,
+    signing,
+    statuses,
     storage,
     storage_classes,
     workloads,
@@ -94,34 +103,57 @@ _CHECKS: Mapping[tuple[str, str], Callable[[], _Checks]] = {
     ("", "Service"): lambda: _Checks(services.check_service, services.update_service),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): lambda: _Checks(admission.check_mutating),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): lambda: _Checks(admission.check_validating),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): lambda: _Checks(policies.check_validating),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): lambda: _Checks(policies.check_validating_binding),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): lambda: _Checks(
+        policies.check_validating, status=conditions.check_policy_status
+    ),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): lambda: _Checks(policy_bindings.check_validating_binding),
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): lambda: _Checks(policies.check_mutating),
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): lambda: _Checks(policies.check_mutating_binding),
-    ("apiregistration.k8s.io", "APIService"): lambda: _Checks(serving.check_api_service),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): lambda: _Checks(policy_bindings.check_mutating_binding),
+    ("apiregistration.k8s.io", "APIService"): lambda: _Checks(
+        serving.check_api_service, status=conditions.check_api_service_status
+    ),
     ("apps", "ControllerRevision"): lambda: _Checks(workloads.check_controller_revision, workloads.update_controller_revision),
-    ("apps", "DaemonSet"): lambda: _Checks(workloads.check_daemon_set, workloads.update_by_selector),
-    ("apps", "Deployment"): lambda: _Checks(workloads.check_deployment, workloads.update_by_selector),
-    ("apps", "ReplicaSet"): lambda: _Checks(workloads.check_replica_set, workloads.update_by_selector),
-    ("apps", "StatefulSet"): lambda: _Checks(workloads.check_stateful_set, workloads.update_stateful_set),
-    ("autoscaling", "HorizontalPodAutoscaler"): lambda: _Checks(autoscaling.check_autoscaler),
+    ("apps", "DaemonSet"): lambda: _Checks(workloads.check_daemon_set, workloads.update_by_selector, status=statuses.check_daemons),
+    ("apps", "Deployment"): lambda: _Checks(
+        workloads.check_deployment, workloads.update_by_selector, status=statuses.check_deployment
+    ),
+    ("apps", "ReplicaSet"): lambda: _Checks(
+        workloads.check_replica_set, workloads.update_by_selector, status=statuses.check_replica_set
+    ),
+    ("apps", "StatefulSet"): lambda: _Checks(
+        workloads.check_stateful_set, workloads.update_stateful_set, status=statuses.check_stateful_set
+    ),
+    ("autoscaling", "HorizontalPodAutoscaler"): lambda: _Checks(autoscaling.check_autoscaler, status=statuses.check_autoscaler),
     ("batch", "CronJob"): lambda: _Checks(batch.create_cron_job, always=batch.check_cron_job),
-    ("batch", "Job"): lambda: _Checks(batch.check_job, batch.update_job),
+    ("batch", "Job"): lambda: _Checks(batch.check_job, batch.update_job, status=job_statuses.check_job_status),
     ("certificates.k8s.io", "CertificateSigningRequest"): lambda: _Checks(
-        cluster.check_signing_request, cluster.update_signing_request, status=cluster.check_signed
+        signing.create_signing_request,
+        signing.update_signing_request,
+        always=signing.check_signing_request,
+        status=signing.check_signed,
     ),
     ("coordination.k8s.io", "Lease"): lambda: _Checks(cluster.check_lease),
     ("discovery.k8s.io", "EndpointSlice"): lambda: _Checks(endpoints.check_slice, endpoints.update_slice),
     ("events.k8s.io", "Event"): lambda: _Checks(events.create_strict, events.update_strict, always=events.check_again),
-    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): lambda: _Checks(serving.check_flow_schema),
-    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): lambda: _Checks(serving.check_priority_level),
-    ("networking.k8s.io", "IPAddress"): lambda: _Checks(networking.check_ip_address, networking.update_ip_address),
-    ("networking.k8s.io", "Ingress"): lambda: _Checks(networking.create_ingress, always=networking.check_ingress),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): lambda: _Checks(flows.check_flow_schema, status=conditions.check_flow_status),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): lambda: _Checks(
+        flows.check_priority_level, status=conditions.check_flow_status
+    ),
+    ("networking.k8s.io", "IPAddress"): lambda: _Checks(service_ranges.check_ip_address, service_ranges.update_ip_address),
+    ("networking.k8s.io", "Ingress"): lambda: _Checks(
+        networking.create_ingress, always=networking.check_ingress, status=statuses.check_ingress
+    ),
     ("networking.k8s.io", "IngressClass"): lambda: _Checks(networking.check_ingress_class, networking.update_ingress_class),
-    ("networking.k8s.io", "NetworkPolicy"): lambda: _Checks(networking.check_network_policy),
-    ("networking.k8s.io", "ServiceCIDR"): lambda: _Checks(networking.check_service_cidr),
+    ("networking.k8s.io", "NetworkPolicy"): lambda: _Checks(
+        network_policies.create_network_policy,
+        network_policies.update_network_policy,
+        always=network_policies.check_network_policy,
+    ),
+    ("networking.k8s.io", "ServiceCIDR"): lambda: _Checks(
+        service_ranges.check_service_cidr, service_ranges.update_service_cidr, always=service_ranges.check_again
+    ),
     ("node.k8s.io", "RuntimeClass"): lambda: _Checks(scheduling.check_runtime_class, scheduling.update_runtime_class),
-    ("policy", "PodDisruptionBudget"): lambda: _Checks(scheduling.check_disruption_budget),
+    ("policy", "PodDisruptionBudget"): lambda: _Checks(scheduling.check_disruption_budget, status=statuses.check_budget),
     ("rbac.authorization.k8s.io", "ClusterRole"): lambda: _Checks(rbac.check_cluster_role),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): lambda: _Checks(rbac.check_cluster_role_binding, rbac.update_binding),
     ("rbac.authorization.k8s.io", "Role"): lambda: _Checks(rbac.check_role),
@@ -141,11 +173,13 @@ _CHECKS: Mapping[tuple[str, str], Callable[[], _Checks]] = {
     ),
     ("resource.k8s.io", "ResourceSlice"): lambda: _Checks(slices.create_slice, slices.update_slice, always=claims.unchecked),
     ("scheduling.k8s.io", "PriorityClass"): lambda: _Checks(scheduling.check_priority_class, scheduling.update_priority_class),
-    ("storage.k8s.io", "CSIDriver"): lambda: _Checks(storage_classes.check_csi_driver, storage_classes.update_csi_driver),
-    ("storage.k8s.io", "CSINode"): lambda: _Checks(storage_classes.check_csi_node),
-    ("storage.k8s.io", "CSIStorageCapacity"): lambda: _Checks(storage_classes.check_capacity),
+    ("storage.k8s.io", "CSIDriver"): lambda: _Checks(csi.check_driver, csi.update_driver),
+    ("storage.k8s.io", "CSINode"): lambda: _Checks(csi.check_node, csi.update_node),
+    ("storage.k8s.io", "CSIStorageCapacity"): lambda: _Checks(csi.check_capacity, csi.update_capacity),
     ("storage.k8s.io", "StorageClass"): lambda: _Checks(storage_classes.check_storage_class, storage_classes.update_storage_class),
-    ("storage.k8s.io", "VolumeAttachment"): lambda: _Checks(storage_classes.check_attachment, storage_classes.update_attachment),
+    ("storage.k8s.io", "VolumeAttachment"): lambda: _Checks(
+        csi.create_attachment, csi.update_attachment, always=csi.check_attachment, status=statuses.check_attachment
+    ),
     ("storage.k8s.io", "VolumeAttributesClass"): lambda: _Checks(
         storage_classes.check_attributes_class, storage_classes.update_attributes_class
     ),

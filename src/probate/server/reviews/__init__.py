@@ -3,5 +3,6 @@
 access     SelfSubjectAccessReview, SubjectAccessReview, LocalSubjectAccessReview
 holdings   SelfSubjectRulesReview: all that one may do in a namespace
 people     SelfSubjectReview, TokenReview
+selectors  of which objects is asked
 reading    what they share: the question in, the answer out
 """

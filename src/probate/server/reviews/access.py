@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from probate.machinery.problems import Path, Problem, invalid, required
+from probate.machinery.problems import Path, Problem, invalid
 from probate.machinery.rbac import missing
 from probate.machinery.rbac.rules import Ask, AskPath
 from probate.machinery.rbac.users import User
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
-from probate.server.reviews import reading
+from probate.server.reviews import reading, selectors
 from probate.server.reviews.reading import Object
 
 _SPEC = Path("spec")
@@ -20,7 +20,7 @@ _SPEC = Path("spec")
 async def about_oneself(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """May who asks do this?"""
     asked = await reading.question(api, request, at)
-    reading.check(at, _problems(asked["spec"]))
+    reading.check(at, (*_problems(asked["spec"]), *reading.problems_of_metadata(asked)))
     return reading.answered(at, asked, await _status(api, request.user, asked["spec"]), form)
 
 
@@ -28,34 +28,36 @@ async def about_anybody(api: Api, request: Request, at: Target, form: Form) -> A
     """May this user do this?"""
     asked = await reading.question(api, request, at)
     spec = asked["spec"]
-    reading.check(at, (*_problems(spec), *_problems_of_user(spec), *_problems_of_place(spec, at)))
+    about = (*_problems(spec), *_problems_of_user(spec), *_problems_of_place(spec, at))
+    reading.check(at, (*about, *reading.problems_of_metadata(asked)))
     user = User(spec.get("user") or "", tuple(spec.get("groups") or ()), spec.get("uid") or "", reading.extra_of(spec.get("extra")))
     return reading.answered(at, asked, await _status(api, user, spec), form)
 
 
 def _problems(spec: Object) -> Iterator[Problem]:
-    if (spec.get("resourceAttributes") is None) == (spec.get("nonResourceAttributes") is None):
-        yield invalid(
-            _SPEC / "resourceAttributes",
-            spec.get("resourceAttributes"),
-            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-        )
+    about, elsewhere = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if about is not None and elsewhere is not None:
+        yield invalid(_SPEC / "nonResourceAttributes", elsewhere, "cannot be specified in combination with resourceAttributes")
+    elif about is None and elsewhere is None:
+        told = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        yield invalid(_SPEC / "resourceAttributes", None, told)
+    yield from selectors.problems(about)
 
 
 def _problems_of_user(spec: Object) -> Iterator[Problem]:
     if not spec.get("user") and not spec.get("groups"):
-        yield required(_SPEC / "user", "at least one of user or group must be specified")
+        yield invalid(_SPEC / "user", "", "at least one of user or group must be specified")
 
 
 def _problems_of_place(spec: Object, at: Target) -> Iterator[Problem]:
     """A review in a namespace is about that namespace."""
     if not at.resource.is_namespaced:
         return
-    attributes = spec.get("resourceAttributes")
-    if attributes is None:
-        yield invalid(_SPEC / "nonResourceAttributes", spec.get("nonResourceAttributes"), "disallowed on this kind of request")
-    elif attributes.get("namespace", "") != at.namespace:
-        yield invalid(_SPEC / "resourceAttributes" / "namespace", attributes.get("namespace", ""), f"must be {at.namespace}")
+    attributes, elsewhere = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if elsewhere is not None:
+        yield invalid(_SPEC / "nonResourceAttributes", elsewhere, "disallowed on this kind of request")
+    if attributes is not None and (attributes.get("namespace") or "") != at.namespace:
+        yield invalid(_SPEC / "resourceAttributes" / "namespace", attributes.get("namespace") or "", f"must be {at.namespace}")
 
 
 async def _status(api: Api, user: User, spec: Object) -> Object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from probate.machinery.problems import Path, required
+from probate import errors
 from probate.machinery.rbac import rules
 from probate.machinery.rbac.rules import ALL, Rule
 from probate.server.api import Answer, Api
@@ -21,7 +21,7 @@ async def about_oneself(api: Api, request: Request, at: Target, form: Form) -> A
     asked = await reading.question(api, request, at)
     namespace = asked["spec"].get("namespace") or ""
     if not namespace:
-        reading.check(at, [required(Path("spec") / "namespace", "a namespace is needed: the rules are those that hold in it")])
+        raise errors.BadRequest("no namespace on request: the rules are those that hold in one")
     user = request.user
     held: Iterable[Rule] = _EVERYTHING if user.is_master else (await api.access.rights(user)).rules(namespace)
     held = list(dict.fromkeys(held))

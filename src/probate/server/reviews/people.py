@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from probate import errors
-from probate.machinery.problems import Path, required
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
@@ -25,7 +24,7 @@ async def about_token(api: Api, request: Request, at: Target, form: Form) -> Ans
     asked = await reading.question(api, request, at)
     spec = asked["spec"]
     if not spec.get("token"):
-        reading.check(at, [required(Path("spec") / "token")])
+        raise errors.BadRequest("token is required for TokenReview in authentication")
     return reading.answered(at, asked, await _status(api, spec), form)
 
 

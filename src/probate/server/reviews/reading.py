@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from probate.machinery.problems import Problem
+from probate import errors
+from probate.machinery.problems import Path, Problem, invalid
 from probate.machinery.rbac.users import Extra
 from probate.server import negotiation, query, refusals, shaping
 from probate.server import reading as bodies
@@ -15,6 +16,8 @@ from probate.server.request import Request, Target
 
 Object = dict[str, Any]
 
+_OVERLOOKED = frozenset({"namespace", "managedFields"})
+
 
 async def question(api: Api, request: Request, at: Target) -> Object:
     """The object in the body, as its kind has it."""
@@ -22,7 +25,24 @@ async def question(api: Api, request: Request, at: Target) -> Object:
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body, rules = await request.read_body(), api.kinds.rules(at.resource)
     read = await api.apart(len(body), lambda: bodies.read_object(body, media, at.resource, rules, options.field_validation))
+    _check_place(read.object, at)
     return {"spec": {}, **read.object}
+
+
+def _check_place(asked: Object, at: Target) -> None:
+    """A question that names a namespace is asked in it; where there is none, the name is overlooked."""
+    namespace = (asked.get("metadata") or {}).get("namespace")
+    if namespace and at.namespace and namespace != at.namespace:
+        raise errors.BadRequest(
+            f"the namespace of the object ({namespace}) does not match the namespace on the request ({at.namespace})"
+        )
+
+
+def problems_of_metadata(asked: Object) -> Iterator[Problem]:
+    """Nothing is kept of a question about rights, so it has no name, and no notes."""
+    metadata = asked.get("metadata") or {}
+    if any(value for field, value in metadata.items() if field not in _OVERLOOKED):
+        yield invalid(Path("metadata"), metadata, "must be empty")
 
 
 def answered(at: Target, asked: Object, status: Object, form: Form) -> Answer:

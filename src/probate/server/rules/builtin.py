@@ -16,7 +16,7 @@ from probate.machinery.problems import Problem, first
 from probate.machinery.schema import Schema
 from probate.machinery.selectable_fields import SelectableField
 from probate.machinery.tables import columns, table
-from probate.machinery.validation import cluster, quantities
+from probate.machinery.validation import quantities, signing
 from probate.machinery.validation import table as validation
 from probate.machinery.validation.pods import update as pods
 from probate.machinery.warnings import table as warnings
@@ -24,7 +24,7 @@ from probate.server.rules.contract import Object, Typed
 from probate.server.subresources import parts
 
 _PARTS: Mapping[tuple[str, str], Callable[[], Callable[[Object, Object], Iterable[Problem]]]] = {
-    ("CertificateSigningRequest", "approval"): lambda: cluster.check_approval,
+    ("CertificateSigningRequest", "approval"): lambda: signing.check_approval,
     ("Pod", "ephemeralcontainers"): lambda: pods.check_ephemeral_containers,
     ("Pod", "resize"): lambda: pods.check_resize,
 }

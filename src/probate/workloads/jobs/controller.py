@@ -170,7 +170,8 @@ class Jobs:
     async def _write(self, job: Object, tally: Tally, account: Account, told: list[Object]) -> Object:
         """Write the status, if it says anything new."""
         before, now = job.get("status") or {}, timestamp(self._clock.now())
-        began = "" if conditions.is_true(told, SUSPENDED) else before.get("startTime") or now
+        is_asleep = conditions.is_true(told, SUSPENDED) and not endings.is_decided(told)
+        began = "" if is_asleep else before.get("startTime") or now
         status = {
             **({"conditions": told} if told else {}),
             **({"startTime": began} if began else {}),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from probate.client.objects import Object
 from probate.control import conditions, times
+from probate.control.conditions import Conditions
 from probate.machinery.moments import seconds
 from probate.workloads.jobs import members, policies
 from probate.workloads.jobs.tally import Tally
@@ -47,6 +48,11 @@ def completed(tally: Tally, active: int) -> Ending | None:
     if not is_reached or active:
         return None
     return Ending(is_success=True, reason="CompletionsReached", message="Reached expected number of succeeded pods")
+
+
+def is_decided(told: Conditions) -> bool:
+    """Whether the conditions say how the job ends. Such a job has begun, even if it was suspended all the time."""
+    return any(conditions.is_true(told, one) for one in (CRITERIA_MET, FAILURE_TARGET))
 
 
 def deadline_in(job: Object, now: float) -> float | None:

@@ -33,7 +33,7 @@ MAX_RULES = 500
 
 
 class _Place(NamedTuple):
-    """Where a node stands: how often there can be one, and below which list nothing can be told to be the same as before."""
+    """Where a node stands: how often there can be one, and below which list or map nothing can be told to be as before."""
 
     path: Path
     times: int | None = 1  # None: as often as there is room for it in a request
@@ -75,8 +75,9 @@ class _Checker:
                 yield invalid(here.path / "rule", rule, "rules are not supported on values without a type")
             else:
                 yield from self._rule(rule, schema, kind, here)
+        uncorrelated = at.uncorrelated or (at.path if schema.map_type == "atomic" else None)
         for name, one in schema.properties.items():
-            yield from self.check(one, at._replace(path=at.path / "properties" @ name))
+            yield from self.check(one, at._replace(path=at.path / "properties" @ name, uncorrelated=uncorrelated))
         if schema.items is not None:
             yield from self.check(schema.items, self._within(schema, at, "items"))
         if schema.values is not None:
@@ -85,8 +86,8 @@ class _Checker:
     def _within(self, schema: Schema, at: _Place, word: str) -> _Place:
         limit = schema.limits.get("maxItems" if word == "items" else "maxProperties")
         count = None if at.times is None or not isinstance(limit, int) else at.times * most_items(schema)
-        uncorrelated = at.uncorrelated or (at.path if word == "items" and schema.list_type != "map" else None)
-        return _Place(at.path / word, count, uncorrelated)
+        is_whole = schema.list_type != "map" if word == "items" else schema.map_type == "atomic"
+        return _Place(at.path / word, count, at.uncorrelated or (at.path if is_whole else None))
 
     def _rule(self, rule: dict[str, Any], schema: Schema, kind: Type, at: _Place) -> Iterator[Problem]:
         old = optional_of(kind) if rule.get("optionalOldSelf") is True else kind

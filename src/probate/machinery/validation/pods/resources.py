@@ -27,7 +27,7 @@ def check_requirements(resources: Value, path: Path, claims: Collection[str]) ->
 def check_amounts(amounts: Value, path: Path) -> Problems:
     """Known names, and amounts that are not below zero."""
     for name, amount in amounts.items():
-        yield from _check_resource_name(name, path @ name)
+        yield from check_resource_name(name, path @ name)
         yield from check_amount(name, amount, path @ name)
 
 
@@ -55,7 +55,8 @@ def _check_claims(resources: Value, path: Path, claims: Collection[str]) -> Prob
         seen.add(name)
 
 
-def _check_resource_name(name: str, path: Path) -> Problems:
+def check_resource_name(name: str, path: Path) -> Problems:
+    """The name of something that a container can have."""
     yield from check_rule(name, path, names.qualified_name)
     if "/" not in name and name not in _STANDARD and not name.startswith(_HUGE):
         yield invalid(path, name, "must be a standard resource type or fully qualified")

@@ -1,0 +1,104 @@
+"""CertificateSigningRequests: what is asked, what was decided, and what was signed."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+import signed
+from certificate_requests import PEM
+from probate.machinery.validation import signing, table
+from validation_samples import sample
+
+Causes = list[tuple[str, str]]
+
+
+def causes(problems: Any) -> Causes:
+    return sorted({(problem.field, problem.reason.removeprefix("FieldValue")) for problem in problems})
+
+
+def written(status: dict[str, Any], before: dict[str, Any] | None = None, **spec: Any) -> Causes:
+    key, new = sample("CertificateSigningRequest", status=status, **spec)
+    _, old = sample("CertificateSigningRequest", status=before or {}, **spec)
+    return causes(table.status(*key, new, old))
+
+
+def refused(*fields: str, reason: str = "Invalid") -> Causes:
+    return sorted((f"status.{field}", reason) for field in fields)
+
+
+def encoded(*pems: bytes) -> str:
+    return base64.b64encode(b"".join(pems)).decode()
+
+
+def conditions(*types: str, status: str = "True") -> dict[str, Any]:
+    return {"conditions": [{"type": one, "status": status} for one in types]}
+
+
+@pytest.mark.parametrize("part", ["approval", "status"])
+@pytest.mark.parametrize(
+    ("status", "before", "expected"),
+    [
+        pytest.param(conditions("Mine", status="False"), {}, [], id="another"),
+        pytest.param(conditions(""), {}, refused("conditions[0].type", reason="Required"), id="no-type"),
+        pytest.param(conditions(""), conditions(""), [], id="no-type-before"),
+        pytest.param(conditions("Failed", status=""), {}, refused("conditions[0].status", reason="Required"), id="no-status"),
+        pytest.param(conditions("Failed", status="False"), {}, refused("conditions[0].status", reason="NotSupported"), id="false"),
+        pytest.param(conditions("A", "A"), {}, refused("conditions[1].type", reason="Duplicate"), id="twice"),
+        pytest.param(conditions("A", "A"), conditions("A", "A"), [], id="twice-before"),
+        pytest.param(conditions("Approved", "Denied"), conditions("Approved", "Denied"), [], id="both-before"),
+    ],
+)
+def test_conditions_of_signing_requests(part: str, status: dict[str, Any], before: dict[str, Any], expected: Causes) -> None:
+    key, new = sample("CertificateSigningRequest", status=status)
+    _, old = sample("CertificateSigningRequest", status=before)
+    found = signing.check_approval(new, old) if part == "approval" else table.status(*key, new, old)
+    assert causes(found) == expected
+
+
+def test_a_request_is_not_both_approved_and_denied() -> None:
+    _, new = sample("CertificateSigningRequest", status=conditions("Approved", "Denied"))
+    _, old = sample("CertificateSigningRequest")
+    assert causes(signing.check_approval(new, old)) == [("status.conditions", "Invalid")]
+
+
+def test_certificates_are_certificates_and_stay() -> None:
+    one, other = (signed.root(name).pem for name in "ab")
+    for good in ((one,), (one, other), (b"a note\n", one)):
+        assert written({"certificate": encoded(*good)}) == []
+    for bad in (
+        (b"x",),
+        (PEM,),
+        (one, PEM),
+        (one.replace(b"\nMII", b"\nAAA"),),
+        (one.replace(b"-----\nMII", b"-----\nA: b\n\nMII"),),
+    ):
+        assert written({"certificate": encoded(*bad)}) == refused("certificate")
+    changed = written({"certificate": encoded(other)}, {"certificate": encoded(one)})
+    assert changed == refused("certificate", reason="Forbidden")
+
+
+def asked(**spec: Any) -> Causes:
+    key, request = sample("CertificateSigningRequest", **{f"spec__{name}": value for name, value in spec.items()})
+    return causes(table.create(*key, request))
+
+
+def test_what_is_asked_for_can_be_read() -> None:
+    assert asked(request=encoded(b"note: from ann\n", PEM)) == []
+    frame = b"-----BEGIN CERTIFICATE REQUEST-----\n%b\n-----END CERTIFICATE REQUEST-----\n"
+    for bad in (b"", b"AAAA", b"????", base64.b64encode(b"0" * 100)):
+        assert asked(request=encoded(frame % bad)) == [("spec.request", "Invalid")]
+    assert asked(request=encoded(signed.root("a").pem, PEM)) == [("spec.request", "Invalid")]
+
+
+def test_many_blocks_that_do_not_end_are_none() -> None:
+    assert asked(request=encoded(b"-----BEGIN CERTIFICATE REQUEST-----\n" * 50_000)) == [("spec.request", "Invalid")]
+
+
+def test_nobody_asks_the_signer_of_old_any_more_but_who_has_may_stay() -> None:
+    legacy = "kubernetes.io/legacy-unknown"
+    assert asked(signerName=legacy) == [("spec.signerName", "Invalid")]
+    key, request = sample("CertificateSigningRequest", spec__signerName=legacy)
+    assert table.update(*key, request, request) == []
