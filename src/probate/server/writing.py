@@ -100,6 +100,8 @@ async def _read_namespace(api: Api, name: str) -> Guard:
 _SERVERS = frozenset(
     {"resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields"}
 )
+_OF_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
+_FIXED = ("creationTimestamp", *_OF_DELETION, "generation", "namespace")
 
 
 def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> None:
@@ -146,12 +148,13 @@ def prepare_changed(api: Api, at: Target, new: Object, old: Object, owners: NewO
 
 
 def _keep(api: Api, at: Target, new: Object, old: Object) -> None:
-    """Put back what this way of writing cannot change."""
+    """Put back what this way of writing cannot change. Who says that an object is being deleted which is not is refused for it."""
     meta = new["metadata"]
-    for fixed in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace"):
-        meta.pop(fixed, None)
+    for fixed in _FIXED:
         if fixed in old["metadata"]:
             meta[fixed] = old["metadata"][fixed]
+        elif fixed in meta and (at.subresource or fixed not in _OF_DELETION or meta[fixed] is None):
+            del meta[fixed]
     meta.setdefault("uid", old["metadata"]["uid"])
     meta.pop("selfLink", None)
     api.kinds.rules(at.resource).prepare_changed(new, old, _part(at), now=api.now())

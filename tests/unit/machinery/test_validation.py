@@ -215,7 +215,7 @@ SERVICES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
 ]
 
 OTHERS: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
-    ("ConfigMap", {"binaryData": {"a": ""}}, [("binaryData[a]", "Invalid")]),
+    ("ConfigMap", {"binaryData": {"a": ""}}, [("data[a]", "Invalid")]),
     ("ConfigMap", {"data": {"..": "", "": ""}}, [("data[..]", "Invalid"), ("data[]", "Invalid")]),
     ("ConfigMap", {"data": {"a": "x" * (1024 * 1024 + 1)}}, [("", "TooLong")]),
     ("ConfigMap", {"data": {"a": "x" * (1024 * 1024)}, "binaryData": None}, []),
@@ -224,7 +224,7 @@ OTHERS: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     ("ConfigMap", {"data": {"a": "x" * (512 * 1024)}, "binaryData": {"b": "A" * (4 * 512 * 1024 // 3)}}, []),
     ("ConfigMap", {"data": {"a": "x" * (512 * 1024)}, "binaryData": {"b": "A" * (4 * 513 * 1024 // 3)}}, [("", "TooLong")]),
     ("Secret", {"data": {}}, [("data[tls.crt]", "Required"), ("data[tls.key]", "Required")]),
-    ("Secret", {"type": "kubernetes.io/basic-auth"}, [("data[%s][password]", "Required"), ("data[%s][username]", "Required")]),
+    ("Secret", {"type": "kubernetes.io/basic-auth"}, [("data[password]", "Required"), ("data[username]", "Required")]),
     ("Secret", {"type": "kubernetes.io/dockerconfigjson"}, [("data[.dockerconfigjson]", "Required")]),
     (
         "Secret",
@@ -274,9 +274,9 @@ OTHERS: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     ("HorizontalPodAutoscaler", {"spec__metrics": [{"type": "Moon"}]}, [("spec.metrics[0].type", "NotSupported")]),
     ("HorizontalPodAutoscaler", {"spec__metrics": [{"type": "Pods"}]}, [("spec.metrics[0].pods", "Required")]),
     ("Namespace", {"spec__finalizers": ["mine"]}, [("spec.finalizers", "Invalid")]),
-    ("Node", {"spec__taints__0__effect": ""}, [("spec.taints[0].effect", "Required")]),
-    ("Node", {"spec__taints__0__effect": "Maybe"}, [("spec.taints[0].effect", "NotSupported")]),
-    ("Node", {"spec__taints": [{"key": "a", "effect": "NoSchedule"}] * 2}, [("spec.taints[1]", "Duplicate")]),
+    ("Node", {"spec__taints__0__effect": ""}, [("metadata.taints[0].effect", "Required")]),
+    ("Node", {"spec__taints__0__effect": "Maybe"}, [("metadata.taints[0].effect", "NotSupported")]),
+    ("Node", {"spec__taints": [{"key": "a", "effect": "NoSchedule"}] * 2}, [("metadata.taints[1]", "Duplicate")]),
     ("ResourceQuota", {"spec__hard": {"pods": "1.5"}}, [("spec.hard[pods]", "Invalid")]),
     ("ResourceQuota", {"spec__hard": {"moons": "1"}}, [("spec.hard[moons]", "Invalid")]),
     ("ResourceQuota", {"spec__hard": {"cpu": "-1"}}, [("spec.hard[cpu]", "Invalid")]),

@@ -66,7 +66,7 @@ def updated(kind: str, old: dict[str, Any], changes: dict[str, Any]) -> Causes:
             [("spec.resources.requests.storage", "Forbidden")],
         ),
         ("PersistentVolume", {}, {"spec__hostPath": {"path": "/y"}}, [("spec.persistentvolumesource", "Forbidden")]),
-        ("PersistentVolume", {}, {"spec__volumeMode": "Block"}, [("spec.volumeMode", "Invalid")]),
+        ("PersistentVolume", {}, {"spec__volumeMode": "Block"}, [("volumeMode", "Invalid")]),
         ("PersistentVolume", {}, {"spec__capacity": {"storage": "2Gi"}}, []),
         ("StorageClass", {}, {"provisioner": "example.com/q"}, [("provisioner", "Forbidden")]),
         (
