@@ -7,7 +7,6 @@ not fit together, how many families there are, whether the cluster has them.
 from __future__ import annotations
 
 from probate.machinery.problems import Path, Problem, duplicate, invalid, not_supported
-from probate.machinery.validation.addresses import version
 from probate.machinery.validation.fields import Problems, Value, check_choice, check_ip, text, texts
 
 _SPEC = Path("spec")
@@ -29,6 +28,11 @@ def is_headless(spec: Value) -> bool:
     return text(spec, "clusterIP") == "None"
 
 
+def _version(address: str) -> int:
+    """The family of what is an address."""
+    return 6 if ":" in address else 4
+
+
 def _check_addresses(spec: Value) -> Problems:
     addresses = texts(spec, "clusterIPs") or [text(spec, "clusterIP")]
     if any(addresses) and not text(spec, "clusterIP"):
@@ -37,7 +41,7 @@ def _check_addresses(spec: Value) -> Problems:
         yield invalid(_ADDRESSES, addresses, "first value must match `clusterIP`")
     if addresses[0] == "None" and len(addresses) > 1:
         yield invalid(_ADDRESSES, addresses, "'None' must be the first and only value")
-    elif len(addresses) > 2 or (len(addresses) == 2 and version(addresses[0]) == version(addresses[1]) != 0):
+    elif len(addresses) > 2 or (len(addresses) == 2 and _version(addresses[0]) == _version(addresses[1])):
         yield invalid(_ADDRESSES, addresses, "may specify no more than one IP for each IP family")
     for index, address in enumerate(addresses[:2]):
         if address and (address != "None" or index):
@@ -54,7 +58,7 @@ def _check_families(spec: Value) -> Problems:
             yield duplicate(_FAMILIES / index, family)
         seen.add(family)
     for index, (address, family) in enumerate(zip(texts(spec, "clusterIPs"), texts(spec, "ipFamilies"), strict=False)):
-        if version(address) and version(address) != _VERSIONS.get(family, version(address)):
+        if address != "None" and family in _VERSIONS and _version(address) != _VERSIONS[family]:
             yield invalid(_ADDRESSES / index, address, f"expected an {family} value as indicated by `ipFamilies[{index}]`")
 
 
@@ -72,8 +76,8 @@ def _check_cluster(spec: Value) -> Problems:
         yield invalid(_POLICY, "RequireDualStack", "this cluster is not configured for dual-stack services")
     addresses = texts(spec, "clusterIPs")
     for index, address in enumerate(addresses):
-        if version(address) not in {0, _VERSION}:
+        if address != "None" and _version(address) != _VERSION:
             yield invalid(_ADDRESSES / index, address, "IPv6 is not configured on this cluster")
     for index, family in enumerate(texts(spec, "ipFamilies")):
-        if _VERSIONS.get(family) != _VERSION and not any(map(version, addresses[index : index + 1])):
+        if _VERSIONS.get(family) != _VERSION and addresses[index : index + 1] in ([], ["None"]):
             yield invalid(_FAMILIES / index, family, "not configured on this cluster")

@@ -94,13 +94,17 @@ def _check_container(container: Value, path: Path, volumes: dict[str, Value], sp
     yield from check_given(container, path, "image")
     yield from check_choice(container, path, "imagePullPolicy", _PULL_POLICIES)
     yield from check_choice(container, path, "terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
-    yield from restarting.check_restarts(container, path)
-    yield from restarting.check_resizes(container, path, text(spec, "restartPolicy"))
+    if container.get("restartPolicy") or container.get("restartPolicyRules"):
+        yield from restarting.check_restarts(container, path)
+    if container.get("resizePolicy"):
+        yield from restarting.check_resizes(container, path, text(spec, "restartPolicy"))
     yield from _check_ports(container, path)
     yield from environment.check_env(container, path)
     yield from environment.check_env_from(container, path)
-    yield from mounts.check_mounts(container, path, volumes)
-    yield from mounts.check_devices(container, path, volumes)
+    if container.get("volumeMounts"):
+        yield from mounts.check_mounts(container, path, volumes)
+    if container.get("volumeDevices"):
+        yield from mounts.check_devices(container, path, volumes)
     if container.get("securityContext"):
         yield from security.check_container_context(container, path / "securityContext", spec)
 

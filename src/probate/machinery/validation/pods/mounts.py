@@ -29,7 +29,8 @@ def check_mounts(container: Value, path: Path, volumes: dict[str, Value]) -> Pro
         # Kubernetes reports these of the list, not of the mount.
         yield from _check_sub_paths(mount, path / "volumeMounts", at)
         yield from _check_propagation(mount, path / "volumeMounts", container)
-        yield from _check_recursive(mount, path / "volumeMounts" / "recursiveReadOnly")
+        if mount.get("recursiveReadOnly") is not None:
+            yield from _check_recursive(mount, path / "volumeMounts" / "recursiveReadOnly")
 
 
 def check_no_sub_paths(container: Value, path: Path) -> Problems:
@@ -90,8 +91,8 @@ def _check_propagation(mount: Value, path: Path, container: Value) -> Problems:
 
 
 def _check_recursive(mount: Value, path: Path) -> Problems:
-    wanted = mount.get("recursiveReadOnly")
-    if wanted is None or wanted == "Disabled":
+    wanted = mount["recursiveReadOnly"]
+    if wanted == "Disabled":
         return
     if wanted not in _RECURSIVE:
         yield not_supported(path, wanted, _RECURSIVE)

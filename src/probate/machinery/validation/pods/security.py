@@ -24,7 +24,8 @@ def check_container_context(container: Value, path: Path, spec: Value) -> Proble
     context = child(container, "securityContext")
     yield from _check_identity(context, path)
     yield from _check_profiles(context, path)
-    yield from systems.check_windows_options(context, path)
+    if context.get("windowsOptions"):
+        yield from systems.check_windows_options(context, path)
     yield from check_choice(context, path, "procMount", ("Default", "Unmasked"))
     if text(context, "procMount") == "Unmasked" and spec.get("hostUsers") is not False:
         yield invalid(path / "procMount", "Unmasked", "`hostUsers` must be false to use `Unmasked`")
@@ -44,7 +45,8 @@ def check_pod_context(spec: Value, path: Path) -> Problems:
     yield from check_choice(context, path, "fsGroupChangePolicy", ("OnRootMismatch", "Always"))
     yield from check_choice(context, path, "supplementalGroupsPolicy", ("Merge", "Strict"))
     yield from check_choice(context, path, "seLinuxChangePolicy", ("MountOption", "Recursive"))
-    yield from systems.check_windows_options(context, path)
+    if context.get("windowsOptions"):
+        yield from systems.check_windows_options(context, path)
     yield from _check_sysctls(context, path, spec)
     yield from _check_namespaces(spec, path)
 

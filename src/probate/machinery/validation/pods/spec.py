@@ -53,7 +53,8 @@ def create_pod(pod: Value) -> Problems:
     """A new Pod by itself."""
     spec = child(pod, "spec")
     yield from check_pod(pod)
-    yield from notes.check_annotations(_annotations(pod), spec, Path("metadata") / "annotations")
+    if given := _annotations(pod):
+        yield from notes.check_annotations(given, spec, Path("metadata") / "annotations")
     if items(spec, "ephemeralContainers"):
         yield forbidden(Path("spec") / "ephemeralContainers", "cannot be set on create")
     if text(spec, "nodeName") and items(spec, "schedulingGates"):
@@ -73,7 +74,8 @@ def check_template(template: Value, path: Path, *, claims: tuple[str, ...] = ())
     meta = child(template, "metadata")
     yield from metadata.check_labels(meta.get("labels"), path / "labels")
     yield from metadata.check_annotations(meta.get("annotations"), path / "annotations")
-    yield from notes.check_annotations(_annotations(template), child(template, "spec"), path / "annotations")
+    if given := _annotations(template):
+        yield from notes.check_annotations(given, child(template, "spec"), path / "annotations")
     yield from check_spec(child(template, "spec"), path / "spec", claims=claims)
     if items(child(template, "spec"), "ephemeralContainers"):
         yield forbidden(path / "spec" / "ephemeralContainers", "ephemeral containers not allowed in pod template")
@@ -126,18 +128,19 @@ def _check_rest(spec: Value, path: Path) -> Problems:
     yield from check_choice(spec, path, "preemptionPolicy", ("PreemptLowerPriority", "Never"))
     claims = {text(claim, "name") for claim in objects(spec, "resourceClaims")}
     yield from resources.check_requirements({"limits": spec.get("overhead")}, path / "overhead", claims)
-    yield from totals.check_totals(spec, path)
-    yield from systems.check_system(spec, path)
+    if spec.get("resources") is not None:
+        yield from totals.check_totals(spec, path)
+    if spec.get("os") is not None:
+        yield from systems.check_system(spec, path)
     yield from systems.check_host_processes(spec, path)
     yield from security.check_host_users(spec, path)
-    yield from _check_hostname(spec, path)
+    if spec.get("hostnameOverride"):
+        yield from _check_hostname(spec, path)
 
 
 def _check_hostname(spec: Value, path: Path) -> Problems:
     """A name that is the host's whatever else there is."""
     name, at = text(spec, "hostnameOverride"), path / "hostnameOverride"
-    if not name:
-        return
     yield from check_rule(name, at, names.dns_subdomain)
     if len(name) > _MAX_HOSTNAME:
         yield too_long(at, _MAX_HOSTNAME)

@@ -40,9 +40,7 @@ _LINUX_CONTAINER_CONTEXT = (
 
 def check_windows_options(context: Value, path: Path) -> Problems:
     """Who runs a container on Windows."""
-    options, at = context.get("windowsOptions"), path / "windowsOptions"
-    if options is None:
-        return
+    options, at = child(context, "windowsOptions"), path / "windowsOptions"
     if options.get("gmsaCredentialSpecName") is not None:
         yield from check_rule(options["gmsaCredentialSpecName"], at / "gmsaCredentialSpecName", names.dns_subdomain)
     credentials = options.get("gmsaCredentialSpec")
@@ -54,10 +52,7 @@ def check_windows_options(context: Value, path: Path) -> Problems:
 
 def check_system(spec: Value, path: Path) -> Problems:
     """A Pod that says which system it is for has nothing that only another one knows."""
-    system = spec.get("os")
-    if system is None:
-        return
-    name = text(system, "name")
+    name = text(child(spec, "os"), "name")
     if not name:
         yield required(path / "os" / "name", "cannot be empty")
     elif name == "linux":

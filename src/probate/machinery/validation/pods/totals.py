@@ -13,9 +13,7 @@ _SHARED = ("cpu", "memory")
 
 def check_totals(spec: Value, path: Path) -> Problems:
     """The resources of a whole Pod."""
-    resources, at = spec.get("resources"), path / "resources"
-    if resources is None:
-        return
+    resources, at = child(spec, "resources"), path / "resources"
     if resources.get("claims") is not None:
         yield forbidden(at / "claims", "claims cannot be set for Resources at pod-level")
         yield from check_requirements({"claims": resources["claims"]}, at, ())

@@ -46,6 +46,8 @@ def check_volumes(spec: Value, path: Path) -> tuple[list[Problem], dict[str, Val
 
 def check_volumes_of_pod(spec: Value, name: str, path: Path) -> Problems:
     """What is told by the Pod that is made, and not by a template: its name is part of the names of its claims."""
+    if not any("image" in one or "ephemeral" in one for one in objects(spec, "volumes")):
+        return
     made = {f"{name}-{text(one, 'name')}" for one in objects(spec, "volumes") if one.get("ephemeral") is not None} if name else ()
     for volume, at in each(spec, path, "volumes"):
         if volume.get("image") is not None:
