@@ -54,6 +54,42 @@ def test_pod_is_bound_by_a_binding_that_names_it(http: httpx.Client, namespace: 
     assert http.get(bindings).status_code == 405
 
 
+def fields(answer: httpx.Response) -> list[str]:
+    assert answer.status_code == 422, answer.text
+    return sorted(cause["field"] for cause in answer.json()["details"]["causes"])
+
+
+def test_binding_is_told_all_that_is_wrong_with_it_but_not_what_nodes_are_called(http: httpx.Client, pod: str) -> None:
+    binding: dict[str, Any] = {"metadata": {"name": "p"}, "target": {"kind": "Pod"}}
+    assert fields(http.post(f"{pod}/binding", json=binding)) == ["target.kind", "target.name"]
+    assert http.post(f"{pod}/binding", json={**binding, "target": {"name": "A_"}}).status_code == 201
+
+
+def test_status_that_cannot_be_is_refused(http: httpx.Client, pod: str) -> None:
+    wrong = {"status": {"qosClass": "Guaranteed", "podIPs": [{"ip": "here"}]}}
+    assert fields(http.patch(f"{pod}/status", content=json.dumps(wrong), headers=MERGE)) == ["status.podIPs[0]", "status.qosClass"]
+    fine = {"status": {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]}}
+    assert http.patch(f"{pod}/status", content=json.dumps(fine), headers=MERGE).status_code == 200
+
+
+def test_finalizers_of_a_namespace_are_checked_where_they_are_changed(http: httpx.Client, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}"
+    now = http.get(path).json()
+    now["spec"]["finalizers"] = ["kubernetes", "mine"]
+    assert fields(http.put(f"{path}/finalize", json=now)) == ["spec.finalizers[1]"]
+
+
+@pytest.mark.parametrize(
+    "value", [{"deletionTimestamp": "2020-01-01T00:00:00Z"}, {"deletionGracePeriodSeconds": 3}], ids=lambda one: next(iter(one))
+)
+def test_nothing_is_said_to_be_deleted_that_is_not(http: httpx.Client, pod: str, value: dict[str, Any]) -> None:
+    now = http.get(pod).json()
+    assert fields(http.put(pod, json={**now, "metadata": {**now["metadata"], **value}})) == [f"metadata.{next(iter(value))}"]
+    status = http.put(f"{pod}/status", json={**now, "metadata": {**now["metadata"], **value}})
+    assert status.status_code == 200
+    assert not status.json()["metadata"].keys() & value.keys()
+
+
 EVICTION = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
 
 

@@ -120,9 +120,14 @@ def check_finalizers(finalizers: list[str] | None, path: Path, *, is_custom: boo
 
 def check_kubernetes_finalizer(finalizer: str, path: Path) -> Iterator[Problem]:
     """A finalizer on a built-in kind has a domain, or is one of Kubernetes' own."""
-    yield from (invalid(path, finalizer, problem) for problem in names.qualified_name(finalizer))
     if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         yield invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified")
+
+
+def check_namespace_finalizer(finalizer: str, path: Path) -> Iterator[Problem]:
+    """A finalizer in a Namespace's spec, which has no other place where its name is looked at."""
+    yield from (invalid(path, finalizer, problem) for problem in names.qualified_name(finalizer))
+    yield from check_kubernetes_finalizer(finalizer, path)
 
 
 def _check_names(meta: Meta, rule: names.Rule) -> list[Problem]:

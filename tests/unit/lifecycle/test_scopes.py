@@ -166,7 +166,7 @@ async def test_ns_13_a_pod_that_cannot_be_deleted_keeps_everything_else(site: Si
         await until_gone(site)
 
 
-async def test_ns_9_a_namespace_that_is_being_deleted_says_so_whoever_writes_something_else(site: Site) -> None:
+async def test_ns_9_a_namespace_that_is_being_deleted_says_so_and_nobody_can_write_something_else(site: Site) -> None:
     await site.make(f"{NAMESPACES}/a/configmaps", "c", finalizers=["example.com/hold"])
     async with site.at_work():
         await site.http.delete(f"{NAMESPACES}/a")
@@ -174,8 +174,8 @@ async def test_ns_9_a_namespace_that_is_being_deleted_says_so_whoever_writes_som
         await site.clock.advance(1)
         wrong, media = {"status": {"phase": "Active"}}, {"Content-Type": "application/merge-patch+json"}
         answer = await site.http.patch(f"{NAMESPACES}/a/status", json=wrong, headers=media)
-        assert answer.json()["status"]["phase"] == "Active"
-        await until(site, lambda now: now["status"]["phase"] == "Terminating")
+        assert (answer.status_code, answer.json()["details"]["causes"][0]["field"]) == (422, "status.Phase")
+        assert (await site.namespace())["status"]["phase"] == "Terminating"
 
 
 async def test_ns_6_a_namespace_that_lives_is_left_alone(site: Site) -> None:

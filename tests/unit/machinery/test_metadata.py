@@ -63,8 +63,9 @@ def test_good_metadata_have_no_problems() -> None:
         ({"finalizers": ["hold"]}, [("finalizers[0]", "Invalid")]),
         (
             {"finalizers": ["example.com/a", "a b"]},
-            [("finalizers", "Invalid"), ("finalizers[1]", "Invalid"), ("finalizers[1]", "Invalid")],
+            [("finalizers", "Invalid"), ("finalizers[1]", "Invalid")],
         ),
+        ({"finalizers": ["example.com/a b"]}, [("finalizers", "Invalid")]),
         ({"finalizers": ["orphan", "foregroundDeletion"]}, [("finalizers", "Invalid")]),
         ({"ownerReferences": [{**OWNER, "uid": ""}]}, [("ownerReferences.uid", "Invalid")]),
         ({"ownerReferences": [{**OWNER, "kind": ""}]}, [("ownerReferences.kind", "Invalid")]),
@@ -108,6 +109,7 @@ def test_custom_resources_may_have_unqualified_finalizers() -> None:
         ({"resourceVersion": ""}, [("resourceVersion", "Invalid")]),
         ({"generation": 1}, [("generation", "Invalid")]),
         ({"generation": 3, "labels": {"a": "b"}, "finalizers": ["a.b/c"], "ownerReferences": [OWNER]}, []),
+        ({"finalizers": ["example.com/a b"]}, [("finalizers", "Invalid")]),
         ({"finalizers": ["orphan", "foregroundDeletion"]}, [("finalizers", "Invalid")]),
     ],
 )

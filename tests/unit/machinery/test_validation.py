@@ -141,6 +141,7 @@ WORKLOADS: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     ),
 ]
 
+SOURCES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 SERVICES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     ("Service", {"spec__ports": []}, [("spec.ports", "Required")]),
     ("Service", {"spec": {"clusterIP": "None"}}, []),
@@ -175,7 +176,52 @@ SERVICES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
         [("spec.ipFamilies", "Forbidden")],
     ),
     ("Service", {"spec__ipFamilies": ["IPv5"]}, [("spec.ipFamilies[0]", "NotSupported")]),
+    (
+        "Service",
+        {"spec__clusterIP": "None", "spec__clusterIPs": ["None", "10.96.0.78"]},
+        [("spec.clusterIPs", "Invalid")],
+    ),
+    (
+        "Service",
+        {"spec__clusterIP": "10.0.0.1", "spec__clusterIPs": ["10.0.0.1", "10.0.0.2"], "spec__ipFamilies": ["IPv4", "IPv4"]},
+        [("spec.clusterIPs", "Invalid")],
+    ),
+    ("Service", {"spec__ipFamilies": ["IPv6"]}, [("spec.clusterIPs[0]", "Invalid")]),
+    (
+        "Service",
+        {"spec__ipFamilies": ["IPv4", "IPv6"], "spec__ipFamilyPolicy": "SingleStack"},
+        [("spec.ipFamilyPolicy", "Invalid")],
+    ),
+    ("Service", {"spec__ipFamilies": ["IPv5"], "spec__ports": []}, [("spec.ipFamilies[0]", "NotSupported")]),
+    (
+        "Service",
+        {"spec__externalIPs": ["239.1.1.1", "224.0.0.1", "ff02::1"]},
+        [("spec.externalIPs[1]", "Invalid"), ("spec.externalIPs[2]", "Invalid")],
+    ),
+    ("Service", {"spec__ports__0__appProtocol": ""}, [("spec.ports[0].appProtocol", "Invalid")]),
+    ("Service", {"spec__trafficDistribution": ""}, [("spec.trafficDistribution", "NotSupported")]),
+    (
+        "Service",
+        {"spec__loadBalancerSourceRanges": ["10.0.0.0/8", "10.0.0.0/255.0.0.0", "10.0.0.1/8"]},
+        [
+            ("spec.LoadBalancerSourceRanges", "Forbidden"),
+            ("spec.LoadBalancerSourceRanges[1]", "Invalid"),
+            ("spec.LoadBalancerSourceRanges[2]", "Invalid"),
+        ],
+    ),
+    (
+        "Service",
+        {"spec__type": "LoadBalancer", "metadata__annotations": {SOURCES: "10.0.0.0/8, x"}},
+        [(f"metadata.annotations[{SOURCES}]", "Invalid")],
+    ),
+    (
+        "Service",
+        {"metadata__annotations": {"service.kubernetes.io/topology-aware-hints": "a", "service.kubernetes.io/topology-mode": "b"}},
+        [("metadata.annotations[service.kubernetes.io/topology-mode]", "Invalid")],
+    ),
     ("Endpoints", {"subsets__0__addresses": []}, [("subsets[0]", "Required")]),
+    ("Endpoints", {"subsets__0__addresses__0__ip": "239.0.0.1"}, []),
+    ("Endpoints", {"subsets__0__addresses__0__nodeName": ""}, [("subsets[0].addresses[0].nodeName", "Invalid")]),
     ("Endpoints", {"subsets__0__addresses__0__ip": "127.0.0.1"}, [("subsets[0].addresses[0].ip", "Invalid")]),
     ("Endpoints", {"subsets__0__ports__0__port": 0}, [("subsets[0].ports[0].port", "Invalid")]),
     ("EndpointSlice", {"addressType": ""}, [("addressType", "Required")]),
@@ -215,7 +261,7 @@ SERVICES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
 ]
 
 OTHERS: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
-    ("ConfigMap", {"binaryData": {"a": ""}}, [("binaryData[a]", "Invalid")]),
+    ("ConfigMap", {"binaryData": {"a": ""}}, [("data[a]", "Invalid")]),
     ("ConfigMap", {"data": {"..": "", "": ""}}, [("data[..]", "Invalid"), ("data[]", "Invalid")]),
     ("ConfigMap", {"data": {"a": "x" * (1024 * 1024 + 1)}}, [("", "TooLong")]),
     ("ConfigMap", {"data": {"a": "x" * (1024 * 1024)}, "binaryData": None}, []),
@@ -224,7 +270,7 @@ OTHERS: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     ("ConfigMap", {"data": {"a": "x" * (512 * 1024)}, "binaryData": {"b": "A" * (4 * 512 * 1024 // 3)}}, []),
     ("ConfigMap", {"data": {"a": "x" * (512 * 1024)}, "binaryData": {"b": "A" * (4 * 513 * 1024 // 3)}}, [("", "TooLong")]),
     ("Secret", {"data": {}}, [("data[tls.crt]", "Required"), ("data[tls.key]", "Required")]),
-    ("Secret", {"type": "kubernetes.io/basic-auth"}, [("data[%s][password]", "Required"), ("data[%s][username]", "Required")]),
+    ("Secret", {"type": "kubernetes.io/basic-auth"}, [("data[password]", "Required"), ("data[username]", "Required")]),
     ("Secret", {"type": "kubernetes.io/dockerconfigjson"}, [("data[.dockerconfigjson]", "Required")]),
     (
         "Secret",
@@ -232,6 +278,29 @@ OTHERS: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
         [("metadata.annotations[kubernetes.io/service-account.name]", "Required")],
     ),
     ("Secret", {"data__a b": ""}, [("data[a b]", "Invalid")]),
+    ("Secret", {"type": "kubernetes.io/ssh-auth"}, [("data[ssh-privatekey]", "Required")]),
+    ("Secret", {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": "bnVsbA=="}}, []),
+    (
+        "Secret",
+        {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": "MQ=="}},
+        [("data[.dockerconfigjson]", "Invalid")],
+    ),
+    ("PersistentVolumeClaim", {"spec__dataSource": {"kind": "PersistentVolumeClaim", "name": "a"}}, []),
+    (
+        "PersistentVolumeClaim",
+        {"spec__dataSourceRef": {"name": "a"}},
+        [("spec.dataSourceRef", "Invalid"), ("spec.dataSourceRef.kind", "Required")],
+    ),
+    (
+        "PersistentVolumeClaim",
+        {"spec__dataSourceRef": {"apiGroup": "A_", "kind": "X", "name": "a"}},
+        [("spec.dataSourceRef.apiGroup", "Invalid")],
+    ),
+    (
+        "PersistentVolumeClaim",
+        {f"spec__{field}": {"kind": "PersistentVolumeClaim", "name": field.lower()} for field in ("dataSource", "dataSourceRef")},
+        [("spec", "Invalid")],
+    ),
     ("PersistentVolumeClaim", {"spec__accessModes": ["Often"]}, [("spec.accessModes", "NotSupported")]),
     ("PersistentVolumeClaim", {"spec__accessModes": ["ReadWriteOnce", "ReadWriteOncePod"]}, [("spec.accessModes", "Forbidden")]),
     ("PersistentVolumeClaim", {"spec__resources__requests__storage": "0"}, [("spec.resources[storage]", "Invalid")]),
@@ -274,10 +343,42 @@ OTHERS: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     ("HorizontalPodAutoscaler", {"spec__metrics": [{"type": "Moon"}]}, [("spec.metrics[0].type", "NotSupported")]),
     ("HorizontalPodAutoscaler", {"spec__metrics": [{"type": "Pods"}]}, [("spec.metrics[0].pods", "Required")]),
     ("Namespace", {"spec__finalizers": ["mine"]}, [("spec.finalizers", "Invalid")]),
-    ("Node", {"spec__taints__0__effect": ""}, [("spec.taints[0].effect", "Required")]),
-    ("Node", {"spec__taints__0__effect": "Maybe"}, [("spec.taints[0].effect", "NotSupported")]),
-    ("Node", {"spec__taints": [{"key": "a", "effect": "NoSchedule"}] * 2}, [("spec.taints[1]", "Duplicate")]),
+    ("Node", {"spec__podCIDRs": ["10.0.0.0/24", "fd00::/64"]}, []),
+    ("Node", {"spec__podCIDRs": ["10.0.0.0/24", "10.0.1.0/24"]}, [("spec.podCIDRs", "Invalid")]),
+    ("Node", {"spec__podCIDRs": ["10.0.0.0/24"] * 2}, [("spec.podCIDRs", "Invalid"), ("spec.podCIDRs[1]", "Duplicate")]),
+    ("Node", {"status__capacity": {"cpu": "-1"}}, [("status.capacity.cpu", "Invalid")]),
+    ("Node", {"spec__taints__0__effect": ""}, [("metadata.taints[0].effect", "Required")]),
+    ("Node", {"spec__taints__0__effect": "Maybe"}, [("metadata.taints[0].effect", "NotSupported")]),
+    ("Node", {"spec__taints": [{"key": "a", "effect": "NoSchedule"}] * 2}, [("metadata.taints[1]", "Duplicate")]),
     ("ResourceQuota", {"spec__hard": {"pods": "1.5"}}, [("spec.hard[pods]", "Invalid")]),
+    (
+        "ResourceQuota",
+        {"spec__hard": {"a.storageclass.storage.k8s.io/persistentvolumeclaims": "500m"}},
+        [("spec.hard[a.storageclass.storage.k8s.io/persistentvolumeclaims]", "Invalid")],
+    ),
+    (
+        "ResourceQuota",
+        {"spec__scopeSelector": {"matchExpressions": [{"scopeName": "Terminating", "operator": "In", "values": ["a"]}]}},
+        [("spec.scopeSelector.matchExpressions.operator", "Invalid")],
+    ),
+    (
+        "ResourceQuota",
+        {
+            "spec__hard": {"pods": "1"},
+            "spec__scopeSelector": {
+                "matchExpressions": [{"scopeName": name, "operator": "Exists"} for name in ("Terminating", "NotTerminating")]
+            },
+        },
+        [("spec.scopeSelector.matchExpressions", "Invalid")],
+    ),
+    ("LimitRange", {"spec__limits": [{"type": "Container", "max": {"foo": "1"}}]}, [("spec.limits[0].max[foo]", "Invalid")] * 2),
+    ("LimitRange", {"spec__limits": [{"type": "Pod", "max": {"storage": "1"}}]}, [("spec.limits[0].max[storage]", "Invalid")]),
+    ("LimitRange", {"spec__limits": [{"type": "PersistentVolumeClaim", "max": {"storage": "1"}}]}, []),
+    (
+        "LimitRange",
+        {"spec__limits": [{"type": "Container", "default": {"a.com/b": "2"}, "defaultRequest": {"a.com/b": "1"}}]},
+        [("spec.limits[0].defaultRequest[a.com/b]", "Invalid")],
+    ),
     ("ResourceQuota", {"spec__hard": {"moons": "1"}}, [("spec.hard[moons]", "Invalid")]),
     ("ResourceQuota", {"spec__hard": {"cpu": "-1"}}, [("spec.hard[cpu]", "Invalid")]),
     (

@@ -10,6 +10,10 @@ from probate.machinery.validation import table
 from validation_samples import CLAIM, JOB_TEMPLATE, TEMPLATE, sample
 
 Causes = list[tuple[str, str]]
+CLASS = "volume.beta.kubernetes.io/storage-class"
+CSI = {"driver": "d", "volumeHandle": "h"}
+SECRET = {"name": "s", "namespace": "n"}
+BALANCED = {"spec__type": "LoadBalancer", "spec__externalTrafficPolicy": "Local", "spec__healthCheckNodePort": 30222}
 BOUND = {"status__phase": "Bound", "status__capacity": {"storage": "1Gi"}}
 
 
@@ -18,6 +22,11 @@ def updated(kind: str, old: dict[str, Any], changes: dict[str, Any]) -> Causes:
     _, after = sample(kind, **old, **changes) if not old.keys() & changes.keys() else sample(kind, **{**old, **changes})
     problems = table.update(*key, after, before)
     return sorted((problem.field, problem.reason.removeprefix("FieldValue")) for problem in problems)
+
+
+def on(label: str) -> dict[str, Any]:
+    """The affinity of a volume that is where nodes have this label."""
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": label, "operator": "Exists"}]}]}}
 
 
 @pytest.mark.parametrize(
@@ -66,8 +75,74 @@ def updated(kind: str, old: dict[str, Any], changes: dict[str, Any]) -> Causes:
             [("spec.resources.requests.storage", "Forbidden")],
         ),
         ("PersistentVolume", {}, {"spec__hostPath": {"path": "/y"}}, [("spec.persistentvolumesource", "Forbidden")]),
-        ("PersistentVolume", {}, {"spec__volumeMode": "Block"}, [("spec.volumeMode", "Invalid")]),
+        ("PersistentVolume", {}, {"spec__volumeMode": "Block"}, [("volumeMode", "Invalid")]),
         ("PersistentVolume", {}, {"spec__capacity": {"storage": "2Gi"}}, []),
+        ("PersistentVolume", {"spec__nodeAffinity": on("a")}, {"spec__nodeAffinity": on("b")}, [("nodeAffinity", "Invalid")]),
+        (
+            "PersistentVolume",
+            {"spec__nodeAffinity": on("failure-domain.beta.kubernetes.io/zone")},
+            {"spec__nodeAffinity": on("topology.kubernetes.io/zone")},
+            [],
+        ),
+        (
+            "PersistentVolume",
+            {"spec__hostPath": None, "spec__csi": CSI},
+            {"spec__csi": {**CSI, "controllerExpandSecretRef": SECRET}},
+            [],
+        ),
+        (
+            "PersistentVolume",
+            {"spec__hostPath": None, "spec__csi": {**CSI, "controllerExpandSecretRef": SECRET}},
+            {"spec__csi": CSI},
+            [("spec.persistentvolumesource", "Forbidden")],
+        ),
+        (
+            "PersistentVolume",
+            {"spec__hostPath": None, "spec__csi": CSI, "spec__volumeAttributesClassName": "a"},
+            {"spec__volumeAttributesClassName": None},
+            [("spec.volumeAttributesClassName", "Forbidden")],
+        ),
+        ("PersistentVolumeClaim", BOUND, {"spec__resources__limits": {"storage": "9Gi"}}, [("spec", "Forbidden")]),
+        ("PersistentVolumeClaim", {}, {"spec__resources__requests": {"storage": "1Mi"}}, [("spec", "Forbidden")]),
+        (
+            "PersistentVolumeClaim",
+            {**BOUND, "spec__resources__requests": {"storage": "2Gi"}},
+            {"spec__resources__requests": {"storage": "1Gi"}},
+            [("spec.resources.requests.storage", "Forbidden")],
+        ),
+        (
+            "PersistentVolumeClaim",
+            {**BOUND, "spec__resources__requests": {"storage": "2Gi"}},
+            {"spec__resources__requests": {"storage": "1536Mi"}},
+            [],
+        ),
+        ("PersistentVolumeClaim", {}, {"spec__volumeMode": "Block"}, [("spec", "Forbidden"), ("volumeMode", "Invalid")]),
+        ("PersistentVolumeClaim", {"spec__storageClassName": ""}, {"spec__storageClassName": "b"}, [("spec", "Forbidden")]),
+        (
+            "PersistentVolumeClaim",
+            {"metadata__annotations": {CLASS: "a"}},
+            {"metadata__annotations": {CLASS: "b"}},
+            [(f"metadata.annotations.{CLASS}", "Invalid")],
+        ),
+        (
+            "PersistentVolumeClaim",
+            {"spec__storageClassName": None, "metadata__annotations": {CLASS: "a"}},
+            {"spec__storageClassName": "a", "metadata__annotations": {}},
+            [],
+        ),
+        (
+            "PersistentVolumeClaim",
+            {**BOUND, "spec__volumeAttributesClassName": "a"},
+            {"spec__volumeAttributesClassName": ""},
+            [("spec.volumeAttributesClassName", "Forbidden")],
+        ),
+        ("PersistentVolumeClaim", BOUND, {"spec__volumeAttributesClassName": "a"}, []),
+        ("Service", BALANCED, {"spec__healthCheckNodePort": 30333}, [("spec.healthCheckNodePort", "Forbidden")]),
+        ("Service", {}, {"spec__ipFamilies": ["IPv6"]}, [("spec.clusterIPs[0]", "Invalid")]),
+        ("ConfigMap", {"immutable": True, "data": None}, {"data": {}}, [("data", "Forbidden")]),
+        ("ConfigMap", {"immutable": True, "data": {}}, {"data": None}, []),
+        ("Node", {}, {"spec__configSource": {}}, [("spec.configSource", "Invalid")]),
+        ("Node", {"spec__externalID": "a"}, {"spec__externalID": "b"}, [("spec.externalID", "Forbidden")]),
         ("StorageClass", {}, {"provisioner": "example.com/q"}, [("provisioner", "Forbidden")]),
         (
             "StorageClass",

@@ -21,7 +21,7 @@ from probate.machinery.validation.fields import (
     items,
     text,
 )
-from probate.machinery.validation.pods.resources import check_resource_name
+from probate.machinery.validation.pods.resources import check_container_resource
 
 _SPEC = Path("spec")
 _METRICS = {
@@ -105,7 +105,7 @@ def _check_container_resource(source: Value, path: Path) -> Problems:
         yield required(path / "container", "must specify a container")
     yield from check_optional_name(source, path, "container", names.dns_label)
     if text(source, "name"):
-        yield from check_resource_name(text(source, "name"), path / "name")
+        yield from check_container_resource(text(source, "name"), path / "name")
     yield from _check_resource(source, path)
 
 

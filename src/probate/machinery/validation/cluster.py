@@ -6,6 +6,7 @@ from typing import Any
 
 from probate.machinery import metadata, names
 from probate.machinery.problems import Path, duplicate, forbidden, invalid
+from probate.machinery.validation.addresses import check_families
 from probate.machinery.validation.fields import (
     Problems,
     Value,
@@ -18,9 +19,9 @@ from probate.machinery.validation.fields import (
     is_same,
     text,
     texts,
-    without,
 )
 from probate.machinery.validation.pods.scheduling import EFFECTS
+from probate.machinery.validation.statuses.cluster import check_node_resources
 
 _SPEC = Path("spec")
 
@@ -28,14 +29,20 @@ _SPEC = Path("spec")
 def check_namespace(namespace: Value) -> Problems:
     """A Namespace, whose finalizers are part of its spec."""
     for finalizer in texts(child(namespace, "spec"), "finalizers"):
-        yield from metadata.check_kubernetes_finalizer(finalizer, _SPEC / "finalizers")
+        yield from metadata.check_namespace_finalizer(finalizer, _SPEC / "finalizers")
 
 
 def check_node(node: Value) -> Problems:
-    """A Node."""
+    """A new Node. Its taints are reported as if they were metadata."""
+    yield from check_known_node(node)
+    yield from check_node_resources(node)
+
+
+def check_known_node(node: Value) -> Problems:
+    """A Node, new or changed: but what it has is for its status to say."""
     spec = child(node, "spec")
     seen: set[Any] = set()
-    for taint, at in each(spec, _SPEC, "taints"):
+    for taint, at in each(spec, Path("metadata"), "taints"):
         yield from check_rule(text(taint, "key"), at / "key", names.qualified_name)
         yield from check_rule(text(taint, "value"), at / "value", names.label_value)
         yield from check_choice(taint, at, "effect", EFFECTS, is_required=True)
@@ -44,6 +51,7 @@ def check_node(node: Value) -> Problems:
         seen.add((text(taint, "key"), text(taint, "effect")))
     for index, cidr in enumerate(texts(spec, "podCIDRs")):
         yield from check_cidr(cidr, _SPEC / "podCIDRs" / index)
+    yield from check_families(texts(spec, "podCIDRs"), _SPEC / "podCIDRs")
 
 
 def check_lease(lease: Value) -> Problems:
@@ -61,6 +69,8 @@ def update_node(new: Value, old: Value) -> Problems:
     for field in ("providerID", "podCIDRs"):
         if before.get(field) and not is_same(spec.get(field), before[field]):
             yield forbidden(_SPEC / field, f'node updates may not change {field.removesuffix("s")} except from "" to valid')
-    fixed = ("providerID", "podCIDR", "podCIDRs", "taints", "unschedulable", "configSource", "externalID")
-    if not is_same(without(spec, *fixed), without(before, *fixed)):
-        yield forbidden(Path(), "node updates may only change labels, taints, or capacity")
+    if text(spec, "externalID") != text(before, "externalID"):
+        yield forbidden(_SPEC / "externalID", "may not be updated")
+    source = spec.get("configSource")
+    if source is not None and source.get("configMap") is None:
+        yield invalid(_SPEC / "configSource", source, "exactly one reference subfield must be non-nil")

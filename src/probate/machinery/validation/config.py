@@ -13,7 +13,7 @@ import msgspec
 
 from probate.machinery import names
 from probate.machinery.problems import Path, forbidden, invalid, required, too_long
-from probate.machinery.validation.fields import Problems, Value, check_unchanged, child, is_same, text
+from probate.machinery.validation.fields import Problems, Value, check_unchanged, child, text
 
 MAX_BYTES = 1024 * 1024
 
@@ -30,7 +30,7 @@ def check_config_map(config_map: Value) -> Problems:
     yield from _check_keys(data, _DATA)
     if binary:
         yield from _check_keys(binary, Path("binaryData"))
-        yield from (invalid(Path("binaryData") @ key, key, "duplicate of key present in data") for key in binary if key in data)
+        yield from (invalid(_DATA @ key, key, "duplicate of key present in binaryData") for key in binary if key in data)
     if _are_over(data, MAX_BYTES - sum(map(_decoded_size, binary.values()))):
         yield too_long(Path(), MAX_BYTES)
 
@@ -71,17 +71,12 @@ def _check_type(kind: str, data: dict[str, bytes], secret: Value) -> Problems:
             yield required(Path("metadata") / "annotations" @ _SERVICE_ACCOUNT)
     elif kind == "kubernetes.io/basic-auth":
         if not {"username", "password"} & data.keys():
-            yield from _require_oddly(["username", "password"])
+            yield from (required(_DATA @ key) for key in ("username", "password"))
     elif kind == "kubernetes.io/ssh-auth":
         if not data.get("ssh-privatekey"):
-            yield from _require_oddly(["ssh-privatekey"])
+            yield required(_DATA @ "ssh-privatekey")
     elif kind == "kubernetes.io/tls":
         yield from (required(_DATA @ key) for key in ("tls.crt", "tls.key") if key not in data)
-
-
-def _require_oddly(keys: Iterable[str]) -> Problems:
-    # Kubernetes forgot to fill in its own pattern here; who compares causes by field must find the same.
-    yield from (required(Path("data[%s]") @ key) for key in keys)
 
 
 def _check_docker(data: dict[str, bytes], key: str) -> Problems:
@@ -89,7 +84,7 @@ def _check_docker(data: dict[str, bytes], key: str) -> Problems:
         yield required(_DATA @ key)
         return
     try:
-        is_object = isinstance(msgspec.json.decode(data[key]), dict)
+        is_object = isinstance(msgspec.json.decode(data[key]), dict | None)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         is_object = False
     if not is_object:
@@ -101,7 +96,9 @@ def _check_frozen(new: Value, old: Value, fields: Iterable[str]) -> Problems:
         return
     if not new.get("immutable"):
         yield forbidden(Path("immutable"), _FROZEN)
-    yield from (forbidden(Path(field), _FROZEN) for field in fields if not is_same(new.get(field), old.get(field)))
+    for field in fields:  # to leave out what was empty changes nothing, to send something empty for nothing does
+        if new.get(field) != old.get(field) and (new.get(field) is not None or old.get(field)):
+            yield forbidden(Path(field), _FROZEN)
 
 
 def _data_of(secret: Value) -> dict[str, bytes]:

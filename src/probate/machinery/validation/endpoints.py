@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Any
 
 from probate.machinery import names
 from probate.machinery.problems import Path, duplicate, invalid, required, too_many
+from probate.machinery.validation.addresses import check_reachable, version
 from probate.machinery.validation.fields import (
     Problems,
     Value,
     check_choice,
-    check_ip,
     check_optional_name,
     check_port,
     check_rule,
@@ -28,7 +27,7 @@ _MAX_ENDPOINTS = 1000
 _MAX_ADDRESSES = 100
 _MAX_PORTS = 20_000
 _MAX_HINTS = 8
-_VERSIONS = {"IPv4": 4, "IPv6": 6}
+_OTHERS = {"IPv4": 6, "IPv6": 4}
 
 
 def check_endpoints(endpoints: Value) -> Problems:
@@ -60,17 +59,10 @@ def update_slice(new: Value, old: Value) -> Problems:
 
 
 def _check_address(address: Value, path: Path) -> Problems:
-    ip = text(address, "ip")
-    found = list(check_ip(ip, path / "ip"))
-    yield from found or _check_special(ip, path / "ip")
+    yield from check_reachable(text(address, "ip"), path / "ip")
     yield from check_optional_name(address, path, "hostname", names.dns_label)
-    yield from check_optional_name(address, path, "nodeName", names.dns_subdomain)
-
-
-def _check_special(address: str, path: Path) -> Problems:
-    ip = ipaddress.ip_address(address)
-    if ip.is_unspecified or ip.is_loopback or ip.is_link_local or ip.is_multicast:
-        yield invalid(path, address, "may not be unspecified, loopback, link-local or multicast")
+    if address.get("nodeName") is not None:
+        yield from check_rule(address["nodeName"], path / "nodeName", names.dns_subdomain)
 
 
 def _check_port(port: Value, path: Path, *, is_name_required: bool) -> Problems:
@@ -79,7 +71,8 @@ def _check_port(port: Value, path: Path, *, is_name_required: bool) -> Problems:
     yield from check_optional_name(port, path, "name", names.dns_label)
     yield from check_port(port.get("port") or 0, path / "port")
     yield from check_choice(port, path, "protocol", PROTOCOLS)
-    yield from check_optional_name(port, path, "appProtocol", names.qualified_name)
+    if port.get("appProtocol") is not None:
+        yield from check_rule(port["appProtocol"], path / "appProtocol", names.qualified_name)
 
 
 def _check_endpoint(endpoint: Value, path: Path, kind: str) -> Problems:
@@ -126,11 +119,11 @@ def _check_domain(address: str, path: Path) -> Problems:
 def _check_slice_address(address: str, path: Path, kind: str) -> Problems:
     if kind == "FQDN":
         yield from _check_domain(address, path)
-    elif kind in _VERSIONS:
-        found = list(check_ip(address, path))
-        if not found and ipaddress.ip_address(address).version != _VERSIONS[kind]:
-            found = [invalid(path, address, f"must be an {kind} address")]
-        yield from found or _check_special(address, path)
+    elif kind in _OTHERS:
+        if version(address) == _OTHERS[kind]:
+            yield invalid(path, address, f"must be an {kind} address")
+        else:
+            yield from check_reachable(address, path)
 
 
 def _check_slice_ports(slice_: Value) -> Problems:

@@ -8,7 +8,6 @@ from probate.machinery import names
 from probate.machinery.problems import Path, forbidden, invalid, required
 from probate.machinery.validation import quantities
 from probate.machinery.validation.fields import (
-    NEGATIVE,
     Problems,
     Value,
     check_rule,
@@ -19,6 +18,13 @@ from probate.machinery.validation.fields import (
     objects,
     text,
     texts,
+)
+from probate.machinery.validation.pods.resources import (
+    COUNTED,
+    check_amount,
+    check_container_resource,
+    check_resource,
+    may_overcommit,
 )
 
 _SPEC = Path("spec")
@@ -31,19 +37,6 @@ _ORDER = (  # the lower field, the upper one, and which of them is blamed
     ("default", "max", "default"),
 )
 _FIELDS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-_COUNTED = frozenset(
-    {
-        "pods",
-        "services",
-        "replicationcontrollers",
-        "resourcequotas",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    }
-)
 _MEASURED = frozenset(
     {
         "cpu",
@@ -69,6 +62,7 @@ _SCOPES = {  # and which of the standard resources each can be applied to
     "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
 _EXCLUSIVE = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
+_WITHOUT_VALUES = _SCOPES.keys() - {"PriorityClass", "VolumeAttributesClass"}
 _LIMITED = ("Pod", "Container", "PersistentVolumeClaim")
 _SCOPE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _MISAPPLIED = "unsupported scope applied to resource"
@@ -81,8 +75,18 @@ def check_quota(quota: Value) -> Problems:
     for name, amount in child(spec, "hard").items():
         at = _SPEC / "hard" @ name
         yield from _check_quota_name(name, at)
-        yield from _check_quota_amount(name, amount, at)
+        yield from check_amount(name, amount, at)
     yield from _check_scopes(spec)
+    yield from _check_scope_selector(spec)
+
+
+def check_quota_status(new: Value, old: Value) -> Problems:
+    """What a ResourceQuota says is allowed and used."""
+    for field in ("hard", "used"):
+        for name, amount in child(child(new, "status"), field).items():
+            at = Path("status") / field @ name
+            yield from _check_quota_name(name, at)
+            yield from check_amount(name, amount, at)
 
 
 def check_limit_range(range_: Value) -> Problems:
@@ -94,6 +98,7 @@ def check_limit_range(range_: Value) -> Problems:
         if "/" not in kind and kind not in _LIMITED:
             yield invalid(at / "type", kind, "must be a standard limit type or fully qualified")
         yield from check_unique(limit, at, "type", seen)
+        yield from _check_resources(limit, at, kind)
         if kind == "Pod":
             yield from _check_no_defaults(limit, at)
         elif kind == "PersistentVolumeClaim":
@@ -101,6 +106,7 @@ def check_limit_range(range_: Value) -> Problems:
         for resource in sorted({key for field in _FIELDS for key in child(limit, field)}):
             yield from _check_order(limit, at, resource)
             yield from _check_ratio(limit, at, resource)
+            yield from _check_same_default(limit, at, resource)
 
 
 def update_quota(new: Value, old: Value) -> Problems:
@@ -115,21 +121,19 @@ def _check_quota_name(name: str, path: Path) -> Problems:
         yield invalid(path, name, "must be a standard resource type or fully qualified")
 
 
-def _check_quota_amount(name: str, amount: str, path: Path) -> Problems:
-    value = quantities.value_of(amount)
-    if value < 0:
-        yield invalid(path, amount, NEGATIVE)
-    if (name in _COUNTED or name.startswith("count/")) and value.denominator != 1:
-        yield invalid(path, amount, "must be an integer")
-
-
 def _check_scopes(spec: Value) -> Problems:
     scopes, path = texts(spec, "scopes"), _SPEC / "scopes"
     standard = {name for name in child(spec, "hard") if _is_standard(name)}
     yield from (invalid(path, scopes, "unsupported scope") for scope in scopes if scope not in _SCOPES)
     yield from (invalid(path, scopes, _MISAPPLIED) for scope in scopes if not standard <= _SCOPES.get(scope, standard))
     yield from (invalid(path, scopes, "conflicting scopes") for pair in _EXCLUSIVE if pair <= set(scopes))
+
+
+def _check_scope_selector(spec: Value) -> Problems:
     path = _SPEC / "scopeSelector" / "matchExpressions"
+    standard = {name for name in child(spec, "hard") if _is_standard(name)}
+    scopes = {text(one, "scopeName") for one in objects(child(spec, "scopeSelector"), "matchExpressions")}
+    yield from (invalid(path, sorted(scopes), "conflicting scopes") for pair in _EXCLUSIVE if pair <= scopes)
     for expression in objects(child(spec, "scopeSelector"), "matchExpressions"):
         yield from _check_scope_expression(expression, path)
         if not standard <= _SCOPES.get(text(expression, "scopeName"), standard):
@@ -138,19 +142,40 @@ def _check_scopes(spec: Value) -> Problems:
 
 def _is_standard(name: str) -> bool:
     """Whether it is known what the resource is of, and so which scopes it can have. (Of `count/…` it is not.)"""
-    return name in _COUNTED or name in _MEASURED or name.startswith(_HUGE)
+    return name in COUNTED or name in _MEASURED or name.startswith(_HUGE)
 
 
 def _check_scope_expression(expression: Value, path: Path) -> Problems:
     operator, values = text(expression, "operator"), texts(expression, "values")
     if text(expression, "scopeName") not in _SCOPES:
         yield invalid(path / "scopeName", text(expression, "scopeName"), "unsupported scope")
+    if text(expression, "scopeName") in _WITHOUT_VALUES and operator != "Exists":
+        yield invalid(path / "operator", operator, f"must be 'Exists' when scope is any of {', '.join(sorted(_WITHOUT_VALUES))}")
     if operator in {"In", "NotIn"} and not values:
         yield required(path / "values", "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector")
     elif operator in {"Exists", "DoesNotExist"} and values:
         yield invalid(path / "values", values, "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector")
     elif operator not in _SCOPE_OPERATORS:
         yield invalid(path / "operator", operator, "not a valid selector operator")
+
+
+def _check_resources(limit: Value, path: Path, kind: str) -> Problems:
+    """Resources that there are; those of Pods and containers are fewer."""
+    check = check_container_resource if kind in {"Pod", "Container"} else check_resource
+    for field in _FIELDS:
+        if kind != "Pod" or not field.startswith("default"):
+            for name in child(limit, field):
+                yield from check(name, path / field @ name)
+
+
+def _check_same_default(limit: Value, path: Path, resource: str) -> Problems:
+    """Where no more may be promised than there is, what is asked for is what may be used."""
+    default, request = child(limit, "default").get(resource), child(limit, "defaultRequest").get(resource)
+    if default is None or request is None or may_overcommit(resource):
+        return
+    if quantities.value_of(default) != quantities.value_of(request):
+        detail = f"default value {default} must equal to defaultRequest value {request} in {resource}"
+        yield invalid(path / "defaultRequest" @ resource, request, detail)
 
 
 def _check_no_defaults(limit: Value, path: Path) -> Problems:

@@ -6,7 +6,7 @@ Paths are those of the selector itself: `spec.selector.matchExpressions[0].opera
 from __future__ import annotations
 
 from probate.machinery import metadata, names
-from probate.machinery.problems import Path, forbidden, invalid, not_supported, required
+from probate.machinery.problems import Path, forbidden, invalid, required
 from probate.machinery.validation.fields import Problems, Value, check_rule, child, each, items, objects, text, texts
 
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -42,10 +42,12 @@ def check_node_selector(selector: Value, path: Path) -> Problems:
         yield required(path / "nodeSelectorTerms", "must have at least one node selector term")
     for term, at in each(selector, path, "nodeSelectorTerms"):
         yield from check_node_selector_term(term, at)
+        for expression, place in each(term, at, "matchExpressions"):
+            yield from _check_values(expression, place)
 
 
 def check_node_selector_term(term: Value, path: Path) -> Problems:
-    """Requirements of a node's labels and fields, all of which must hold."""
+    """Requirements of a node's labels and fields, all of which must hold. Values that no label can have just match nothing."""
     for expression, at in each(term, path, "matchExpressions"):
         yield from check_rule(text(expression, "key"), at / "key", names.qualified_name)
         yield from _check_operator(expression, at, is_node=True)
@@ -56,6 +58,10 @@ def check_node_selector_term(term: Value, path: Path) -> Problems:
 def _check_label_expression(expression: Value, path: Path) -> Problems:
     yield from _check_operator(expression, path, is_node=False)
     yield from check_rule(text(expression, "key"), path / "key", names.qualified_name)
+    yield from _check_values(expression, path)
+
+
+def _check_values(expression: Value, path: Path) -> Problems:
     for index, value in enumerate(texts(expression, "values")):
         yield from check_rule(value, path / "values" / index, names.label_value)
 
@@ -80,7 +86,8 @@ def _check_node_field(expression: Value, path: Path) -> Problems:
     elif len(values) != 1:
         yield required(path / "values", "must be only one value when `operator` is 'In' or 'NotIn' for node field selector")
     if text(expression, "key") != "metadata.name":
-        yield not_supported(path / "key", text(expression, "key"), ["metadata.name"])
+        yield invalid(path / "key", text(expression, "key"), "not a valid field selector key")
+        return
     for index, value in enumerate(values):
         yield from check_rule(value, path / "values" / index, names.dns_subdomain)
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Any
 
 from probate.machinery import metadata, names
+from probate.machinery.preparation.services import has_health_check
 from probate.machinery.problems import Path, duplicate, forbidden, invalid, not_supported, required
+from probate.machinery.validation.addresses import check_reachable
 from probate.machinery.validation.fields import (
     Problems,
     Value,
     check_between,
     check_choice,
     check_cidr,
-    check_ip,
     check_optional_name,
     check_port,
     check_port_or_name,
@@ -26,45 +26,63 @@ from probate.machinery.validation.fields import (
     texts,
 )
 from probate.machinery.validation.pods.containers import PROTOCOLS
+from probate.machinery.validation.service_addresses import check_addressing, is_headless
 
 _SPEC = Path("spec")
 _TYPES = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _NOT_EXTERNAL = ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
-_LOAD_BALANCER_ONLY = ("loadBalancerSourceRanges", "loadBalancerClass", "allocateLoadBalancerNodePorts")
+_LOAD_BALANCER_ONLY = ("loadBalancerClass", "allocateLoadBalancerNodePorts")
+_ONLY = "may only be used when `type` is 'LoadBalancer'"
+_ANNOTATIONS = Path("metadata") / "annotations"
+_HINTS = "service.kubernetes.io/topology-aware-hints"
+_MODE = "service.kubernetes.io/topology-mode"
+_SOURCES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_HEALTH = "healthCheckNodePort"
 _MAX_AFFINITY_SECONDS = 86_400
-_VERSION = 4  # of the addresses that the cluster gives
 
 
 def check_service(service: Value) -> Problems:
     """A Service."""
     spec = child(service, "spec")
+    found = check_addressing(spec)
+    yield from found
+    if found:
+        return
+    annotations = child(child(service, "metadata"), "annotations")
+    yield from _check_annotations(annotations)
     yield from _check_type(spec)
     yield from _check_ports(spec)
     yield from metadata.check_labels(spec.get("selector"), _SPEC / "selector")
     yield from _check_affinity(spec)
-    yield from _check_addresses(spec)
-    yield from _check_families(spec)
+    for index, address in enumerate(texts(spec, "externalIPs")):
+        yield from check_reachable(address, _SPEC / "externalIPs" / index)
     yield from _check_policies(spec)
-    yield from _check_load_balancer(spec)
+    yield from _check_load_balancer(spec, annotations)
 
 
 def update_service(new: Value, old: Value) -> Problems:
     """The address that clients know stays, as long as the Service has one."""
     spec, before = child(new, "spec"), child(old, "spec")
+    if check_addressing(spec):
+        return
     if "ExternalName" not in {_type(spec), _type(before)}:
         yield from _check_first_kept(spec, before, "clusterIPs")
         yield from _check_first_kept(spec, before, "ipFamilies")
     if _type(spec) == _type(before) == "LoadBalancer" and text(spec, "loadBalancerClass") != text(before, "loadBalancerClass"):
         yield invalid(_SPEC / "loadBalancerClass", text(spec, "loadBalancerClass"), "may not change once set")
+    if has_health_check(spec) and has_health_check(before) and spec.get(_HEALTH) != before.get(_HEALTH):
+        yield forbidden(_SPEC / _HEALTH, "field is immutable")
 
 
 def _type(spec: Value) -> str:
     return text(spec, "type") or "ClusterIP"
 
 
-def _is_headless(spec: Value) -> bool:
-    return text(spec, "clusterIP") == "None"
+def _check_annotations(annotations: Value) -> Problems:
+    hints, mode = annotations.get(_HINTS), annotations.get(_MODE)
+    if hints is not None and mode is not None and hints != mode:
+        yield invalid(_ANNOTATIONS @ _MODE, mode, f"must match annotations[{_HINTS}] when both are specified")
 
 
 def _check_type(spec: Value) -> Problems:
@@ -75,9 +93,9 @@ def _check_type(spec: Value) -> Problems:
         )
         name = text(spec, "externalName").removesuffix(".")
         yield from check_rule(name, _SPEC / "externalName", names.dns_subdomain) if name else [required(_SPEC / "externalName")]
-    elif not items(spec, "ports") and not _is_headless(spec):
+    elif not items(spec, "ports") and not is_headless(spec):
         yield required(_SPEC / "ports")
-    if _type(spec) in {"NodePort", "LoadBalancer"} and _is_headless(spec):
+    if _type(spec) in {"NodePort", "LoadBalancer"} and is_headless(spec):
         yield invalid(_SPEC / "clusterIPs" / 0, "None", f"may not be set to 'None' for {_type(spec)} services")
 
 
@@ -107,7 +125,8 @@ def _check_port(port: Value, path: Path, *, is_name_required: bool) -> Problems:
     yield from check_port(number, path / "port")
     yield from check_choice(port, path, "protocol", PROTOCOLS)
     yield from check_port_or_name(port.get("targetPort") or number, path / "targetPort")
-    yield from check_optional_name(port, path, "appProtocol", names.qualified_name)
+    if port.get("appProtocol") is not None:
+        yield from check_rule(port["appProtocol"], path / "appProtocol", names.qualified_name)
 
 
 def _check_node_port(spec: Value, port: Value, path: Path) -> Problems:
@@ -127,56 +146,6 @@ def _check_affinity(spec: Value) -> Problems:
         yield from check_between(child(config, "clientIP"), at, "timeoutSeconds", 1, _MAX_AFFINITY_SECONDS)
 
 
-def _check_addresses(spec: Value) -> Problems:
-    addresses = texts(spec, "clusterIPs") or [text(spec, "clusterIP")]
-    if any(addresses) and not text(spec, "clusterIP"):
-        yield invalid(_SPEC / "clusterIPs", addresses, "must be empty when `clusterIP` is not specified")
-    if text(spec, "clusterIP") and addresses[0] != text(spec, "clusterIP"):
-        yield invalid(_SPEC / "clusterIPs", addresses, "first value must match `clusterIP`")
-    for index, address in enumerate(addresses):
-        if address and (address != "None" or index):
-            yield from _check_address(address, _SPEC / "clusterIPs" / index)
-    for index, address in enumerate(texts(spec, "externalIPs")):
-        yield from _check_external_ip(address, _SPEC / "externalIPs" / index)
-
-
-def _check_address(address: str, path: Path) -> Problems:
-    found = list(check_ip(address, path))
-    yield from found
-    if not found and ipaddress.ip_address(address).version != _VERSION:
-        yield invalid(path, address, "IPv6 is not configured on this cluster")
-
-
-def _check_external_ip(address: str, path: Path) -> Problems:
-    found = list(check_ip(address, path))
-    yield from found
-    if not found and not _is_reachable(address):
-        yield invalid(path, address, "may not be unspecified, loopback, link-local or multicast")
-
-
-def _is_reachable(address: str) -> bool:
-    ip = ipaddress.ip_address(address)
-    return not (ip.is_unspecified or ip.is_loopback or ip.is_link_local or ip.is_multicast)
-
-
-def _check_families(spec: Value) -> Problems:
-    yield from check_choice(spec, _SPEC, "ipFamilyPolicy", ("SingleStack", "PreferDualStack", "RequireDualStack"))
-    seen: set[str] = set()
-    for index, family in enumerate(texts(spec, "ipFamilies")):
-        if family not in {"IPv4", "IPv6"}:
-            yield not_supported(_SPEC / "ipFamilies" / index, family, ["IPv4", "IPv6"])
-        elif family in seen:
-            yield duplicate(_SPEC / "ipFamilies" / index, family)
-        seen.add(family)
-    if _is_headless(spec) and not spec.get("selector"):  # no address, no pods: it may have any family
-        return
-    if text(spec, "ipFamilyPolicy") == "RequireDualStack":
-        yield invalid(_SPEC / "ipFamilyPolicy", "RequireDualStack", "this cluster is not configured for dual-stack services")
-    for index, family in enumerate(texts(spec, "ipFamilies")):
-        if family == "IPv6" and ":" not in "".join(texts(spec, "clusterIPs")[index : index + 1]):
-            yield invalid(_SPEC / "ipFamilies" / index, family, "not configured on this cluster")
-
-
 def _check_policies(spec: Value) -> Problems:
     external = text(spec, "externalTrafficPolicy")
     is_external = _type(spec) in {"NodePort", "LoadBalancer"} or bool(items(spec, "externalIPs"))
@@ -185,20 +154,36 @@ def _check_policies(spec: Value) -> Problems:
     else:
         yield from check_choice(spec, _SPEC, "externalTrafficPolicy", ("Cluster", "Local"))
     yield from check_choice(spec, _SPEC, "internalTrafficPolicy", ("Cluster", "Local"))
-    yield from check_choice(spec, _SPEC, "trafficDistribution", _DISTRIBUTIONS)
-    health = spec.get("healthCheckNodePort")
-    if health and (_type(spec) != "LoadBalancer" or external != "Local"):
-        yield invalid(_SPEC / "healthCheckNodePort", health, "may only be set when `type` is 'LoadBalancer' and traffic is 'Local'")
+    if spec.get("trafficDistribution") not in (None, *_DISTRIBUTIONS):
+        yield not_supported(_SPEC / "trafficDistribution", spec["trafficDistribution"], _DISTRIBUTIONS)
+    health = spec.get(_HEALTH)
+    if health and not has_health_check(spec):
+        yield invalid(_SPEC / _HEALTH, health, "may only be set when `type` is 'LoadBalancer' and traffic is 'Local'")
 
 
-def _check_load_balancer(spec: Value) -> Problems:
-    if _type(spec) != "LoadBalancer":
-        given = [field for field in _LOAD_BALANCER_ONLY if spec.get(field) not in (None, "", [])]
-        yield from (forbidden(_SPEC / field, "may only be used when `type` is 'LoadBalancer'") for field in given)
+def _check_load_balancer(spec: Value, annotations: Value) -> Problems:
+    yield from _check_sources(spec, annotations)
+    if _type(spec) == "LoadBalancer":
+        yield from check_optional_name(spec, _SPEC, "loadBalancerClass", names.qualified_name)
         return
-    for index, cidr in enumerate(texts(spec, "loadBalancerSourceRanges")):
-        yield from check_cidr(cidr.strip(), _SPEC / "loadBalancerSourceRanges" / index)
-    yield from check_optional_name(spec, _SPEC, "loadBalancerClass", names.qualified_name)
+    given = [field for field in _LOAD_BALANCER_ONLY if spec.get(field) not in (None, "")]
+    yield from (forbidden(_SPEC / field, _ONLY) for field in given)
+
+
+def _check_sources(spec: Value, annotations: Value) -> Problems:
+    """Who may use a load balancer: a field, which is spelt as Kubernetes reports it, or else an annotation."""
+    ranges, at = texts(spec, "loadBalancerSourceRanges"), _SPEC / "LoadBalancerSourceRanges"
+    places = [at / index for index in range(len(ranges))]
+    if not ranges and annotations.get(_SOURCES) is not None:
+        at, value = _ANNOTATIONS @ _SOURCES, annotations[_SOURCES].strip()
+        ranges = value.split(",") if value else []
+        places = [at] * len(ranges)
+    elif not ranges:
+        return
+    if _type(spec) != "LoadBalancer":
+        yield forbidden(at, _ONLY)
+    for cidr, place in zip(ranges, places, strict=True):
+        yield from check_cidr(cidr.strip(), place)
 
 
 def _check_first_kept(spec: Value, before: Value, field: str) -> Problems:

@@ -48,6 +48,11 @@ from probate.machinery.validation.devices import allocating, claims, slices, tai
 from probate.machinery.validation.fields import Problems, Value
 from probate.machinery.validation.pods import spec as pods
 from probate.machinery.validation.pods import update as pod_updates
+from probate.machinery.validation.statuses import claims as claim_statuses
+from probate.machinery.validation.statuses import cluster as cluster_statuses
+from probate.machinery.validation.statuses import controllers as controller_statuses
+from probate.machinery.validation.statuses import pods as pod_statuses
+from probate.machinery.validation.statuses import services as service_statuses
 
 
 def create(group: str, version: str, kind: str, object_: Value) -> list[Problem]:
@@ -91,16 +96,24 @@ _CHECKS: Mapping[tuple[str, str], Callable[[], _Checks]] = {
     ("", "Endpoints"): lambda: _Checks(endpoints.check_endpoints),
     ("", "Event"): lambda: _Checks(events.check_event),
     ("", "LimitRange"): lambda: _Checks(quotas.check_limit_range),
-    ("", "Namespace"): lambda: _Checks(cluster.check_namespace),
-    ("", "Node"): lambda: _Checks(cluster.check_node, cluster.update_node),
+    ("", "Namespace"): lambda: _Checks(cluster.check_namespace, status=cluster_statuses.check_namespace_status),
+    ("", "Node"): lambda: _Checks(
+        cluster.check_node, cluster.update_node, always=cluster.check_known_node, status=cluster_statuses.check_node_status
+    ),
     ("", "PersistentVolume"): lambda: _Checks(storage.check_volume, storage.update_volume),
-    ("", "PersistentVolumeClaim"): lambda: _Checks(storage.check_claim, storage.update_claim),
-    ("", "Pod"): lambda: _Checks(pods.check_pod, pod_updates.check_update),
+    ("", "PersistentVolumeClaim"): lambda: _Checks(
+        storage.check_claim, storage.update_claim, status=claim_statuses.check_claim_status
+    ),
+    ("", "Pod"): lambda: _Checks(
+        pods.create_pod, pod_updates.check_update, always=pods.check_pod, status=pod_statuses.check_pod_status
+    ),
     ("", "PodTemplate"): lambda: _Checks(workloads.check_pod_template),
-    ("", "ReplicationController"): lambda: _Checks(workloads.check_replication_controller),
-    ("", "ResourceQuota"): lambda: _Checks(quotas.check_quota, quotas.update_quota),
+    ("", "ReplicationController"): lambda: _Checks(
+        workloads.check_replication_controller, status=controller_statuses.check_replication_controller_status
+    ),
+    ("", "ResourceQuota"): lambda: _Checks(quotas.check_quota, quotas.update_quota, status=quotas.check_quota_status),
     ("", "Secret"): lambda: _Checks(config.check_secret, config.update_secret),
-    ("", "Service"): lambda: _Checks(services.check_service, services.update_service),
+    ("", "Service"): lambda: _Checks(services.check_service, services.update_service, status=service_statuses.check_service_status),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): lambda: _Checks(admission.check_mutating),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): lambda: _Checks(admission.check_validating),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): lambda: _Checks(

@@ -6,7 +6,7 @@ from typing import Any
 
 from probate.machinery import names
 from probate.machinery.problems import Path, forbidden, invalid, not_supported, required
-from probate.machinery.validation import storage
+from probate.machinery.validation import claims
 from probate.machinery.validation.fields import (
     Problems,
     Value,
@@ -109,7 +109,7 @@ def check_stateful_set(stateful_set: Value) -> Problems:
     yield from check_optional_name(spec, _SPEC, "serviceName", names.dns_label)
     yield from _check_template(spec)
     for claim, at in each(spec, _SPEC, "volumeClaimTemplates"):
-        yield from storage.check_claim_spec(child(claim, "spec"), at / "spec")
+        yield from claims.check_claim_spec(child(claim, "spec"), at / "spec")
 
 
 def check_controller_revision(revision: Value) -> Problems:

@@ -18,15 +18,18 @@ from probate.machinery.selectable_fields import SelectableField
 from probate.machinery.tables import columns, table
 from probate.machinery.validation import quantities, signing
 from probate.machinery.validation import table as validation
+from probate.machinery.validation.pods import resize
 from probate.machinery.validation.pods import update as pods
+from probate.machinery.validation.statuses import cluster as statuses
 from probate.machinery.warnings import table as warnings
 from probate.server.rules.contract import Object, Typed
 from probate.server.subresources import parts
 
 _PARTS: Mapping[tuple[str, str], Callable[[], Callable[[Object, Object], Iterable[Problem]]]] = {
     ("CertificateSigningRequest", "approval"): lambda: signing.check_approval,
+    ("Namespace", "finalize"): lambda: statuses.check_finalize,
     ("Pod", "ephemeralcontainers"): lambda: pods.check_ephemeral_containers,
-    ("Pod", "resize"): lambda: pods.check_resize,
+    ("Pod", "resize"): lambda: resize.check_resize,
 }
 """Parts other than the status with checks of their own, which are loaded late."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
 from probate import errors
-from probate.machinery import builtin, names, problems
+from probate.machinery import builtin, problems
 from probate.machinery.documents import Document
 from probate.machinery.problems import Path, Problem
 from probate.machinery.schema import Schema
@@ -64,8 +65,8 @@ async def _bind(api: Api, request: Request, at: Target, binding: Object, warning
     about = {"kind": "Binding", "apiVersion": "v1", "metadata": await _metadata(api, at, binding)}
     admitted = await phases.check_command(api, at, {**binding, **about}, act)
     binding = _typed(Document(admitted, []), negotiation.JSON, "Ignore").object
-    if wrong := _problem(binding["target"]):
-        raise refusals.invalid(at.resource, at.name, [wrong])
+    if wrong := list(_problems(binding["target"])):
+        raise refusals.invalid(at.resource, at.name, wrong)
     for _ in range(MAX_TRIES):
         if await _attempt(api, at, binding, is_dry_run=options.is_dry_run):
             return Answer(201, DONE, warnings=warnings + act.warnings)
@@ -80,13 +81,12 @@ async def _metadata(api: Api, at: Target, binding: Object) -> Object:
     return meta
 
 
-def _problem(target: Object) -> Problem | None:
+def _problems(target: Object) -> Iterator[Problem]:
+    """What is wrong with the node that is named. What it is called is nobody's business here."""
     if target.get("kind") not in {None, "", "Node"}:
-        return problems.not_supported(Path("target.kind"), target["kind"], ["Node", "<empty>"])
+        yield problems.not_supported(Path("target.kind"), target["kind"], ["Node", "<empty>"])
     if not target.get("name"):
-        return problems.required(Path("target.name"))
-    wrong = names.dns_subdomain(target["name"])
-    return problems.invalid(Path("target.name"), target["name"], wrong[0]) if wrong else None
+        yield problems.required(Path("target.name"))
 
 
 async def _attempt(api: Api, at: Target, binding: Object, *, is_dry_run: bool) -> bool:

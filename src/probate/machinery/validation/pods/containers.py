@@ -24,14 +24,13 @@ from probate.machinery.validation.fields import (
     objects,
     text,
 )
-from probate.machinery.validation.pods import environment, mounts, probes, resources, security
+from probate.machinery.validation.pods import environment, mounts, probes, resources, restarting, security
 
 PROTOCOLS = ("TCP", "UDP", "SCTP")
 
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _ORDINARY_ONLY = ("lifecycle", *probes.PROBES)
-_NOT_EPHEMERAL = ("ports", "resources", *_ORDINARY_ONLY)
+_NOT_EPHEMERAL = ("ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", *_ORDINARY_ONLY)
 
 
 def check_containers(spec: Value, path: Path, volumes: dict[str, Value]) -> Problems:
@@ -42,9 +41,9 @@ def check_containers(spec: Value, path: Path, volumes: dict[str, Value]) -> Prob
     for container, at in each(spec, path, "containers"):
         yield from check_name(container, at, "name", names.dns_label)
         yield from check_unique(container, at, "name", seen)
-        yield from _check_container(container, at, volumes)
+        yield from _check_container(container, at, volumes, spec)
         yield from probes.check_probes(container, at)
-        yield from probes.check_lifecycle(container, at)
+        yield from probes.check_lifecycle(container, at, spec.get("terminationGracePeriodSeconds"))
     yield from _check_init_containers(spec, path, volumes, seen)
     yield from _check_ephemeral_containers(spec, path, volumes, seen)
     yield from _check_resources(spec, path)
@@ -54,19 +53,23 @@ def check_containers(spec: Value, path: Path, volumes: dict[str, Value]) -> Prob
 def check_image_spaces(spec: Value, path: Path) -> Problems:
     """Images of a Pod have no spaces around them. (In templates they may: something may fill them in.)"""
     for container, at in (*each(spec, path, "containers"), *each(spec, path, "initContainers")):
-        image = text(container, "image")
-        if image != image.strip():
-            yield invalid(at / "image", image, "must not have leading or trailing whitespace")
+        yield from _check_image_spaces(container, at)
+
+
+def _check_image_spaces(container: Value, path: Path) -> Problems:
+    image = text(container, "image")
+    if image != image.strip():
+        yield invalid(path / "image", image, "must not have leading or trailing whitespace")
 
 
 def _check_init_containers(spec: Value, path: Path, volumes: dict[str, Value], seen: set[Any]) -> Problems:
     for container, at in each(spec, path, "initContainers"):
         yield from check_name(container, at, "name", names.dns_label)
         yield from check_unique(container, at, "name", seen)
-        yield from _check_container(container, at, volumes)
+        yield from _check_container(container, at, volumes, spec)
         if text(container, "restartPolicy") == "Always":
             yield from probes.check_probes(container, at)
-            yield from probes.check_lifecycle(container, at)
+            yield from probes.check_lifecycle(container, at, spec.get("terminationGracePeriodSeconds"))
         else:
             detail = "may not be set for init containers without restartPolicy=Always"
             yield from (forbidden(at / field, detail) for field in _ORDINARY_ONLY if container.get(field) is not None)
@@ -77,7 +80,8 @@ def _check_ephemeral_containers(spec: Value, path: Path, volumes: dict[str, Valu
     for container, at in each(spec, path, "ephemeralContainers"):
         yield from check_name(container, at, "name", names.dns_label)
         yield from check_unique(container, at, "name", seen)
-        yield from _check_container(container, at, volumes)
+        yield from _check_container(container, at, volumes, spec)
+        yield from _check_image_spaces(container, at)
         given = [field for field in _NOT_EPHEMERAL if container.get(field)]
         yield from (forbidden(at / field, "cannot be set for an Ephemeral Container") for field in given)
         yield from mounts.check_no_sub_paths(container, at)
@@ -86,17 +90,23 @@ def _check_ephemeral_containers(spec: Value, path: Path, volumes: dict[str, Valu
             yield not_found(at / "targetContainerName", target)
 
 
-def _check_container(container: Value, path: Path, volumes: dict[str, Value]) -> Problems:
+def _check_container(container: Value, path: Path, volumes: dict[str, Value], spec: Value) -> Problems:
     yield from check_given(container, path, "image")
     yield from check_choice(container, path, "imagePullPolicy", _PULL_POLICIES)
     yield from check_choice(container, path, "terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
-    yield from check_choice(container, path, "restartPolicy", _RESTART_POLICIES)
+    if container.get("restartPolicy") or container.get("restartPolicyRules"):
+        yield from restarting.check_restarts(container, path)
+    if container.get("resizePolicy"):
+        yield from restarting.check_resizes(container, path, text(spec, "restartPolicy"))
     yield from _check_ports(container, path)
     yield from environment.check_env(container, path)
     yield from environment.check_env_from(container, path)
-    yield from mounts.check_mounts(container, path, volumes)
-    yield from mounts.check_devices(container, path, volumes)
-    yield from security.check_container_context(container, path / "securityContext")
+    if container.get("volumeMounts"):
+        yield from mounts.check_mounts(container, path, volumes)
+    if container.get("volumeDevices"):
+        yield from mounts.check_devices(container, path, volumes)
+    if container.get("securityContext"):
+        yield from security.check_container_context(container, path / "securityContext", spec)
 
 
 def _check_resources(spec: Value, path: Path) -> Problems:

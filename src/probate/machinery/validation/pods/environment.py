@@ -56,7 +56,7 @@ def check_env_from(container: Value, path: Path) -> Problems:
         yield from check_optional_name(source, at, "prefix", names.env_var)
         given = [name for name in ("configMapRef", "secretRef") if source.get(name) is not None]
         for name in given:
-            yield from check_name(source[name], at / name, "name", names.dns_subdomain)
+            yield from _check_reference(source[name], at / name)
         if not given:
             yield invalid(path / "envFrom", "", "must specify one of: `configMapRef` or `secretRef`")
         elif len(given) > 1:
@@ -69,8 +69,11 @@ def check_field_ref(reference: Value, path: Path, supported: Collection[str]) ->
     subscript = _SUBSCRIPT.fullmatch(field)
     if not field:
         yield required(path / "fieldPath")
+    elif text(reference, "apiVersion") not in {"", "v1"}:
+        yield invalid(path / "fieldPath", field, "error converting fieldPath: unsupported pod version")
     elif subscript:
-        yield from check_rule(subscript[2].lower(), path, names.qualified_name)
+        is_label = subscript[1] == "metadata.labels"
+        yield from check_rule(subscript[2] if is_label else subscript[2].lower(), path, names.qualified_name)
     elif field not in _POD_FIELDS:
         yield invalid(path / "fieldPath", field, "field label not supported")
     elif field not in supported:
@@ -84,14 +87,27 @@ def check_resource_ref(reference: Value, path: Path, *, is_volume: bool = False)
         yield required(path / "containerName")
     elif not resource:
         yield required(path / "resource")
-    elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
+    elif not _is_known(resource):
         yield not_supported(path / "resource", resource, _RESOURCES)
     yield from _check_divisor(reference, path)
 
 
+def _is_known(resource: str) -> bool:
+    return resource in _RESOURCES or resource.startswith(_HUGE_PAGES)
+
+
+def _check_reference(reference: Value, path: Path) -> Problems:
+    """What is named here is taken for the beginning of a name, which may end in a dash: an oddity of Kubernetes."""
+    name = text(reference, "name")
+    if not name:
+        yield required(path / "name")
+    else:
+        yield from (invalid(path / "name", name, problem) for problem in names.check_prefix(names.dns_subdomain, name))
+
+
 def _check_divisor(reference: Value, path: Path) -> Problems:
     divisor, resource = reference.get("divisor"), text(reference, "resource")
-    if divisor in {None, "", "0", 0}:
+    if divisor in {None, "", "0", 0} or not _is_known(resource):
         return
     supported = _DIVISORS["cpu" if resource.endswith(".cpu") else "memory"]
     if str(divisor) not in supported:
@@ -119,5 +135,5 @@ def _check_source_of(name: str, source: Value, path: Path) -> Problems:
     elif name == "fileKeyRef":
         yield from check_given(source, path, "volumeName", "path", "key")
     else:
-        yield from check_given(source, path, "name")
+        yield from check_rule(text(source, "name"), path / "name", names.dns_subdomain)
         yield from check_name(source, path, "key", names.config_key)

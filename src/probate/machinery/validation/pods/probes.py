@@ -33,12 +33,16 @@ def check_probes(container: Value, path: Path) -> Problems:
             yield from _check_probe_kind(container[name], path / name, name)
 
 
-def check_lifecycle(container: Value, path: Path) -> Problems:
-    """What runs when a container has started and before it stops."""
+def check_lifecycle(container: Value, path: Path, grace: int | None) -> Problems:
+    """What runs when a container has started and before it stops, in a Pod with so many seconds of grace."""
     lifecycle = child(container, "lifecycle")
     for name in ("postStart", "preStop"):
         if lifecycle.get(name) is not None:
             yield from _check_handler(lifecycle[name], path / "lifecycle" / name)
+            seconds = child(lifecycle[name], "sleep").get("seconds") or 0
+            if grace is not None and seconds > grace:
+                detail = f"must not be longer than terminationGracePeriodSeconds ({grace})"
+                yield invalid(path / "lifecycle" / name / "sleep", seconds, detail)
 
 
 def _check_probe(probe: Value, path: Path) -> Problems:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from probate.machinery import metadata, names
-from probate.machinery.problems import Path, duplicate, forbidden, invalid, not_supported, required
+from probate.machinery.problems import Path, duplicate, invalid, not_supported, required
 from probate.machinery.validation.fields import (
     Problems,
     Value,
@@ -19,6 +19,7 @@ from probate.machinery.validation.fields import (
     text,
     texts,
 )
+from probate.machinery.validation.pods import label_keys
 from probate.machinery.validation.selectors import check_label_selector, check_node_selector, check_node_selector_term
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -58,6 +59,7 @@ def _check_pod_term(term: Value, path: Path) -> Problems:
     yield from check_label_selector(term.get("namespaceSelector"), path / "namespaceSelector")
     for namespace in texts(term, "namespaces"):
         yield from check_rule(namespace, path / "namespace", names.dns_label)
+    yield from label_keys.check_in_term(term, path)
     key = text(term, "topologyKey")
     if not key:
         yield required(path / "topologyKey", "can not be empty")
@@ -115,6 +117,7 @@ def _check_spread_details(constraint: Value, path: Path, policies: Collection[st
     yield from check_choice(constraint, path, "nodeAffinityPolicy", policies)
     yield from check_choice(constraint, path, "nodeTaintsPolicy", policies)
     yield from check_label_selector(constraint.get("labelSelector"), path / "labelSelector")
+    yield from label_keys.check_in_constraint(constraint, path)
 
 
 def _check_gates(spec: Value, path: Path) -> Problems:
@@ -124,5 +127,3 @@ def _check_gates(spec: Value, path: Path) -> Problems:
         if text(gate, "name") in seen:
             yield duplicate(at, text(gate, "name"))
         seen.add(text(gate, "name"))
-    if seen and text(spec, "nodeName"):
-        yield forbidden(path / "nodeName", "cannot be set until all schedulingGates have been cleared")

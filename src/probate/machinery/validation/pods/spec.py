@@ -5,10 +5,11 @@ A template is reported at `template.labels` and `template.annotations`, without 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from probate.machinery import metadata, names
-from probate.machinery.problems import Path, forbidden, invalid, not_supported, required
+from probate.machinery.problems import Path, forbidden, invalid, required, too_long
 from probate.machinery.validation.fields import (
     MAX_INT32,
     Problems,
@@ -27,7 +28,7 @@ from probate.machinery.validation.fields import (
     text,
     texts,
 )
-from probate.machinery.validation.pods import containers, resources, scheduling, security, volumes
+from probate.machinery.validation.pods import containers, notes, resources, scheduling, security, systems, totals, volumes
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 
@@ -35,6 +36,9 @@ _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _MAX_NAMESERVERS = 3
 _MAX_SEARCHES = 32
 _MAX_SEARCH_CHARACTERS = 2048
+_MAX_SEARCH = 253
+_MAX_HOSTNAME = 64
+_SEARCH = re.compile(r"_?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:\._?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?)*")
 _NAMES = {
     "serviceAccountName": names.dns_subdomain,
     "nodeName": names.dns_subdomain,
@@ -45,10 +49,24 @@ _NAMES = {
 }
 
 
+def create_pod(pod: Value) -> Problems:
+    """A new Pod by itself."""
+    spec = child(pod, "spec")
+    yield from check_pod(pod)
+    if given := _annotations(pod):
+        yield from notes.check_annotations(given, spec, Path("metadata") / "annotations")
+    if items(spec, "ephemeralContainers"):
+        yield forbidden(Path("spec") / "ephemeralContainers", "cannot be set on create")
+    if text(spec, "nodeName") and items(spec, "schedulingGates"):
+        yield forbidden(Path("spec") / "nodeName", "cannot be set until all schedulingGates have been cleared")
+
+
 def check_pod(pod: Value) -> Problems:
-    """A Pod by itself."""
-    yield from check_spec(child(pod, "spec"), Path("spec"))
-    yield from containers.check_image_spaces(child(pod, "spec"), Path("spec"))
+    """A Pod by itself, new or changed. (What annotations of a changed one say is checked with what they said.)"""
+    spec = child(pod, "spec")
+    yield from check_spec(spec, Path("spec"))
+    yield from volumes.check_volumes_of_pod(spec, text(child(pod, "metadata"), "name"), Path("spec"))
+    yield from containers.check_image_spaces(spec, Path("spec"))
 
 
 def check_template(template: Value, path: Path, *, claims: tuple[str, ...] = ()) -> Problems:
@@ -56,6 +74,8 @@ def check_template(template: Value, path: Path, *, claims: tuple[str, ...] = ())
     meta = child(template, "metadata")
     yield from metadata.check_labels(meta.get("labels"), path / "labels")
     yield from metadata.check_annotations(meta.get("annotations"), path / "annotations")
+    if given := _annotations(template):
+        yield from notes.check_annotations(given, child(template, "spec"), path / "annotations")
     yield from check_spec(child(template, "spec"), path / "spec", claims=claims)
     if items(child(template, "spec"), "ephemeralContainers"):
         yield forbidden(path / "spec" / "ephemeralContainers", "ephemeral containers not allowed in pod template")
@@ -77,6 +97,10 @@ def check_spec(spec: Value, path: Path, *, claims: tuple[str, ...] = ()) -> Prob
     yield from _check_rest(spec, path)
 
 
+def _annotations(object_: Value) -> Value:
+    return child(child(object_, "metadata"), "annotations")
+
+
 def _check_lists(spec: Value, path: Path) -> Problems:
     for gate, at in each(spec, path, "readinessGates"):
         yield from check_rule(text(gate, "conditionType"), at / "conditionType", names.qualified_name)
@@ -88,6 +112,15 @@ def _check_lists(spec: Value, path: Path) -> Problems:
     for claim, at in each(spec, path, "resourceClaims"):
         yield from check_name(claim, at, "name", names.dns_label)
         yield from check_unique(claim, at, "name", seen)
+        yield from _check_claim(claim, at)
+
+
+def _check_claim(claim: Value, path: Path) -> Problems:
+    given = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(field) is not None]
+    if len(given) != 1:
+        yield invalid(path, claim, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+    for field in given:
+        yield from check_rule(claim[field], path / field, names.dns_subdomain)
 
 
 def _check_rest(spec: Value, path: Path) -> Problems:
@@ -95,17 +128,25 @@ def _check_rest(spec: Value, path: Path) -> Problems:
     yield from check_choice(spec, path, "preemptionPolicy", ("PreemptLowerPriority", "Never"))
     claims = {text(claim, "name") for claim in objects(spec, "resourceClaims")}
     yield from resources.check_requirements({"limits": spec.get("overhead")}, path / "overhead", claims)
-    yield from resources.check_requirements(child(spec, "resources"), path / "resources", claims)
+    if spec.get("resources") is not None:
+        yield from totals.check_totals(spec, path)
     if spec.get("os") is not None:
-        yield from _check_os(text(spec["os"], "name"), path / "os")
+        yield from systems.check_system(spec, path)
+    yield from systems.check_host_processes(spec, path)
     yield from security.check_host_users(spec, path)
+    if spec.get("hostnameOverride"):
+        yield from _check_hostname(spec, path)
 
 
-def _check_os(name: str, path: Path) -> Problems:
-    if not name:
-        yield required(path / "name", "cannot be empty")
-    elif name not in {"linux", "windows"}:
-        yield not_supported(path, name, ["linux", "windows"])
+def _check_hostname(spec: Value, path: Path) -> Problems:
+    """A name that is the host's whatever else there is."""
+    name, at = text(spec, "hostnameOverride"), path / "hostnameOverride"
+    yield from check_rule(name, at, names.dns_subdomain)
+    if len(name) > _MAX_HOSTNAME:
+        yield too_long(at, _MAX_HOSTNAME)
+    for field in ("setHostnameAsFQDN", "hostNetwork"):
+        if spec.get(field):
+            yield forbidden(at, f"may not be set when `{field}` is true")
 
 
 def _check_dns(spec: Value, path: Path) -> Problems:
@@ -115,7 +156,8 @@ def _check_dns(spec: Value, path: Path) -> Problems:
         yield required(path / "dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
     elif policy == "None" and not items(config, "nameservers"):
         yield required(path / "dnsConfig" / "nameservers", "must provide at least one DNS nameserver when `dnsPolicy` is None")
-    yield from _check_dns_config(config, path / "dnsConfig")
+    else:
+        yield from _check_dns_config(config, path / "dnsConfig")
 
 
 def _check_dns_config(config: Value, path: Path) -> Problems:
@@ -136,5 +178,7 @@ def _check_dns_config(config: Value, path: Path) -> Problems:
 
 
 def _check_search(search: str, path: Path) -> Problems:
-    if search != ".":
-        yield from check_rule(search.removesuffix(".").replace("_", "-").strip("-"), path, names.dns_subdomain)
+    """A domain, in which names may begin with underscores and have them in between."""
+    name = search.removesuffix(".")
+    if search != "." and (len(name) > _MAX_SEARCH or _SEARCH.fullmatch(name) is None):
+        yield invalid(path, search, "must be a lowercase RFC 1123 subdomain, in which '_' may stand for '-' and before a name")

@@ -1,21 +1,20 @@
 """What of a Pod may change once it is there.
 
 Through the Pod itself: images, `activeDeadlineSeconds` (shorter), tolerations (more), scheduling gates (fewer), and while it is
-gated its node selector and affinity. Through its subresources: ephemeral containers (more) and resources.
+gated (`gated`) where it may go. Through its subresources: ephemeral containers (more) and resources (`resize`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.machinery.preparation import qos
 from probate.machinery.problems import Path, forbidden, invalid, required
 from probate.machinery.validation.fields import MAX_INT32, Problems, Value, child, each, is_same, items, objects, text, without
+from probate.machinery.validation.pods import gated, notes
 from probate.machinery.validation.pods import spec as pods
 
 _LISTS = ("containers", "initContainers")
 _MUTABLE = (*_LISTS, "activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates")
-_WHILE_GATED = ("nodeSelector", "affinity")
 _MAY_CHANGE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -27,16 +26,19 @@ def check_update(new: Value, old: Value) -> Problems:
     """A Pod that replaces another."""
     path = Path("spec")
     spec, before = child(new, "spec"), child(old, "spec")
-    moved = [name for name in _LISTS if len(items(spec, name)) != len(items(before, name))]
-    if moved:
-        yield from (forbidden(path / name, "pod updates may not add or remove containers") for name in moved)
+    yield from notes.check_changes(new, old)
+    for name in _LISTS:
+        if len(items(spec, name)) != len(items(before, name)):
+            yield forbidden(path / name, "pod updates may not add or remove containers")
+            return
+        yield from (required(at / "image") for container, at in each(spec, path, name) if not text(container, "image"))
+    late = list(_check_deadline(spec, before, path / "activeDeadlineSeconds"))
+    yield from late
+    if late and spec.get("activeDeadlineSeconds") is not None:
         return
-    for container, at in (*each(spec, path, "containers"), *each(spec, path, "initContainers")):
-        if not text(container, "image"):
-            yield required(at / "image")
-    yield from _check_deadline(spec, before, path / "activeDeadlineSeconds")
     yield from _check_tolerations(spec, before, path / "tolerations")
     yield from _check_gates(spec, before, path / "schedulingGates")
+    yield from gated.check_placement(spec, before, path)
     if not is_same(_fixed(spec, before), _fixed(before, before)) or not _is_grace_kept(spec, before):
         yield forbidden(path, _MAY_CHANGE)
 
@@ -46,6 +48,9 @@ def check_ephemeral_containers(new: Value, old: Value) -> Problems:
 
     The Pod is checked as a whole: one that is wrong could never be changed again.
     """
+    if notes.MIRROR in child(child(old, "metadata"), "annotations"):
+        yield forbidden(Path(), "static pods do not support ephemeral containers")
+        return
     yield from pods.check_pod(new)
     path = Path("spec") / "ephemeralContainers"
     added = {text(one, "name"): one for one in objects(child(new, "spec"), "ephemeralContainers")}
@@ -55,22 +60,6 @@ def check_ephemeral_containers(new: Value, old: Value) -> Problems:
             yield forbidden(path, f"existing ephemeral containers {name!r} may not be removed")
         elif not is_same(added[name], container):
             yield forbidden(path, f"existing ephemeral containers {name!r} may not be changed")
-
-
-def check_resize(new: Value, old: Value) -> Problems:
-    """A Pod sent to its `resize`: only resources of containers may differ, and its class of service is for life."""
-    yield from pods.check_pod(new)
-    spec, before = child(new, "spec"), child(old, "spec")
-    if not is_same(_without_resources(spec), _without_resources(before)):
-        yield forbidden(Path("spec"), "only cpu and memory resources are mutable")
-    given = text(child(old, "status"), "qosClass") or qos.qos_class(before)
-    if qos.qos_class(spec) != given:
-        yield invalid(Path("metadata"), given, "Pod QOS Class may not change as a result of resizing")
-
-
-def _without_resources(spec: Value) -> Value:
-    lists = {name: [without(one, "resources", "resizePolicy") for one in objects(spec, name)] for name in _LISTS}
-    return {**without(spec, "resources"), **lists}
 
 
 def _check_deadline(spec: Value, before: Value, path: Path) -> Problems:
@@ -95,10 +84,10 @@ def _holds(many: list[Value], one: Value) -> bool:
 
 def _check_gates(spec: Value, before: Value, path: Path) -> Problems:
     known = {text(gate, "name") for gate in objects(before, "schedulingGates")}
-    for gate in objects(spec, "schedulingGates"):
+    for index, gate in enumerate(objects(spec, "schedulingGates")):
         name = text(gate, "name")
         if name not in known:
-            yield forbidden(path, f"only deletion is allowed, but found new scheduling gate '{name}'")
+            yield forbidden(path / index / "name", f"only deletion is allowed, but found new scheduling gate '{name}'")
 
 
 def _is_grace_kept(spec: Value, before: Value) -> bool:
@@ -108,6 +97,6 @@ def _is_grace_kept(spec: Value, before: Value) -> bool:
 
 def _fixed(spec: Value, before: Value) -> Value:
     """The part of a spec that may not change."""
-    is_gated = bool(items(before, "schedulingGates"))
     lists: dict[str, Any] = {name: [without(one, "image") for one in objects(spec, name)] for name in _LISTS}
-    return {**without(spec, *_MUTABLE, *(_WHILE_GATED if is_gated else ())), **lists}
+    fixed = {**without(spec, *_MUTABLE), **lists}
+    return gated.without_placement(fixed) if items(before, "schedulingGates") else fixed
