@@ -33,7 +33,7 @@ def check_whole(capacity: Value, path: Path) -> Problems:
 
 
 def _check_amounts(written: list[Any], default: Any, most: Fraction, path: Path) -> Problems:
-    amounts = [value_of(one) for one in written]
+    amounts = [value_of(one or 0) for one in written]
     for index in range(1, len(amounts)):
         if amounts[index] < amounts[index - 1]:
             yield invalid(path / index, written[index], "values must be sorted in ascending order")

@@ -76,9 +76,9 @@ def check_label(name: str, path: Path) -> Problems:
     yield from check_rule(name, path, names.dns_label) if name else [required(path)]
 
 
-def check_key(name: str, path: Path) -> Problems:
+def check_key(name: str | None, path: Path) -> Problems:
     """The key of a taint, or the type of a condition."""
-    yield from check_rule(name, path, names.qualified_name)
+    yield from check_rule(name or "", path, names.qualified_name)
 
 
 def check_uid(uid: str, path: Path) -> Problems:
