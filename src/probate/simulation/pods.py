@@ -60,7 +60,7 @@ class Pods:
         self._on.setdefault(node_of(new), {})[name_of(new)] = None
         self._addresses.take(new)
         self._take_room(new)
-        if old is not None and is_deleting(new) and not is_deleting(old):
+        if old is not None and is_deleting(new) and not is_deleting(old) and self._living(new) is not None:
             self._voices.tell_of_end(new)
         if old is None or not node_of(old) or _is_told_to_end(old, new):
             self._note(new)
@@ -97,8 +97,8 @@ class Pods:
 
     async def _sync(self, name: Name) -> float | None:
         pod = self._pods.get(name)
-        node = self._nodes.get(Name("", node_of(pod))) if pod is not None and node_of(pod) else None
-        if pod is None or node is None or not words.is_simulated(node) or words.is_silent(node) or not node["spec"].get("podCIDR"):
+        node = self._living(pod) if pod is not None else None
+        if pod is None or node is None or not node["spec"].get("podCIDR"):
             return None
         told, exactly = script.of(pod, self._settings), self._exactly(pod)
         step = life.step(pod, told, exactly, self._clock.now())
@@ -111,6 +111,11 @@ class Pods:
         if step.is_over and pod["metadata"].get("deletionGracePeriodSeconds"):
             await self._pods.delete(pod, grace=0)
         return step.wait
+
+    def _living(self, pod: Object) -> Object | None:
+        """The pod's node, if it is simulated and does something."""
+        node = self._nodes.get(Name("", node_of(pod))) if node_of(pod) else None
+        return node if node is not None and words.is_simulated(node) and not words.is_silent(node) else None
 
     async def _refuse(self, pod: Object, reason: str, message: str) -> None:
         status = statuses.refused(pod, reason, message, timestamp(self._clock.now()))

@@ -27,6 +27,16 @@ async def test_people_are_told_of_a_pods_start_and_end_by_its_node() -> None:
         assert {(one["reportingComponent"], one["reportingInstance"]) for one in events} == {("kubelet", "node-1")}
 
 
+async def test_nothing_is_told_of_pods_of_other_nodes() -> None:
+    async with staged("simulator", nodes=1) as stage:
+        await stage.node("real")
+        made = await stage.make(PODS, "a", {"containers": [{"name": "c", "image": "one"}], "nodeName": "real"})
+        running = {"name": "c", "image": "one", "imageID": "", "restartCount": 0, "ready": True, "state": {"running": {}}}
+        await stage.change(PODS, "a", {"status": {"containerStatuses": [{**running, "lastState": {}}]}}, "status")
+        await stage.delete(PODS, made["metadata"]["name"])
+        assert await stage.all(EVENTS) == []
+
+
 async def test_containers_that_start_again_are_told_of_again() -> None:
     async with staged("simulator", nodes=1) as stage:
         await pods(stage, "a", annotations={"probate.dev/duration": "1s", "probate.dev/exit-code": "1"})
