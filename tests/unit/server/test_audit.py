@@ -192,6 +192,20 @@ async def test_any_form_of_body_is_told_as_json_on_one_line(house: Guarded, quic
         assert event["requestObject"] == new(data={"a": "b"})
 
 
+@pytest.mark.parametrize("accept", ["application/yaml", "application/vnd.kubernetes.protobuf"])
+async def test_any_form_of_answer_is_told_as_json(house: Guarded, quick_path: Path, accept: str) -> None:
+    async with audited(house, quick_path, EVERYTHING) as log:
+        plain = (await house.ask("POST", MAPS, new(data={"a": "b"}))).json
+        told = await house.ask("GET", f"{MAPS}/{plain['metadata']['name']}", accept=accept)
+        assert told.headers["content-type"] == accept
+        _, event = await log.events(stage="ResponseComplete")
+        assert event["responseObject"] == plain
+        secrets = MAPS.replace("configmaps", "secrets")
+        await house.ask("POST", secrets, new("s", stringData={"a": "hush"}), accept=accept)
+        assert "hush" not in await log.text()
+        assert "aHVzaA==" not in await log.text()
+
+
 async def test_managed_fields_are_left_out_if_the_policy_says_so(house: Guarded, quick_path: Path) -> None:
     async with audited(house, quick_path, EVERYTHING.replace("rules:", "omitManagedFields: true, rules:")) as log:
         await house.ask("POST", MAPS, new(data={"a": "b"}))
