@@ -29,6 +29,7 @@ def refused(*fields: str, reason: str = "Invalid") -> Causes:
 
 GOOD: list[tuple[str, dict[str, Any]]] = [
     ("Deployment", {"replicas": 2, "updatedReplicas": 1, "readyReplicas": 2, "availableReplicas": 1, "unavailableReplicas": 1}),
+    ("Deployment", {"replicas": 2, "availableReplicas": 2}),
     ("ReplicaSet", {"replicas": 2, "fullyLabeledReplicas": 2, "readyReplicas": 1, "observedGeneration": 3}),
     ("StatefulSet", {"replicas": 2, "currentReplicas": 1, "updatedReplicas": 1, "collisionCount": 0}),
     ("DaemonSet", {"desiredNumberScheduled": 2, "currentNumberScheduled": 1, "numberReady": 3}),
@@ -51,7 +52,15 @@ def test_good_statuses_have_no_problems(kind: str, status: dict[str, Any]) -> No
     ("kind", "status", "expected"),
     [
         pytest.param("Deployment", {"replicas": 1, "updatedReplicas": 2}, refused("updatedReplicas"), id="more-than-all"),
-        pytest.param("Deployment", {"replicas": 2, "availableReplicas": 2}, refused("availableReplicas"), id="available-unready"),
+        pytest.param(
+            "Deployment",
+            {"replicas": 2, "readyReplicas": 1, "availableReplicas": 2},
+            refused("availableReplicas"),
+            id="available-unready",
+        ),
+        pytest.param(
+            "ReplicaSet", {"replicas": 2, "availableReplicas": 2}, refused("availableReplicas"), id="available-none-ready"
+        ),
         pytest.param(
             "Deployment",
             {"unavailableReplicas": -1, "observedGeneration": -1, "terminatingReplicas": -1},

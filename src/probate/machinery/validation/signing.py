@@ -10,8 +10,8 @@ from collections import Counter
 from probate.machinery import names, pem
 from probate.machinery.preparation.signing_requests import DECISIONS
 from probate.machinery.problems import Path, duplicate, forbidden, invalid, not_supported, required
-from probate.machinery.validation.conditions import STATUSES
 from probate.machinery.validation.fields import Problems, Value, check_rule, child, each, is_same, objects, text, texts
+from probate.machinery.validation.statuses.conditions import STATUSES
 
 _SPEC = Path("spec")
 _CONDITIONS = Path("status") / "conditions"

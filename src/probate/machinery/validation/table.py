@@ -21,13 +21,11 @@ from probate.machinery.validation import (
     autoscaling,
     batch,
     cluster,
-    conditions,
     config,
     csi,
     endpoints,
     events,
     flows,
-    job_statuses,
     network_policies,
     networking,
     policies,
@@ -39,7 +37,6 @@ from probate.machinery.validation import (
     services,
     serving,
     signing,
-    statuses,
     storage,
     storage_classes,
     workloads,
@@ -48,11 +45,13 @@ from probate.machinery.validation.devices import allocating, claims, slices, tai
 from probate.machinery.validation.fields import Problems, Value
 from probate.machinery.validation.pods import spec as pods
 from probate.machinery.validation.pods import update as pod_updates
-from probate.machinery.validation.statuses import claims as claim_statuses
 from probate.machinery.validation.statuses import cluster as cluster_statuses
-from probate.machinery.validation.statuses import controllers as controller_statuses
+from probate.machinery.validation.statuses import conditions
+from probate.machinery.validation.statuses import jobs as job_statuses
 from probate.machinery.validation.statuses import pods as pod_statuses
 from probate.machinery.validation.statuses import services as service_statuses
+from probate.machinery.validation.statuses import storage as storage_statuses
+from probate.machinery.validation.statuses import workloads as statuses
 
 
 def create(group: str, version: str, kind: str, object_: Value) -> list[Problem]:
@@ -102,15 +101,13 @@ _CHECKS: Mapping[tuple[str, str], Callable[[], _Checks]] = {
     ),
     ("", "PersistentVolume"): lambda: _Checks(storage.check_volume, storage.update_volume),
     ("", "PersistentVolumeClaim"): lambda: _Checks(
-        storage.check_claim, storage.update_claim, status=claim_statuses.check_claim_status
+        storage.check_claim, storage.update_claim, status=storage_statuses.check_claim_status
     ),
     ("", "Pod"): lambda: _Checks(
         pods.create_pod, pod_updates.check_update, always=pods.check_pod, status=pod_statuses.check_pod_status
     ),
     ("", "PodTemplate"): lambda: _Checks(workloads.check_pod_template),
-    ("", "ReplicationController"): lambda: _Checks(
-        workloads.check_replication_controller, status=controller_statuses.check_replication_controller_status
-    ),
+    ("", "ReplicationController"): lambda: _Checks(workloads.check_replication_controller, status=statuses.check_replica_set),
     ("", "ResourceQuota"): lambda: _Checks(quotas.check_quota, quotas.update_quota, status=quotas.check_quota_status),
     ("", "Secret"): lambda: _Checks(config.check_secret, config.update_secret),
     ("", "Service"): lambda: _Checks(services.check_service, services.update_service, status=service_statuses.check_service_status),
@@ -154,7 +151,7 @@ _CHECKS: Mapping[tuple[str, str], Callable[[], _Checks]] = {
     ),
     ("networking.k8s.io", "IPAddress"): lambda: _Checks(service_ranges.check_ip_address, service_ranges.update_ip_address),
     ("networking.k8s.io", "Ingress"): lambda: _Checks(
-        networking.create_ingress, always=networking.check_ingress, status=statuses.check_ingress
+        networking.create_ingress, always=networking.check_ingress, status=service_statuses.check_ingress_status
     ),
     ("networking.k8s.io", "IngressClass"): lambda: _Checks(networking.check_ingress_class, networking.update_ingress_class),
     ("networking.k8s.io", "NetworkPolicy"): lambda: _Checks(
@@ -191,7 +188,7 @@ _CHECKS: Mapping[tuple[str, str], Callable[[], _Checks]] = {
     ("storage.k8s.io", "CSIStorageCapacity"): lambda: _Checks(csi.check_capacity, csi.update_capacity),
     ("storage.k8s.io", "StorageClass"): lambda: _Checks(storage_classes.check_storage_class, storage_classes.update_storage_class),
     ("storage.k8s.io", "VolumeAttachment"): lambda: _Checks(
-        csi.create_attachment, csi.update_attachment, always=csi.check_attachment, status=statuses.check_attachment
+        csi.create_attachment, csi.update_attachment, always=csi.check_attachment, status=storage_statuses.check_attachment_status
     ),
     ("storage.k8s.io", "VolumeAttributesClass"): lambda: _Checks(
         storage_classes.check_attributes_class, storage_classes.update_attributes_class

@@ -6,6 +6,7 @@ from probate.machinery import names
 from probate.machinery.problems import Path, forbidden, invalid
 from probate.machinery.validation.addresses import version
 from probate.machinery.validation.fields import Problems, Value, check_choice, check_ip, check_rule, child, each, text
+from probate.machinery.validation.networks import check_new_ip
 
 _BALANCER = Path("status") / "loadBalancer"
 _MODES = ("VIP", "Proxy")
@@ -17,20 +18,31 @@ def check_service_status(new: Value, old: Value) -> Problems:
     if balancer.get("ingress") and text(child(new, "spec"), "type") != "LoadBalancer":
         yield forbidden(_BALANCER / "ingress", "may only be used when `spec.type` is 'LoadBalancer'")
         return
-    for ingress, at in each(balancer, _BALANCER, "ingress"):
-        yield from check_entry(ingress, at)
-        yield from _check_mode(ingress, at)
+    for entry, at in _entries(new):
+        if text(entry, "ip"):
+            yield from check_ip(text(entry, "ip"), at / "ip")
+        yield from _check_host(text(entry, "hostname"), at / "hostname")
+        yield from _check_mode(entry, at)
 
 
-def check_entry(ingress: Value, path: Path) -> Problems:
-    """One way in: an address, or a host's name."""
-    if text(ingress, "ip"):
-        yield from check_ip(text(ingress, "ip"), path / "ip")
-    host = text(ingress, "hostname")
+def check_ingress_status(new: Value, old: Value) -> Problems:
+    """An Ingress has one if it says so. Addresses that were there may stay as they were written."""
+    known = {text(one, "ip") for one, _ in _entries(old)}
+    for entry, at in _entries(new):
+        if text(entry, "ip"):
+            yield from check_new_ip(text(entry, "ip"), at / "ip", known)
+        yield from _check_host(text(entry, "hostname"), at / "hostname")
+
+
+def _entries(object_: Value) -> list[tuple[Value, Path]]:
+    return list(each(child(child(object_, "status"), "loadBalancer"), _BALANCER, "ingress"))
+
+
+def _check_host(host: str, path: Path) -> Problems:
     if host:
-        yield from check_rule(host, path / "hostname", names.dns_subdomain)
+        yield from check_rule(host, path, names.dns_subdomain)
         if version(host):
-            yield invalid(path / "hostname", host, "must be a DNS name, not an IP address")
+            yield invalid(path, host, "must be a DNS name, not an IP address")
 
 
 def _check_mode(ingress: Value, path: Path) -> Problems:

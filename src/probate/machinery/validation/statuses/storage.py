@@ -1,13 +1,15 @@
-"""A PersistentVolumeClaim's status: what it got, and how far its growing is. Places are spelt as Kubernetes reports them."""
+"""What a PersistentVolumeClaim got, how far its growing is, and what came of a VolumeAttachment. Spelt as in Kubernetes."""
 
 from __future__ import annotations
 
 from probate.machinery import names
-from probate.machinery.problems import Path, Problem, invalid, not_supported
+from probate.machinery.problems import Path, Problem, invalid, not_supported, too_long
 from probate.machinery.validation import quantities
-from probate.machinery.validation.fields import NEGATIVE, Problems, Value, check_rule, child
+from probate.machinery.validation.fields import NEGATIVE, Problems, Value, check_nonnegative, check_rule, child, text
 
 _STATUS = Path("status")
+_MAX_METADATA_BYTES = 256 * 1024
+_MAX_ERROR_BYTES = 1024
 _GROWING = (
     "ControllerResizeInProgress",
     "ControllerResizeInfeasible",
@@ -15,6 +17,19 @@ _GROWING = (
     "NodeResizeInProgress",
     "NodeResizeInfeasible",
 )
+
+
+def check_attachment_status(new: Value, old: Value) -> Problems:
+    """A VolumeAttachment sent to its `status`."""
+    status = child(new, "status")
+    metadata = child(status, "attachmentMetadata")
+    if sum(len(key.encode()) + len((value or "").encode()) for key, value in metadata.items()) > _MAX_METADATA_BYTES:
+        yield too_long(_STATUS / "attachmentMetadata", _MAX_METADATA_BYTES)
+    for field in ("attachError", "detachError"):
+        error = child(status, field)
+        if len(text(error, "message").encode()) > _MAX_ERROR_BYTES:
+            yield too_long(_STATUS / field / "message", _MAX_ERROR_BYTES)
+        yield from check_nonnegative(error, _STATUS / field, "errorCode")
 
 
 def check_claim_status(new: Value, old: Value) -> Problems:
