@@ -137,6 +137,8 @@ async def test_a_pod_that_is_resized_and_a_claim_that_grows_are_counted_anew(hou
     )
     wider["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
     assert (await house.ask("PATCH", f"{PODS}/a/resize", wider, media=strategic)).code == 200
+    gold = {"metadata": {"name": "gold"}, "provisioner": "example.com/p", "allowVolumeExpansion": True}
+    await house.create("apis/storage.k8s.io/v1/storageclasses", "", gold)
     await house.create("persistentvolumeclaims", "default", claim("c", "2Gi", storageClassName="gold", volumeName="v"))
     await house.ask("PATCH", f"{CLAIMS}/c/status", {"status": {"phase": "Bound"}}, media=MERGE)
     grown = {"spec": {"resources": {"requests": {"storage": "5Gi"}}}}
