@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import requests
+import yaml
 
 PATIENT_SECONDS = 30.0
 """An answer that takes longer is a hang."""
@@ -19,10 +20,11 @@ def check(answer: requests.Response, body: bytes) -> None:
     """A refusal is a `Status` that says what is wrong, and never the server's failure."""
     if answer.status_code < 400 or answer.request.method == "HEAD":
         return
+    is_yaml = answer.headers.get("content-type") == "application/yaml"
     try:
-        status: Any = json.loads(body)
-    except ValueError:
-        raise Wrong(f"the refusal is no JSON: {answer.status_code} {body[:300]!r}") from None
+        status: Any = yaml.safe_load(body) if is_yaml else json.loads(body)
+    except (ValueError, yaml.YAMLError):
+        raise Wrong(f"the refusal is not in the form that it says: {answer.status_code} {body[:300]!r}") from None
     if (status.get("kind"), status.get("code")) != ("Status", answer.status_code) or not status.get("message"):
         raise Wrong(f"the refusal is no Status that says what is wrong: {answer.status_code} {body[:300]!r}")
     causes = [one.get("reason") for one in status.get("details", {}).get("causes", [])]

@@ -125,7 +125,7 @@ PATCHES: dict[str, tuple[Any, int, str]] = {
     "one that does not apply": ([{"op": "remove", "path": "/nowhere"}], 500, "operation 0 of the JSON patch cannot be done"),
     "no operations": ({"op": "add"}, 500, "a JSON patch is a list of operations"),
     "one that makes it another kind": ([{"op": "replace", "path": "/kind", "value": "Secret"}], 500, "something else"),
-    "one that does not fit the kind": ([{"op": "add", "path": "/data", "value": 5}], 500, "does not fit"),
+    "one that does not fit the kind": ([{"op": "add", "path": "/data", "value": 5}], 500, "data must be of type object"),
     "one that takes its name": ([{"op": "remove", "path": "/metadata/name"}], 422, "name or generateName is required"),
     "another namespace": ([{"op": "replace", "path": "/metadata/namespace", "value": "kube-system"}], 400, "does not match"),
     "one that makes it invalid": ([{"op": "add", "path": "/data", "value": {"a b": "c"}}], 422, "a b"),
