@@ -357,7 +357,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     (
         wanting("true", auditAnnotations=[{"key": f"k{at}", "valueExpression": "''"} for at in range(21)]),
         "spec.auditAnnotations",
-        "must have at most 20 items",
+        "must not have more than 20 auditAnnotations",
     ),
 ]
 
@@ -372,7 +372,7 @@ async def test_policy_that_is_wrong_is_refused(house: House, made: Any, field: s
 
 BAD_BINDINGS: list[tuple[dict[str, Any], str]] = [
     (binding(validationActions=["Deny", "Warn"]), "spec.validationActions"),
-    (binding(validationActions=["Deny", "Deny"]), "spec.validationActions"),
+    (binding(validationActions=["Deny", "Deny"]), "spec.validationActions[1]"),
     (binding(paramRef={"name": "x"}), "spec.paramRef.parameterNotFoundAction"),
     (binding(paramRef={"parameterNotFoundAction": "Deny"}), "spec.paramRef"),
     (binding(paramRef={"name": "x", "selector": {}, "parameterNotFoundAction": "Deny"}), "spec.paramRef.name"),

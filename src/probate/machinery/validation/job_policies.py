@@ -109,7 +109,7 @@ def _check_exit_codes(codes: Value, path: Path, containers: set[str]) -> Problem
     container = codes.get("containerName")
     if container is not None and container not in containers:
         yield invalid(path / "containerName", container, "must be one of the container or initContainer names in the pod template")
-    values = items(codes, "values")
+    values = [value or 0 for value in items(codes, "values")]
     if not values:
         yield invalid(path / "values", [], "at least one value is required")
     elif len(values) > _MAX_CODES:
