@@ -156,6 +156,7 @@ async def _furnish(api: Api, admission: tuple[str, ...], host: str, port: int) -
     await own_service.ensure(api, host, port)
     api.kinds.on_change = functools.partial(api_services.settle, api)
     api.started |= {"namespaces", "kinds", "admission", "roles", "service", "api-services"}
+    api.started |= {"priority-classes", "priority-and-fairness"}
 
 
 def _own_authority(secured: Secured | None) -> str:

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from certificate_requests import CLIENT, object_of
+import signed
+from certificate_requests import CLIENT, PEM, object_of
 from probate.control.means import Server
 from probate.lifecycle.signers import REASON
 from probate.lifecycle.signingrequests import REQUESTS
 from probate.machinery.signing import Unfit, Wanted
 from stage import Object, Stage, staged
 
-PEM = b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"
-CERTIFICATE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+CERTIFICATE = signed.root("somebody").pem
 
 
 class Signing(Stage):
@@ -69,7 +69,7 @@ async def test_what_is_not_approved_is_not_signed(stage: Signing, decisions: tup
     assert stage.calls == []
 
 
-@pytest.mark.parametrize("signer", ["kubernetes.io/kubelet-serving", "kubernetes.io/legacy-unknown", "example.com/s"])
+@pytest.mark.parametrize("signer", ["kubernetes.io/kubelet-serving", "example.com/s"])
 async def test_what_is_another_signers_is_left_to_them(stage: Signing, signer: str) -> None:
     found = await stage.ask("Approved", signer=signer)
     assert [one["type"] for one in found["status"]["conditions"]] == ["Approved"]
