@@ -5,12 +5,10 @@ No more of X.509 than that. What decides on rights is read with a library for it
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from datetime import UTC, datetime
 
-_PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\s+(.*?)-----END \1-----", re.DOTALL)
+from probate.machinery import pem as pems
+
 _SEQUENCE, _EXPLICIT, _UTC_TIME = 0x30, 0xA0, 0x17
 _ORGANIZATION = bytes.fromhex("55040a")
 _WIDE = {0x1E: "utf-16-be", 0x1C: "utf-32-be"}
@@ -19,20 +17,20 @@ _WIDE = {0x1E: "utf-16-be", 0x1C: "utf-32-be"}
 
 def not_after(pem: bytes) -> float | None:
     """The end of the first certificate, in seconds since the epoch; None if the text cannot be understood."""
-    found = _PEM.search(pem)
-    if found is None or found[1] != b"CERTIFICATE":
+    found = next(pems.read(pem), None)
+    if found is None or found.kind != "CERTIFICATE":
         return None
     try:
-        return span(base64.b64decode(b"".join(found[2].split()), validate=True))[1]
-    except (ValueError, IndexError, binascii.Error):
+        return span(found.content)[1]
+    except (ValueError, IndexError):
         return None
 
 
 def organizations(pem: bytes) -> list[str]:
     """Those in the subject of a request for a certificate; none if it cannot be understood."""
-    found = _PEM.search(pem)
+    found = next(pems.read(pem), None)
     try:
-        request = _content(base64.b64decode(b"".join(found[2].split()), validate=True), 0) if found else b""
+        request = _content(found.content, 0) if found else b""
         subject = _parts(_content(request, 0))[1][1]  # after the version
         pairs = [_parts(pair) for _, set_ in _parts(subject) for _, pair in _parts(set_)]
         return [text.decode(_WIDE.get(tag, "utf-8"), "replace") for (_, oid), (tag, text) in pairs if oid == _ORGANIZATION]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -31,16 +32,18 @@ class Block(NamedTuple):
 def blocks(encoded: str) -> list[Block]:
     """The blocks of a text that is in base64 once more, as objects have it. One that does not end is none."""
     try:
-        pieces = base64.b64decode(encoded).split(b"-----BEGIN ")[1:]
+        return list(read(base64.b64decode(encoded)))
     except (binascii.Error, ValueError):
         return []
-    found = []
-    for piece in pieces:
+
+
+def read(text: bytes) -> Iterator[Block]:
+    """The blocks of a text, one after the other."""
+    for piece in text.split(b"-----BEGIN ")[1:]:
         kind, _, rest = piece.partition(b"-----")
         body, end, _ = rest.partition(b"-----END %b-----" % kind)
         if end:
-            found.append(Block(kind.decode(errors="replace"), body))
-    return found
+            yield Block(kind.decode(errors="replace"), body)
 
 
 def is_request(block: Block) -> bool:
@@ -49,7 +52,7 @@ def is_request(block: Block) -> bool:
 
     try:
         x509.load_der_x509_csr(block.content)
-    except ValueError:
+    except (ValueError, x509.InvalidVersion):
         return False
     return block.kind == "CERTIFICATE REQUEST"
 
@@ -62,7 +65,7 @@ def is_certificate(block: Block) -> bool:
         return False
     try:
         x509.load_der_x509_certificate(block.content)
-    except ValueError:
+    except (ValueError, x509.InvalidVersion):
         return False
     return True
 

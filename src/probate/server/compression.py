@@ -18,15 +18,15 @@ _HERE = ("127.", "::1", "::ffff:127.")
 
 def is_wanted(headers: Mapping[bytes, bytes], client: object) -> bool:
     """Whether a client at this address (host and port) wants a large answer made smaller."""
-    wishes = headers.get(b"accept-encoding", b"")
+    wishes = headers.get(b"accept-encoding", b"").lower()
     if b"gzip" not in wishes or not isinstance(client, tuple) or str(client[0]).startswith(_HERE):
         return False
-    return any(_is_gzip(wish) for wish in wishes.lower().split(b","))
+    return any(_is_gzip(wish) for wish in wishes.split(b","))
 
 
 def _is_gzip(wish: bytes) -> bool:
     name, _, weight = wish.replace(b" ", b"").partition(b";")
-    return name == b"gzip" and weight.rstrip(b"0").rstrip(b".") != b"q="
+    return name == b"gzip" and not (weight.startswith(b"q=") and weight[2:].strip(b"0.") == b"")
 
 
 async def compressed(api: Api, answer: Answer) -> Answer:

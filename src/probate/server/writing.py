@@ -168,7 +168,7 @@ def _keep(api: Api, at: Target, new: Object, old: Object) -> None:
         meta["deletionTimestamp"] = before["deletionTimestamp"]
     if "deletionGracePeriodSeconds" in before and meta.get("deletionGracePeriodSeconds") is None:
         meta["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
-    meta.setdefault("uid", before["uid"])
+    meta["uid"] = meta.get("uid") or before["uid"]
     meta.pop("selfLink", None)
     api.kinds.rules(at.resource).prepare_changed(new, old, _part(at), now=api.now())
 

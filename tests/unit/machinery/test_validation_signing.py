@@ -9,6 +9,7 @@ import pytest
 
 import signed
 from certificate_requests import PEM
+from probate.machinery import pem
 from probate.machinery.validation import signing, table
 from validation_samples import sample
 
@@ -91,6 +92,21 @@ def test_what_is_asked_for_can_be_read() -> None:
     for bad in (b"", b"AAAA", b"????", base64.b64encode(b"0" * 100)):
         assert asked(request=encoded(frame % bad)) == [("spec.request", "Invalid")]
     assert asked(request=encoded(signed.root("a").pem, PEM)) == [("spec.request", "Invalid")]
+
+
+def test_request_of_a_version_that_there_is_not_was_an_internal_error() -> None:
+    block = next(pem.read(PEM))
+    version = block.content.index(b"\x02\x01\x00") + 2
+    der = block.content[:version] + b"\x05" + block.content[version + 1 :]
+    text = b"-----BEGIN CERTIFICATE REQUEST-----\n%b\n-----END CERTIFICATE REQUEST-----\n" % base64.b64encode(der)
+    assert asked(request=encoded(text)) == [("spec.request", "Invalid")]
+
+
+def test_certificate_of_a_version_that_there_is_not_was_an_internal_error() -> None:
+    block = next(pem.read(signed.root("a").pem))
+    der = block.content.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x09", 1)
+    assert der != block.content
+    assert not pem.is_certificate(pem.Block("CERTIFICATE", base64.b64encode(der)))
 
 
 def test_many_blocks_that_do_not_end_are_none() -> None:

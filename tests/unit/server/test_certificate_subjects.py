@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import NameOID
 
+import signed
 from in_process import running
 from probate.machinery import certificates
 
@@ -49,3 +50,16 @@ def test_groups_are_read_however_they_are_written(kind: _ASN1Type) -> None:
 @pytest.mark.parametrize("text", [b"", b"-----BEGIN X-----\nAAAA\n-----END X-----", b"-----BEGIN X-----\n!\n-----END X-----"])
 def test_what_is_no_request_names_no_groups(text: bytes) -> None:
     assert certificates.organizations(text) == []
+
+
+def test_blocks_that_never_end_held_up_everybody() -> None:
+    """They were each looked for to the end of the text: 72 KB of them took seconds, on the loop."""
+    many = b"-----BEGIN A-----\n" * 100_000
+    assert certificates.organizations(many + asked("a")) == ["a"]
+    pem = signed.root("somebody").pem
+    assert certificates.not_after(many + pem) == certificates.not_after(pem) is not None
+
+
+def test_groups_are_found_behind_headers_of_a_block() -> None:
+    begin, line, rest = asked("system:masters").partition(b"\n")
+    assert certificates.organizations(begin + line + b"note: x\n" + rest) == ["system:masters"]

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from probate import errors
-from probate.machinery import builtin, problems
+from probate.machinery import builtin, metadata, names, problems
 from probate.machinery.documents import Document
 from probate.machinery.problems import Path, Problem
 from probate.machinery.schema import Schema
@@ -22,6 +22,7 @@ from probate.server.request import Request, Target
 Object = dict[str, Any]
 
 MAX_TRIES = 20
+_METADATA = Path("metadata")
 DONE = orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
 
@@ -61,11 +62,13 @@ async def _bind(api: Api, request: Request, at: Target, binding: Object, warning
     if binding["metadata"].get("name") not in {None, "", at.name}:
         raise errors.BadRequest(f"the body must be a Binding of {at.name}")
     identity.check_namespace(binding["metadata"], at)
+    if wrong := list(_problems(binding["target"])):
+        raise refusals.invalid(at.resource, at.name, wrong)
     act = Act(request.user, options)
     about = {"kind": "Binding", "apiVersion": "v1", "metadata": await _metadata(api, at, binding)}
     admitted = await phases.check_command(api, at, {**binding, **about}, act)
     binding = _typed(Document(admitted, []), negotiation.JSON, "Ignore").object
-    if wrong := list(_problems(binding["target"])):
+    if wrong := [*_problems(binding["target"]), *_problems_of_notes(binding["metadata"])]:
         raise refusals.invalid(at.resource, at.name, wrong)
     for _ in range(MAX_TRIES):
         if await _attempt(api, at, binding, is_dry_run=options.is_dry_run):
@@ -82,11 +85,19 @@ async def _metadata(api: Api, at: Target, binding: Object) -> Object:
 
 
 def _problems(target: Object) -> Iterator[Problem]:
-    """What is wrong with the node that is named. What it is called is nobody's business here."""
+    """What is wrong with the node that is named. A pod with one that no node can have could never be changed again."""
     if target.get("kind") not in {None, "", "Node"}:
         yield problems.not_supported(Path("target.kind"), target["kind"], ["Node", "<empty>"])
     if not target.get("name"):
         yield problems.required(Path("target.name"))
+    elif wrong := names.dns_subdomain(target["name"]):
+        yield problems.invalid(Path("target.name"), target["name"], wrong[0])
+
+
+def _problems_of_notes(about: Object) -> Iterator[Problem]:
+    """What is wrong with what the pod gets to wear besides."""
+    yield from metadata.check_labels(about.get("labels"), _METADATA / "labels")
+    yield from metadata.check_annotations(about.get("annotations"), _METADATA / "annotations")
 
 
 async def _attempt(api: Api, at: Target, binding: Object, *, is_dry_run: bool) -> bool:

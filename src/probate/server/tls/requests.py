@@ -44,7 +44,7 @@ def _read(pem: bytes) -> x509.CertificateSigningRequest:
         raise Unfit(f"the request is over {MAX_BYTES:,} bytes")
     try:
         return x509.load_pem_x509_csr(pem)
-    except ValueError as error:
+    except (ValueError, x509.InvalidVersion) as error:
         raise Unfit("the request cannot be read") from error
 
 
