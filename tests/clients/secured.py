@@ -28,11 +28,13 @@ from signed import Signed
 
 PROBATE = [sys.executable, "-m", "probate"]
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+CHANGING = {"date", "audit-id"}
+"""Headers that are other ones in each answer."""
 Claims = dict[str, Any]
 
 
 class Answer(NamedTuple):
-    """All that the server says, less what time it is."""
+    """All that the server says, less what time it is and the number of the answer."""
 
     code: int
     headers: tuple[tuple[str, str], ...]
@@ -105,7 +107,7 @@ class Site:
             asking.putheader(name, value)
         asking.endheaders(body)
         answer = asking.getresponse()
-        kept = tuple(sorted((name.lower(), value) for name, value in answer.getheaders() if name.lower() != "date"))
+        kept = tuple(sorted((name.lower(), value) for name, value in answer.getheaders() if name.lower() not in CHANGING))
         found = Answer(answer.status, kept, answer.read())
         asking.close()
         return found

@@ -58,7 +58,7 @@ def refusal(site: Site) -> Answer:
     found = site.ask()
     assert found.code == 401
     assert found.json == UNAUTHORIZED
-    assert [name for name, _ in found.headers] == ["content-length", "content-type"]
+    assert [name for name, _ in found.headers] == ["cache-control", "content-length", "content-type"]
     return found
 
 

@@ -115,6 +115,11 @@ def test_good_objects_are_told_little_about(key: tuple[str, str, str]) -> None:
             id="rbd",
         ),
         pytest.param(
+            {"volumes": [{"storageos": {}}]},
+            "spec.volumes[0].storageos: deprecated in v1.22, non-functional in v1.25+",
+            id="storageos",
+        ),
+        pytest.param(
             {"volumes": [{"ephemeral": {"volumeClaimTemplate": {"spec": {"resources": {"requests": {"storage": "1500m"}}}}}}]},
             'spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: fractional byte value "1500m"',
             id="ephemeral claim",

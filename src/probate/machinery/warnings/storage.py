@@ -15,7 +15,7 @@ GONE: Mapping[str, str] = {
     "gitRepo": "deprecated in v1.11",
     "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
     "flocker": "deprecated in v1.22, non-functional in v1.25+",
-    "storageOS": "deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
     "quobyte": "deprecated in v1.22, non-functional in v1.25+",
     "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
