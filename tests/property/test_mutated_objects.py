@@ -14,12 +14,14 @@ from typing import Any
 
 import hypothesis
 import orjson
+import yaml
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
 from probate.clock import FakeClock
 from probate.machinery import builtin
 from probate.machinery.catalog import Resource
+from probate.machinery.protobuf import decode
 from probate.server import bootstrap
 from probate.server.api import Api
 from probate.server.app import App
@@ -37,7 +39,12 @@ ODD: tuple[Any, ...] = (
 NAMES = ("a", "b")
 PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+json", "application/json-patch+json")
 OPTIONS = ("", "dryRun=All", "fieldValidation=Strict", "fieldValidation=Ignore")
-FORMS = ("application/json", "application/yaml", "application/json;as=Table;v=v1;g=meta.k8s.io")
+FORMS = (
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/json;as=Table;v=v1;g=meta.k8s.io",
+)
 LONGEST_SECONDS = 2.0
 
 
@@ -116,8 +123,14 @@ class Writer:
         code, answer = self._loop.run_until_complete(_asked(self._app, scope, body))
         about = (method, path, media, query, body, answer[:1000])
         assert code < 500, about
-        assert code < 400 or orjson.loads(answer)["kind"] == "Status", about
+        assert code < 400 or _refusal(answer, form)["kind"] == "Status", about
         assert time.process_time() - began < LONGEST_SECONDS, about
+
+
+def _refusal(answer: bytes, form: str) -> Any:
+    if answer.startswith(b"k8s\0"):
+        return {"kind": decode.opened(answer).kind}
+    return yaml.safe_load(answer) if "yaml" in form else orjson.loads(answer)
 
 
 async def _asked(app: App, scope: dict[str, Any], body: bytes) -> tuple[int, bytes]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 from cryptography import x509
 from cryptography.x509.name import _ASN1Type
 
+import signed
 from certificate_requests import CLIENT, GROUP, asked, object_of, subject
 from guarded import Guarded
 from threat_tools import MERGE, may
@@ -51,5 +54,5 @@ async def test_t45_certificate_could_be_put_there_by_who_may_not_sign(house: Gua
     group = "certificates.k8s.io"
     await house.grant("eve", may("update patch", "certificatesigningrequests/status", group=group))
     await house.ask("POST", REQUESTS, object_of(asked(subject("ann"))))
-    change = {"status": {"certificate": "LS0tLS1CRUdJTg=="}}
+    change = {"status": {"certificate": base64.b64encode(signed.root("ann").pem).decode()}}
     assert (await house.ask_as("eve", "PATCH", f"{REQUESTS}/x/status", change, media=MERGE)).code == 403

@@ -182,7 +182,7 @@ async def test_container_that_is_added_later_may_use_no_more_than_the_others(hou
     ],
 )
 async def test_mirror_pod_gets_nothing_and_may_have_nothing_of_that(house: House, pod: dict[str, Any], why: str) -> None:
-    refused = await make_pod(house, MIRROR, **pod)
+    refused = await make_pod(house, MIRROR, nodeName="n", **pod)
     assert refused.code == 403
     assert why in refused.json["message"]
-    assert not {"volumes", "serviceAccountName"} & spec_of(await make_pod(house, MIRROR)).keys()
+    assert not {"volumes", "serviceAccountName"} & spec_of(await make_pod(house, MIRROR, nodeName="n")).keys()

@@ -9,7 +9,6 @@ from probate.machinery.validation.fields import (
     Problems,
     Value,
     check_choice,
-    check_cidr,
     check_given,
     check_port,
     check_port_or_name,
@@ -18,7 +17,7 @@ from probate.machinery.validation.fields import (
     text,
     texts,
 )
-from probate.machinery.validation.networks import check_new_cidr, network
+from probate.machinery.validation.networks import check_any_cidr, check_new_cidr, network
 from probate.machinery.validation.pods.containers import PROTOCOLS
 from probate.machinery.validation.selectors import check_label_selector
 
@@ -87,13 +86,13 @@ def _check_peer(peer: Value, path: Path) -> Problems:
 
 def _check_ip_block(block: Value, path: Path) -> Problems:
     cidr = text(block, "cidr")
-    found = list(check_given(block, path, "cidr")) or list(check_cidr(cidr, path / "cidr"))
+    found = list(check_given(block, path, "cidr")) or list(check_any_cidr(cidr, path / "cidr"))
     if found:
         yield from found
         return
     for index, exception in enumerate(texts(block, "except")):
         at = path / "except" / index
-        bad = list(check_cidr(exception, at))
+        bad = list(check_any_cidr(exception, at))
         yield from bad
         if not bad and not _is_strictly_within(exception, cidr):
             yield invalid(at, exception, "must be a strict subset of `cidr`")
@@ -112,7 +111,7 @@ def _ranges(policy: Value) -> Iterator[tuple[str, Path]]:
 
 def _check_ranges(policy: Value, known: Collection[str]) -> Problems:
     for cidr, at in _ranges(policy):
-        if cidr and not any(check_cidr(cidr, at)):
+        if cidr and not any(check_any_cidr(cidr, at)):
             yield from check_new_cidr(cidr, at, known)
 
 

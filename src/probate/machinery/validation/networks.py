@@ -44,6 +44,16 @@ def check_new_cidr(value: str, path: Path, known: Collection[str] = ()) -> Probl
         yield from (invalid(path, value, fault) for fault in _faults(value))
 
 
+def check_any_cidr(value: str, path: Path) -> Problems:
+    """A range, however it is spelt."""
+    try:
+        is_range = "/" in value and network(value) is not None
+    except ValueError:
+        is_range = False
+    if not is_range:
+        yield invalid(path, value, _NO_RANGE)
+
+
 def check_canonical_cidr(value: str, path: Path) -> Problems:
     """A range in the one spelling that there is of it."""
     faults = list(_faults(value))
