@@ -127,7 +127,7 @@ async def main(folder: Path, options: Options) -> None:
     print(f"ConfigMaps of about 350 bytes in a store on disk; best of {options.rounds} rounds of {options.seconds} s", flush=True)
     print(f"one write of 4 KiB is on this disk after {synced(folder) * 1000:.2f} ms", flush=True)
     await measure(folder, options)
-    await fanout.measure(folder, rounds=options.rounds)
+    await fanout.measure(folder, rounds=8 * options.rounds)
     await starting.measure(folder, objects=options.objects)
 
 

@@ -35,26 +35,30 @@ def weight(events: Batch, form: Form) -> int:
 class Lines:
     """Writes the events of one watcher."""
 
-    def __init__(self, api: Api, resource: Resource, form: Form) -> None:
+    def __init__(self, api: Api, resource: Resource, form: Form, wanted: Filter) -> None:
         self._resource = resource
         self._form = form
         self._api = api
+        self._wanted = wanted
+        self._is_table = form.shape == "Table"
         self._has_columns = False  # a table names its columns once
+        # In one text, of which Python remembers the hash: a batch may be asked for it by thousands.
+        self._key = repr((resource.group, resource.version, resource.kind, form, wanted.text))
 
-    def batch(self, events: Batch, wanted: Filter) -> bytes:
-        """What a watcher who wants this is told of a batch of changes; empty if nothing."""
-        if self._form.shape == "Table":
-            return b"".join([self._change(event, wanted) for event in events])
-        key = (self._resource.group, self._resource.version, self._resource.kind, self._form, wanted.text)
-        made = events.made.get(key)
+    def batch(self, events: Batch) -> bytes:
+        """What the watcher is told of a batch of changes; empty if nothing."""
+        if self._is_table:
+            return b"".join([self._change(event) for event in events])
+        made = events.made.get(self._key)
         if made is None:
-            is_all = wanted.is_everything and not self._form.shape and not self._form.is_protobuf
-            lines = wire.changes(events, self._resource) if is_all else [self._change(event, wanted) for event in events]
-            made = events.made[key] = b"".join(lines)
+            is_all = self._wanted.is_everything and not self._form.shape and not self._form.is_protobuf
+            lines = wire.changes(events, self._resource) if is_all else [self._change(event) for event in events]
+            made = events.made[self._key] = b"".join(lines)
         return made
 
-    def _change(self, event: Event, wanted: Filter) -> bytes:
-        """One change, as it is for a watcher; empty if neither what was nor what is matches."""
+    def _change(self, event: Event) -> bytes:
+        """One change, as it is for the watcher; empty if neither what was nor what is matches."""
+        wanted = self._wanted
         if wanted.is_everything:
             if event.value is not None:
                 return self.line(b"ADDED" if event.previous is None else b"MODIFIED", event.value, event.revision)

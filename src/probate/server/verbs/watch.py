@@ -9,7 +9,6 @@ A watch that cannot begin or go on says why in an ERROR event; the HTTP answer w
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Self
@@ -92,7 +91,7 @@ async def _guarded(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
 
 async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
     options, wanted, resource = asked.options, asked.wanted, asked.at.resource
-    lines = Lines(api, asked.at.resource, asked.form)
+    lines = Lines(api, resource, asked.form, wanted)
     prefix = places.within(asked.at.resource, asked.at.namespace)
     after, is_from_now = await _beginning(api, options)
     if is_from_now:
@@ -106,7 +105,7 @@ async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
             yield lines.bookmark(after, is_end_of_initial_events=True)
     seconds = min(options.timeout_seconds or LONGEST_SECONDS, LONGEST_SECONDS)
     async with api.store.watch(prefix, after=after) as changes, _Pace(api.clock, changes, seconds) as pace:
-        changes.hand_to(functools.partial(_tell_at_once, asked, lines, pace))
+        changes.hand_to(_Teller(asked, lines, pace).tell)
         async for told in changes:
             events = await versions.events(api, resource, told)
             if events and (chunk := await _later(api, lines, events, asked)):
@@ -131,8 +130,8 @@ async def _first(api: Api, lines: Lines, records: list[Record], form: Form) -> b
 async def _later(api: Api, lines: Lines, events: Batch, asked: _Asked) -> bytes:
     """What has changed since."""
     if (size := rows.weight(events, asked.form)) <= LARGE_BYTES:
-        return lines.batch(events, asked.wanted)
-    return await api.apart(size, lambda: lines.batch(events, asked.wanted))
+        return lines.batch(events)
+    return await api.apart(size, lambda: lines.batch(events))
 
 
 def _pieces(records: list[Record]) -> Iterator[list[Record]]:
@@ -149,16 +148,30 @@ def _pieces(records: list[Record]) -> Iterator[list[Record]]:
         yield piece
 
 
-def _tell_at_once(asked: _Asked, lines: Lines, pace: _Pace, events: Batch) -> bool:
-    """Tell the client where the change is made known, without waking anybody. Whether that was possible."""
-    outlet = asked.outlet
-    if outlet is None or versions.may_differ(asked.at.resource) or pace.is_due or not outlet.is_ready():
-        return False
-    if rows.weight(events, asked.form) > LARGE_BYTES:
-        return False
-    if chunk := lines.batch(events, asked.wanted):
-        outlet.tell(chunk)
-    return True
+class _Teller:
+    """Tells the client where a change is made known, without waking anybody."""
+
+    __slots__ = ("_asked", "_lines", "_pace", "_size_matters", "_versions_matter")
+
+    def __init__(self, asked: _Asked, lines: Lines, pace: _Pace) -> None:
+        self._asked = asked
+        self._lines = lines
+        self._pace = pace
+        self._versions_matter = asked.at.resource.is_custom
+        self._size_matters = asked.form.is_protobuf
+
+    def tell(self, events: Batch) -> bool:
+        """Whether that was possible."""
+        outlet = self._asked.outlet
+        if outlet is None or self._pace.is_due or not outlet.is_ready():
+            return False
+        if self._versions_matter and versions.may_differ(self._asked.at.resource):
+            return False
+        if self._size_matters and rows.weight(events, self._asked.form) > LARGE_BYTES:
+            return False
+        if chunk := self._lines.batch(events):
+            outlet.tell(chunk)
+        return True
 
 
 async def _beginning(api: Api, options: ListOptions) -> tuple[Revision, bool]:
