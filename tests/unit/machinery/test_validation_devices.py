@@ -9,6 +9,7 @@ import pytest
 
 from probate.machinery.cel import estimate
 from probate.machinery.cel.programs import compile_expression
+from probate.machinery.problems import Problem
 from probate.machinery.validation import table
 from probate.machinery.validation.devices.selecting import ENVIRONMENT
 
@@ -78,10 +79,14 @@ def updated(kind: str, old: Object, new: Object) -> Causes:
     return causes(table.update(*GROUP, kind, new, old))
 
 
-def reported(status: Object, before: Object | None = None, **meta: Any) -> Causes:
+def problems(status: Object, before: Object | None = None, **meta: Any) -> list[Problem]:
     old = {**claim(exactly(), {"name": "l", "firstAvailable": [alternative()]}), "status": before or {}}
     new = {**copy.deepcopy(old), "metadata": {"name": "x", **meta}, "status": status}
-    return causes(table.status(*GROUP, "ResourceClaim", new, old))
+    return table.status(*GROUP, "ResourceClaim", new, old)
+
+
+def reported(status: Object, before: Object | None = None, **meta: Any) -> Causes:
+    return causes(problems(status, before, **meta))
 
 
 @pytest.mark.parametrize(
@@ -503,6 +508,26 @@ POD = {"resource": "pods", "name": "p", "uid": "1"}
 )
 def test_statuses(status: Object, before: Object, expected: Causes) -> None:
     assert reported(status, before) == expected
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("192.0.2.5/24", ""),
+        ("2001:db8::5/64", ""),
+        ("192.0.2.5", "must be a valid address in CIDR form"),
+        ("192.0.2.5/255.255.255.0", "must be a valid address in CIDR form"),
+        ("fe80::1%eth0/64", "must be a valid address in CIDR form"),
+        ("192.0.2.5/024", 'must be in canonical form ("192.0.2.5/24")'),
+        ("2001:DB8:0::5/64", 'must be in canonical form ("2001:db8::5/64")'),
+        ("::ffff:192.0.2.5/120", 'must be in canonical form ("192.0.2.5/24")'),
+    ],
+)
+def test_address_of_an_interface_was_refused_for_being_no_range(address: str, told: str) -> None:
+    status = allocated(result(), devices=[{**result(), "networkData": {"ips": [address]}}])
+    found = problems(status)
+    assert [problem.field for problem in found] == (["status.devices[0].networkData.ips[0]"] if told else [])
+    assert all(told in problem.message for problem in found)
 
 
 def test_nobody_new_gets_a_claim_that_is_going() -> None:

@@ -1,6 +1,6 @@
 """Addresses with which others are reached: which of them lead anywhere, and one of each family at most.
 
-That they are addresses at all is `fields.check_ip`'s to say; what is none is passed over here.
+That they are addresses at all is `networks.check_new_ip`'s to say; what is none is passed over here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import ipaddress
 from collections.abc import Sequence
 
 from probate.machinery.problems import Path, duplicate, invalid
-from probate.machinery.validation.fields import Problems, check_ip
+from probate.machinery.validation.fields import Problems
+from probate.machinery.validation.networks import check_new_ip
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -27,7 +28,7 @@ def version(text: str) -> int:
 
 def check_reachable(text: str, path: Path) -> Problems:
     """An address that others can reach: not of one machine, nor of one wire. Groups of machines may be wider."""
-    found = list(check_ip(text, path))
+    found = list(check_new_ip(text, path))
     yield from found
     if not found and _is_near(ipaddress.ip_address(text)):
         yield invalid(path, text, "may not be unspecified, loopback, link-local or link-local multicast")

@@ -11,7 +11,6 @@ from probate.machinery.validation.fields import (
     Problems,
     Value,
     check_choice,
-    check_cidr,
     check_nonnegative,
     check_rule,
     child,
@@ -20,6 +19,7 @@ from probate.machinery.validation.fields import (
     text,
     texts,
 )
+from probate.machinery.validation.networks import check_new_cidr
 from probate.machinery.validation.pods.scheduling import EFFECTS
 from probate.machinery.validation.statuses.cluster import check_node_resources
 
@@ -50,7 +50,7 @@ def check_known_node(node: Value) -> Problems:
             yield duplicate(at, taint)
         seen.add((text(taint, "key"), text(taint, "effect")))
     for index, cidr in enumerate(texts(spec, "podCIDRs")):
-        yield from check_cidr(cidr, _SPEC / "podCIDRs" / index)
+        yield from check_new_cidr(cidr, _SPEC / "podCIDRs" / index)
     yield from check_families(texts(spec, "podCIDRs"), _SPEC / "podCIDRs")
 
 

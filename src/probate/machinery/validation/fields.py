@@ -5,7 +5,6 @@ An absent field, a null and an empty value are one and the same to most rules, a
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -22,7 +21,6 @@ NEGATIVE = "must be greater than or equal to 0"
 MAX_INT32 = 2**31 - 1
 
 _PERCENT = re.compile(r"[0-9]{1,9}%")
-_BITS = re.compile(r"0|[1-9][0-9]{0,2}")
 _QUANTITY_MAPS = frozenset({"requests", "limits", "capacity", "overhead", "hard"})
 _QUANTITIES = frozenset({"sizeLimit", "divisor"})
 
@@ -140,32 +138,6 @@ def check_at_most_all(value: Any, path: Path) -> Problems:
 def is_zero(value: Any) -> bool:
     """Whether a number or a share is nothing at all."""
     return not value or (isinstance(value, str) and re.fullmatch(r"[+-]?0*[1-9][0-9]*%?", value) is None)
-
-
-def check_ip(value: str, path: Path) -> Problems:
-    """An IP address, of either family: in one spelling of each, so not of one family inside the other, and without a zone."""
-    try:
-        address = ipaddress.ip_address(value)
-        is_plain = "%" not in value and (address.version == 4 or address.ipv4_mapped is None)
-    except ValueError:
-        is_plain = False
-    if not is_plain:
-        yield invalid(path, value, "must be a valid IP address (e.g. 10.9.8.7 or 2001:db8::ffff)")
-
-
-def check_cidr(value: str, path: Path) -> Problems:
-    """A range of IP addresses in CIDR form: its first address, and how many bits of it all have in common."""
-    address, _, bits = value.partition("/")
-    is_range = _BITS.fullmatch(bits) is not None and not list(check_ip(address, path))
-    if is_range:
-        try:
-            ipaddress.ip_network(value)
-        except ValueError:
-            is_range = False
-    if not is_range:
-        yield invalid(
-            path, value, "must be a valid CIDR value (e.g. 10.9.8.0/24 or 2001:db8::/64), with no bits set beyond the prefix"
-        )
 
 
 def check_unchanged(new: Any, old: Any, path: Path) -> Problems:

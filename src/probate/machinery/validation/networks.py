@@ -14,6 +14,7 @@ from probate.machinery.problems import Path, invalid
 from probate.machinery.validation.fields import Problems
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 _LENGTH = re.compile(r"0|[1-9][0-9]{0,2}")
 _NO_RANGE = "must be a valid CIDR value (e.g. 10.9.8.0/24 or 2001:db8::/64)"
@@ -60,6 +61,24 @@ def check_canonical_cidr(value: str, path: Path) -> Problems:
     if not faults and str(network(value)) != value:
         faults = [f'must be in canonical form ("{network(value)}")']
     yield from (invalid(path, value, fault) for fault in faults)
+
+
+def check_interface(value: str, path: Path) -> Problems:
+    """An address of an interface, with how many of its bits are those of its network: in the one spelling that there is of it."""
+    try:
+        interface = ipaddress.ip_interface(value)
+    except ValueError:
+        interface = None
+    if interface is None or not value.partition("/")[2].isdecimal() or "%" in value:
+        yield invalid(path, value, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)")
+    elif _is_mapped(str(interface.ip)) or str(interface) != value:
+        yield invalid(path, value, f'must be in canonical form ("{_canonical(interface)}")')
+
+
+def _canonical(interface: Interface) -> str:
+    mapped = interface.ip.ipv4_mapped if interface.version == 6 else None
+    bits = interface.network.prefixlen
+    return str(interface) if mapped is None else f"{mapped}/{bits - 96 if bits > 32 else bits}"
 
 
 def network(cidr: str) -> Network:

@@ -7,7 +7,8 @@ not fit together, how many families there are, whether the cluster has them.
 from __future__ import annotations
 
 from probate.machinery.problems import Path, Problem, duplicate, invalid, not_supported
-from probate.machinery.validation.fields import Problems, Value, check_choice, check_ip, text, texts
+from probate.machinery.validation.fields import Problems, Value, check_choice, text, texts
+from probate.machinery.validation.networks import check_new_ip
 
 _SPEC = Path("spec")
 _ADDRESSES, _FAMILIES, _POLICY = _SPEC / "clusterIPs", _SPEC / "ipFamilies", _SPEC / "ipFamilyPolicy"
@@ -45,7 +46,7 @@ def _check_addresses(spec: Value) -> Problems:
         yield invalid(_ADDRESSES, addresses, "may specify no more than one IP for each IP family")
     for index, address in enumerate(addresses[:2]):
         if address and (address != "None" or index):
-            yield from check_ip(address, _ADDRESSES / index)
+            yield from check_new_ip(address, _ADDRESSES / index)
 
 
 def _check_families(spec: Value) -> Problems:

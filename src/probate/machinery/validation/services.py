@@ -13,7 +13,6 @@ from probate.machinery.validation.fields import (
     Value,
     check_between,
     check_choice,
-    check_cidr,
     check_optional_name,
     check_port,
     check_port_or_name,
@@ -25,6 +24,7 @@ from probate.machinery.validation.fields import (
     text,
     texts,
 )
+from probate.machinery.validation.networks import check_new_cidr
 from probate.machinery.validation.pods.containers import PROTOCOLS
 from probate.machinery.validation.service_addresses import check_addressing, is_headless
 
@@ -183,7 +183,7 @@ def _check_sources(spec: Value, annotations: Value) -> Problems:
     if _type(spec) != "LoadBalancer":
         yield forbidden(at, _ONLY)
     for cidr, place in zip(ranges, places, strict=True):
-        yield from check_cidr(cidr.strip(), place)
+        yield from check_new_cidr(cidr.strip(), place)
 
 
 def _check_first_kept(spec: Value, before: Value, field: str) -> Problems:

@@ -17,7 +17,6 @@ from probate.machinery.validation.fields import (
     Problems,
     Value,
     check_choice,
-    check_cidr,
     check_given,
     child,
     is_same,
@@ -25,6 +24,7 @@ from probate.machinery.validation.fields import (
     objects,
     text,
 )
+from probate.machinery.validation.networks import check_interface
 from probate.machinery.validation.selectors import check_node_selector
 
 MAX_CONSUMERS = 256
@@ -100,7 +100,7 @@ def _check_device(device: Value, path: Path) -> Problems:
 
 
 def _check_address(address: str | None, path: Path) -> Problems:
-    yield from check_cidr(address or "", path)
+    yield from check_interface(address or "", path)
 
 
 def _check_allocation(allocation: Value, path: Path, requests: Requests) -> Problems:

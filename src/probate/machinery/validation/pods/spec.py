@@ -16,7 +16,6 @@ from probate.machinery.validation.fields import (
     Value,
     check_between,
     check_choice,
-    check_ip,
     check_name,
     check_optional_name,
     check_rule,
@@ -28,6 +27,7 @@ from probate.machinery.validation.fields import (
     text,
     texts,
 )
+from probate.machinery.validation.networks import check_new_ip
 from probate.machinery.validation.pods import containers, notes, resources, scheduling, security, systems, totals, volumes
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
@@ -105,7 +105,7 @@ def _check_lists(spec: Value, path: Path) -> Problems:
     for gate, at in each(spec, path, "readinessGates"):
         yield from check_rule(text(gate, "conditionType"), at / "conditionType", names.qualified_name)
     for alias, at in each(spec, path, "hostAliases"):
-        yield from check_ip(text(alias, "ip"), at / "ip")
+        yield from check_new_ip(text(alias, "ip"), at / "ip")
         for index, hostname in enumerate(texts(alias, "hostnames")):
             yield from check_rule(hostname, at / "hostnames" / index, names.dns_subdomain)
     seen: set[Any] = set()
@@ -165,7 +165,7 @@ def _check_dns_config(config: Value, path: Path) -> Problems:
     if len(servers) > _MAX_NAMESERVERS:
         yield invalid(path / "nameservers", servers, f"must not have more than {_MAX_NAMESERVERS} nameservers")
     for index, server in enumerate(servers):
-        yield from check_ip(server, path / "nameservers" / index)
+        yield from check_new_ip(server, path / "nameservers" / index)
     if len(searches) > _MAX_SEARCHES:
         yield invalid(path / "searches", searches, f"must not have more than {_MAX_SEARCHES} search paths")
     if len(" ".join(searches)) > _MAX_SEARCH_CHARACTERS:

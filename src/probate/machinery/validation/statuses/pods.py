@@ -13,7 +13,6 @@ from probate.machinery.validation.addresses import check_families
 from probate.machinery.validation.fields import (
     Problems,
     Value,
-    check_ip,
     check_rule,
     check_unchanged,
     child,
@@ -21,6 +20,7 @@ from probate.machinery.validation.fields import (
     objects,
     text,
 )
+from probate.machinery.validation.networks import check_new_ip
 from probate.machinery.validation.pods import notes
 
 _STATUS = Path("status")
@@ -89,7 +89,7 @@ def _check_addresses(status: Value) -> Problems:
     for field in ("podIPs", "hostIPs"):
         addresses = [text(one, "ip") for one in objects(status, field)]
         for index, address in enumerate(addresses):
-            yield from check_ip(address, _STATUS / field / index)
+            yield from check_new_ip(address, _STATUS / field / index)
         yield from check_families(addresses, _STATUS / field)
     hosts = [text(one, "ip") for one in objects(status, "hostIPs")]
     if hosts and hosts[0] != text(status, "hostIP"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from probate.machinery import names
 from probate.machinery.problems import Path, forbidden, invalid
 from probate.machinery.validation.addresses import version
-from probate.machinery.validation.fields import Problems, Value, check_choice, check_ip, check_rule, child, each, text
+from probate.machinery.validation.fields import Problems, Value, check_choice, check_rule, child, each, text
 from probate.machinery.validation.networks import check_new_ip
 
 _BALANCER = Path("status") / "loadBalancer"
@@ -20,7 +20,7 @@ def check_service_status(new: Value, old: Value) -> Problems:
         return
     for entry, at in _entries(new):
         if text(entry, "ip"):
-            yield from check_ip(text(entry, "ip"), at / "ip")
+            yield from check_new_ip(text(entry, "ip"), at / "ip")
         yield from _check_host(text(entry, "hostname"), at / "hostname")
         yield from _check_mode(entry, at)
 
