@@ -49,7 +49,7 @@ def test_pod_is_bound_by_a_binding_that_names_it(http: httpx.Client, namespace: 
     now = http.get(pod).json()
     assert now["spec"]["nodeName"] == "n1"
     assert now["metadata"]["annotations"] == {"note": "x"}
-    assert now["metadata"]["labels"] == {"app": "web", "zone": "z"}
+    assert now["metadata"]["labels"] == {"app": "other", "zone": "z"}
     assert http.post(bindings, json=binding).status_code == 409
     assert http.get(bindings).status_code == 405
 

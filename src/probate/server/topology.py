@@ -1,6 +1,6 @@
 """Where a pod runs, told by its labels: those of its node for the zone and the region are the pod's too, from the binding on.
 
-So a pod can tell its containers where they are, without the right to look at nodes. A label that the pod has already stays.
+So a pod can tell its containers where they are, without the right to look at nodes. What somebody else says there gives way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 async def note_new(api: Api, pod: Object) -> None:
     """Label a new pod that has its node already."""
     if found := await labels_of(api, pod["spec"]["nodeName"]):
-        pod["metadata"]["labels"] = {**found, **(pod["metadata"].get("labels") or {})}
+        pod["metadata"]["labels"] = {**(pod["metadata"].get("labels") or {}), **found}
 
 
 async def labels_of(api: Api, node: str) -> dict[str, str]:

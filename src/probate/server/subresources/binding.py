@@ -80,7 +80,7 @@ async def _metadata(api: Api, at: Target, binding: Object) -> Object:
     """Of the Binding: what the scheduler notes, and where the node is."""
     meta, target = {**binding["metadata"], "name": at.name, "namespace": at.namespace}, binding["target"]
     if target.get("kind") == "Node" and target.get("name") and (found := await topology.labels_of(api, target["name"])):
-        meta["labels"] = {**found, **(meta.get("labels") or {})}
+        meta["labels"] = {**(meta.get("labels") or {}), **found}
     return meta
 
 
@@ -131,8 +131,8 @@ def _check_is_free(pod: Object, at: Target, expected: Object) -> None:
 
 
 def _note(meta: Object, given: Object) -> None:
-    """The pod gets what the scheduler notes about it; labels of its own stay."""
+    """The pod gets what the scheduler notes about it, also in the place of what it has."""
     if given.get("annotations"):
         meta["annotations"] = {**meta.get("annotations", {}), **given["annotations"]}
     if given.get("labels"):
-        meta["labels"] = {**given["labels"], **meta.get("labels", {})}
+        meta["labels"] = {**meta.get("labels", {}), **given["labels"]}
