@@ -5,7 +5,8 @@ server's processor time, since by the clock it is the hundred clients that take 
 system does not tell processor times, the clock has to do. That watchers come and go does not count.
 
 What is looked for is a small difference of two large figures, on machines whose speed changes from one second to the next. So many
-short rounds are measured by turns, and what counts are medians: of the limit, and of what each round cost more than the one before.
+short rounds are measured by turns, and what counts are medians: of the limit, and of what writing cost more with watchers than
+just before without.
 """
 
 from __future__ import annotations
