@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 COMPILED := $(VENV)/.compiled
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lock audit bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile fuzz simulate format clean
+.PHONY: help run test test-long test-all check lock audit bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile fuzz simulate format clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
@@ -18,12 +18,20 @@ JOBS ?= auto
 MOST := $(if $(filter auto,$(JOBS)),4,$(JOBS))
 WORKERS := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --maxprocesses=$(MOST) --dist=loadfile --no-loadscope-reorder)
 # Tests start hundreds of processes. None shall compile the sources anew, even where Python was told to keep nothing it compiled.
-test: export PYTHONDONTWRITEBYTECODE :=
-test: $(COMPILED) ## run all tests, with real etcd members and the clients people bring (ARGS="-k watch" …; JOBS=1: in one process, not in as many as there are processors)
-	@PROBATE_ETCD="$$(tools/find-etcd $(VENV)/etcd)" && export PROBATE_ETCD && \
+test test-long test-all: export PYTHONDONTWRITEBYTECODE :=
+PYTEST = PROBATE_ETCD="$$(tools/find-etcd $(VENV)/etcd)" && export PROBATE_ETCD && \
 	$(BIN)/python tools/find-kubectls.py $(VENV)/kubectls && export PROBATE_KUBECTLS="$$PWD/$(VENV)/kubectls" && \
 	$(BIN)/python tools/find-clients.py $(VENV)/clients && export PROBATE_CLIENTS="$$PWD/$(VENV)/clients" && \
-	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest $(WORKERS)
+
+test: $(COMPILED) ## run the everyday tests, with real etcd members and real clients (ARGS="-k watch" …; JOBS=1 for one process)
+	@$(PYTEST) -m "not long" $(ARGS)
+
+test-long: $(COMPILED) ## run the tests marked `long`: thousands of random histories, hundreds of simulated crashes
+	@$(PYTEST) -m long $(ARGS)
+
+test-all: $(COMPILED) ## run every test
+	@$(PYTEST) $(ARGS)
 
 check: $(READY) ## style, types, layers, generated code
 	$(BIN)/ruff format --check .

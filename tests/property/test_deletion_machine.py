@@ -8,13 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import deletion_machine
 import deletion_runs
 import etcd_members
 import store_engines
 
 PROCESSES = 2
-IN_MEMORY, ON_SQLITE, ON_ETCD = 200, 2_000, 100
+IN_MEMORY, ON_ETCD = 200, 100
+ON_SQLITE = [pytest.param(200, id="everyday"), pytest.param(2_000, id="many", marks=pytest.mark.long)]
 
 
 def test_server_in_memory_does_what_the_rules_say() -> None:
@@ -25,9 +28,10 @@ def test_server_in_memory_does_what_the_rules_say() -> None:
     deletion_runs.play(Machine, IN_MEMORY)
 
 
-def test_server_on_sqlite_does_what_the_rules_say(quick_path: Path) -> None:
+@pytest.mark.parametrize("amount", ON_SQLITE)
+def test_server_on_sqlite_does_what_the_rules_say(quick_path: Path, amount: int) -> None:
     first = 0 if os.environ.get("CI") else random.randrange(1_000_000)  # noqa: S311
-    runs = str(ON_SQLITE // PROCESSES)
+    runs = str(amount // PROCESSES)
     processes = [start("--runs", runs, "--seed", str(first + number), "--folder", str(quick_path)) for number in range(PROCESSES)]
     told = [process.communicate()[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * PROCESSES, "\n".join(told)

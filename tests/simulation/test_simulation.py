@@ -12,12 +12,19 @@ import pytest
 from simulation import seeds
 
 TESTS = Path(__file__).parents[1]
-SEEDS = 300
+EVERYDAY, ALL = 40, 300
 STEPS = 500
 
 
-def test_three_hundred_seeds_hold() -> None:
-    for report in seeds.play_all(range(SEEDS), STEPS):
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        pytest.param(range(EVERYDAY), id="everyday"),
+        pytest.param(range(EVERYDAY, ALL), id="all-the-others", marks=pytest.mark.long),
+    ],
+)
+def test_every_seed_holds(numbers: range) -> None:
+    for report in seeds.play_all(numbers, STEPS):
         assert not report.failure, "\n".join([*report.story, report.verdict])
         assert report.steps == STEPS
         assert report.revisions > 100, "hardly anything was written"
