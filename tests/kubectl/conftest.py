@@ -36,7 +36,10 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield server.kubeconfig
 
 
-@pytest.fixture(params=VERSIONS)
+EVERYDAY = (VERSIONS[0], VERSIONS[-1])
+
+
+@pytest.fixture(params=[pytest.param(one, marks=() if one in EVERYDAY else pytest.mark.long) for one in VERSIONS])
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -16,7 +16,8 @@ import etcd_members
 import store_engines
 
 PROCESSES = 2
-IN_MEMORY, ON_ETCD = 200, 100
+IN_MEMORY = 200
+ON_ETCD = [pytest.param(20, id="everyday"), pytest.param(100, id="many", marks=pytest.mark.long)]
 ON_SQLITE = [pytest.param(200, id="everyday"), pytest.param(2_000, id="many", marks=pytest.mark.long)]
 
 
@@ -42,11 +43,12 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def test_server_on_etcd_does_what_the_rules_say(etcd_member: etcd_members.Member) -> None:
+@pytest.mark.parametrize("amount", ON_ETCD)
+def test_server_on_etcd_does_what_the_rules_say(etcd_member: etcd_members.Member, amount: int) -> None:
     class Machine(deletion_machine.DeletionMachine):
         pause = 0.001
 
         def make_engine(self) -> store_engines.Engine:
             return store_engines.Etcd(etcd_member.endpoint)
 
-    deletion_runs.play(Machine, ON_ETCD)
+    deletion_runs.play(Machine, amount)

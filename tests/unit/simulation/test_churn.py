@@ -49,6 +49,7 @@ def held() -> int:
     return sum(one.size for one in tracemalloc.take_snapshot().filter_traces(OURS).statistics("filename"))
 
 
+@pytest.mark.long
 async def test_churn_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "REMEMBERED", FEW)
     tracemalloc.start()

@@ -70,6 +70,7 @@ def held() -> int:
     return sum(one.size for one in tracemalloc.take_snapshot().filter_traces(OURS).statistics("filename"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("live", "names"),
     [
