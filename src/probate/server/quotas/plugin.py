@@ -58,6 +58,7 @@ class Quotas:
             self._quotas = found
             self._turns = {space: self._turns.get(space) or asyncio.Lock() for space in found}
             self._ledger.keep(found)
+        self._statuses.look_at(objects)
         if found:
             self._api.admission.wake(Place.QUOTA, self)
         else:
@@ -112,8 +113,8 @@ class Quotas:
             if told := rules.exceeded(quota, used, _increase(quota, new, old)):
                 raise _forbidden(write, told)
 
-    async def _used(self, quota: Quota) -> Amounts:
-        return await self._ledger.used(quota.key.split("/")[2], quota, at=0)
+    async def _used(self, quota: Quota, at: int) -> Amounts:
+        return await self._ledger.used(quota.key.split("/")[2], quota, at=at)
 
 
 def _increase(quota: Quota, new: Counted, old: Counted | None) -> Amounts:
