@@ -134,7 +134,10 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             await _furnish(api, settings.admission, settings.advertise_address or host, port)
             greeting = functools.partial(_greet, settings, url, clock, began)
             server = Server(
-                identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured), _signing(secured, api)
+                identities.name_for(f"{platform.node()} {url}"),
+                certificate or _own_authority(secured),
+                _signing(secured, api),
+                str if secured is None else secured.serving.client_authorities,
             )
             async with _auditing(settings, api), _recognising(settings, api, secured, url) as recognise:
                 known: Any = {} if recognise is None else {"recognise": recognise, "recall": recognise.recall}
@@ -155,8 +158,6 @@ async def _furnish(api: Api, admission: tuple[str, ...], host: str, port: int) -
     await plugins.install(api, admission)
     await own_service.ensure(api, host, port)
     api.kinds.on_change = functools.partial(api_services.settle, api)
-    api.started |= {"namespaces", "kinds", "admission", "roles", "service", "api-services"}
-    api.started |= {"priority-classes", "priority-and-fairness"}
 
 
 def _own_authority(secured: Secured | None) -> str:
