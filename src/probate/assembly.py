@@ -47,7 +47,7 @@ from probate.server.secured import Secured
 from probate.server.tls import authority
 from probate.server.webhooks import endpoints
 from probate.settings import Settings
-from probate.simulation import machines
+from probate.simulation import machines, nodes
 from probate.store import retention
 from probate.store.contract import Store
 
@@ -123,6 +123,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     names = choice.chosen(settings.controllers, controllers.NAMES)
     certificate = root_certificate(settings.root_ca_file)
     own_service.check(settings.advertise_address)
+    nodes.check_grace_period(settings.node_monitor_grace_period)
     async with opened_store(settings, clock) as store:
         with listener.bind(settings.listen, is_insecure=settings.insecure) as listening:
             host, port = listening.getsockname()[:2]

@@ -88,6 +88,24 @@ def test_what_is_not_there_is_a_status(tmp_path: Path, path: str) -> None:
         assert path in status["message"]
 
 
+def test_a_grace_period_that_no_node_could_keep_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    refused = run("serve", "--store", "memory:", "--insecure", "--node-monitor-grace-period", "0.5s", cwd=tmp_path)
+    assert refused.returncode != 0
+    assert "--node-monitor-grace-period is 0.5s" in refused.stderr
+    assert "Give 1s or more" in refused.stderr
+
+
+def test_both_config_maps_of_authorities_are_there_without_tls_too(tmp_path: Path) -> None:
+    with serving("--store", "memory:", cwd=tmp_path) as server:
+        wanted = {"default": "kube-root-ca.crt", "kube-system": "extension-apiserver-authentication"}
+        for namespace, name in wanted.items():
+            path = f"/api/v1/namespaces/{namespace}/configmaps?watch=1&timeoutSeconds=60&fieldSelector=metadata.name={name}"
+            with urllib.request.urlopen(server.url + path, timeout=60) as news:  # noqa: S310
+                event = orjson.loads(news.readline())
+            assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", name)
+            assert not any((event["object"].get("data") or {}).values())
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_cleanly_and_frees_the_store(tmp_path: Path, number: signal.Signals) -> None:
     with serving(cwd=tmp_path) as server:

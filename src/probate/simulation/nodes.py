@@ -22,6 +22,8 @@ NAMESPACE = "kube-node-lease"
 MOST_RENEW_SECONDS = 10.0
 RENEWALS = 4
 """How often a node renews its Lease within the Lease's duration, and within the time after which it counts as unreachable."""
+LEAST_GRACE_SECONDS = 1.0
+"""Within which a node can be heard of in any case: a Lease lasts for whole seconds, and to renew it takes a write."""
 REPORT_SECONDS = 300.0
 """How often a node says that it is well although nothing has changed."""
 
@@ -38,6 +40,14 @@ def renew_seconds(grace: float) -> float:
     that they stay ready whatever the period is. (LEASE-1)
     """
     return min(MOST_RENEW_SECONDS, grace / RENEWALS)
+
+
+def check_grace_period(grace: float) -> None:
+    """`CannotOpen` if no node could renew its Lease often enough."""
+    if grace < LEAST_GRACE_SECONDS:
+        raise errors.CannotOpen(
+            f"--node-monitor-grace-period is {grace:g}s, and nodes would be lost before they renew their Leases. Give 1s or more"
+        )
 
 
 class Nodes:

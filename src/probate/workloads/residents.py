@@ -7,7 +7,8 @@ to say of itself: then the ConfigMaps are there, and their bundles are empty, si
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from probate import errors
@@ -35,15 +36,15 @@ DESCRIBED = "The certificate that the API server's own is checked against by tho
 class Resident(NamedTuple):
     """An object that each namespace has, or only `namespace`.
 
-    `data` gives what it must hold, if it must hold anything, and `notes` are the annotations it must have. What is held may be other
-    after `look_seconds`.
+    `data` gives what it must hold, if it must hold anything, and `notes` are the annotations it must have. What it must hold can
+    change, and is looked at again after `look_seconds`.
     """
 
     component: str
     kind: Kind
     name: str
     data: Callable[[], dict[str, str]] | None = None
-    notes: dict[str, str] = {}
+    notes: Mapping[str, str] = MappingProxyType({})
     namespace: str = ""
     look_seconds: float | None = None
 

@@ -1,4 +1,4 @@
-"""Every check that the health endpoints list can fail, and then the endpoint does. `ping` alone says no more than that it answers."""
+"""Every check that the health endpoints list can fail, and then the endpoint does. `ping` alone only says that it answers."""
 
 from __future__ import annotations
 

@@ -84,8 +84,8 @@ class Statuses:
             return True
         object_ = orjson.loads(found.value)
         quota = rules.compiled(key, object_)
-        # What is used is asked as of this revision or later: so of two servers, the one that lags behind does not write an older sum
-        # over the newer one that it has just read, and both for ever again.
+        # The sum is as of this revision or later. Else, of two servers, one that lags would write an older sum over the newer
+        # one that it has just read, the other would put that right, and so on without end.
         status = rules.status(quota, await self._used(quota, found.revision))
         self._right[key] = status
         if object_.get("status") == status:
