@@ -79,7 +79,10 @@ class Sizes:
     def measure(self, request: Request, size: int) -> Found:
         code, taken, told = self._metered(request, size)
         like = max(size, min(LARGE_SIZE, -(-told // FIRST_SIZE) * FIRST_SIZE))  # what is defaulted can be larger than what was sent
-        return Found(request.name, size, code, taken, self._plain_cost(like, has_parts=request.has_parts))
+        found = Found(request.name, size, code, taken, self._plain_cost(like, has_parts=request.has_parts))
+        if found.is_too_dear:
+            print(found.line(), flush=True)
+        return found
 
     def _plain_cost(self, size: int, *, has_parts: bool) -> Cost:
         if (has_parts, size) not in self._plain:

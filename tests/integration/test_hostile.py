@@ -247,3 +247,11 @@ def test_a_definition_with_too_many_schemas_is_refused(http: httpx.Client, names
     answer = http.post(definitions, json={"metadata": {"name": f"wides.{group}"}, "spec": spec})
     assert answer.status_code == 422
     assert "all versions together must have at most 50000 schemas" in answer.json()["message"]
+
+
+def test_a_cluster_role_with_very_many_selectors_is_refused_and_held_nobody_up(http: httpx.Client) -> None:
+    selectors: list[Any] = [{}] * 30_000
+    role = {"metadata": {"name": "wide"}, "rules": [], "aggregationRule": {"clusterRoleSelectors": selectors}}
+    answer = http.post("/apis/rbac.authorization.k8s.io/v1/clusterroles", json=role)
+    assert answer.status_code == 422
+    assert "aggregationRule.clusterRoleSelectors: Too many: 30000: must have at most 100 items" in answer.json()["message"]
