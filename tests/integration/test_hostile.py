@@ -255,3 +255,15 @@ def test_a_cluster_role_with_very_many_selectors_is_refused_and_held_nobody_up(h
     answer = http.post("/apis/rbac.authorization.k8s.io/v1/clusterroles", json=role)
     assert answer.status_code == 422
     assert "aggregationRule.clusterRoleSelectors: Too many: 30000: must have at most 100 items" in answer.json()["message"]
+
+
+def test_a_device_with_very_many_conditions_is_refused_without_comparing_them_all(http: httpx.Client) -> None:
+    conditions = [f"example.com/c{number}" for number in range(20_000)]
+    device = {"name": "a", "allNodes": True, "bindingConditions": conditions, "bindingFailureConditions": conditions[::-1]}
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d.io", "pool": pool, "perDeviceNodeSelection": True, "devices": [device]}
+    answer = http.post("/apis/resource.k8s.io/v1/resourceslices", json={"metadata": {"name": "wide"}, "spec": spec})
+    assert answer.status_code == 422
+    reasons = {(one["reason"], one["field"]) for one in answer.json()["details"]["causes"]}
+    fields = ("spec.devices[0].bindingConditions", "spec.devices[0].bindingFailureConditions")
+    assert reasons == {("FieldValueTooMany", field) for field in fields}

@@ -14,9 +14,9 @@ import pytest
 from in_process import House, running
 from probate.aio.offload import Pool
 
-CONTAINERS = 1_500
-MOST_CALLS = 12_000
-"""On the loop, for a pod of so many containers: eight for each. To read, default or count them takes hundreds."""
+CONTAINERS, RULES = 300, 1_500
+MOST_CALLS = 8_000
+"""On the loop, for a pod of so many containers or an Ingress of so many rules. To read and default a container takes hundreds."""
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -60,7 +60,7 @@ async def test_defaults_of_a_class_were_given_on_the_event_loop(house: House) ->
     note = {"ingressclass.kubernetes.io/is-default-class": "true"}
     class_ = {"metadata": {"name": "c", "annotations": note}, "spec": {"controller": "example.com/c"}}
     await house.create("apis/networking.k8s.io/v1/ingressclasses", "", class_)
-    rules = [{"host": f"h{n}.example.com"} for n in range(CONTAINERS)]
+    rules = [{"host": f"h{n}.example.com"} for n in range(RULES)]
     profile = cProfile.Profile()
     profile.enable()
     path = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
