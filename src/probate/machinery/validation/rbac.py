@@ -9,7 +9,7 @@ from probate.machinery.validation.selectors import check_label_selector
 
 GROUP = "rbac.authorization.k8s.io"
 MAX_SELECTORS = 100
-"""Of an aggregated ClusterRole. Each is held against all ClusterRoles whenever one of them changes. Kubernetes has no such limit."""
+"""Of an aggregated ClusterRole. Each is held against all ClusterRoles whenever one changes. Kubernetes has no such limit."""
 
 
 def check_role(role: Value) -> Problems:
