@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 COMPILED := $(VENV)/.compiled
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long test-all check lock audit bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile fuzz simulate format clean
+.PHONY: help run test test-long test-all check lock audit bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile fuzz fuzz-sizes simulate format clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
@@ -80,6 +80,9 @@ simulate: $(COMPILED) ## run everything on virtual time, through crashes and fau
 
 fuzz: $(COMPILED) ## ask a server for what its own OpenAPI documents allow, and for what they do not; spoiled patches, documents, selectors, definitions: ten minutes
 	@$(BIN)/python tests/fuzz.py $(ARGS)
+
+fuzz-sizes: $(COMPILED) ## put 100 KB, and then 2.5 MB, wherever something is parsed, and meter the event loop (ARGS="--only CronJob", --requests, --fields, --thorough)
+	@$(BIN)/python tests/fuzz_sizes.py $(ARGS)
 
 format: $(READY) ## rewrite the sources in the house's format
 	$(BIN)/ruff format .

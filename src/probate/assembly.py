@@ -47,7 +47,7 @@ from probate.server.secured import Secured
 from probate.server.tls import authority
 from probate.server.webhooks import endpoints
 from probate.settings import Settings
-from probate.simulation import machines
+from probate.simulation import machines, nodes
 from probate.store import retention
 from probate.store.contract import Store
 
@@ -123,6 +123,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     names = choice.chosen(settings.controllers, controllers.NAMES)
     certificate = root_certificate(settings.root_ca_file)
     own_service.check(settings.advertise_address)
+    nodes.check_grace_period(settings.node_monitor_grace_period)
     async with opened_store(settings, clock) as store:
         with listener.bind(settings.listen, is_insecure=settings.insecure) as listening:
             host, port = listening.getsockname()[:2]
@@ -134,7 +135,10 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             await _furnish(api, settings.admission, settings.advertise_address or host, port)
             greeting = functools.partial(_greet, settings, url, clock, began)
             server = Server(
-                identities.name_for(f"{platform.node()} {url}"), certificate or _own_authority(secured), _signing(secured, api)
+                identities.name_for(f"{platform.node()} {url}"),
+                certificate or _own_authority(secured),
+                _signing(secured, api),
+                str if secured is None else secured.serving.client_authorities,
             )
             async with _auditing(settings, api), _recognising(settings, api, secured, url) as recognise:
                 known: Any = {} if recognise is None else {"recognise": recognise, "recall": recognise.recall}
@@ -155,8 +159,6 @@ async def _furnish(api: Api, admission: tuple[str, ...], host: str, port: int) -
     await plugins.install(api, admission)
     await own_service.ensure(api, host, port)
     api.kinds.on_change = functools.partial(api_services.settle, api)
-    api.started |= {"namespaces", "kinds", "admission", "roles", "service", "api-services"}
-    api.started |= {"priority-classes", "priority-and-fairness"}
 
 
 def _own_authority(secured: Secured | None) -> str:

@@ -70,9 +70,7 @@ def test_it_prints_its_address_and_how_long_it_took_and_answers(tmp_path: Path) 
         code, told = server.get("/readyz?verbose")
         assert (code, told.splitlines()[-1]) == (200, b"readyz check passed")
         assert {b"[+]ping ok", b"[+]etcd ok", b"[+]store ok", b"[+]collector ok"} <= set(told.splitlines())
-        assert {b"[+]poststarthook/scheduling/bootstrap-system-priority-classes ok", b"[+]informer-sync ok"} <= set(
-            told.splitlines()
-        )
+        assert b"poststarthook" not in told
         assert server.get("/readyz/store") == (200, b"ok")
         assert server.get("/readyz/collector") == (200, b"ok")
         assert server.get("/livez/collector")[0] == 404
@@ -88,6 +86,24 @@ def test_what_is_not_there_is_a_status(tmp_path: Path, path: str) -> None:
         status = orjson.loads(body)
         assert (code, status["kind"], status["code"]) == (404, "Status", 404)
         assert path in status["message"]
+
+
+def test_a_grace_period_that_no_node_could_keep_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    refused = run("serve", "--store", "memory:", "--insecure", "--node-monitor-grace-period", "0.5s", cwd=tmp_path)
+    assert refused.returncode != 0
+    assert "--node-monitor-grace-period is 0.5s" in refused.stderr
+    assert "Give 1s or more" in refused.stderr
+
+
+def test_both_config_maps_of_authorities_are_there_without_tls_too(tmp_path: Path) -> None:
+    with serving("--store", "memory:", cwd=tmp_path) as server:
+        wanted = {"default": "kube-root-ca.crt", "kube-system": "extension-apiserver-authentication"}
+        for namespace, name in wanted.items():
+            path = f"/api/v1/namespaces/{namespace}/configmaps?watch=1&timeoutSeconds=60&fieldSelector=metadata.name={name}"
+            with urllib.request.urlopen(server.url + path, timeout=60) as news:  # noqa: S310
+                event = orjson.loads(news.readline())
+            assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", name)
+            assert not any((event["object"].get("data") or {}).values())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -197,3 +197,73 @@ def test_path_with_nothing_between_its_slashes_is_not_found(http: httpx.Client, 
 def test_documents_are_only_read(http: httpx.Client) -> None:
     assert http.post("/openapi/v3/api/v1").status_code == 405
     assert http.delete("/apis").status_code == 405
+
+
+def cron_job(schedule: str, **spec: Any) -> Any:
+    template = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}}
+    return {"metadata": {"name": "long"}, "spec": {"schedule": schedule, "jobTemplate": template, **spec}}
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    ["1," * 500_000 + "1 0 1 1 *", "1-59/2," * 1_000 + "1 0 1 1 *", "@every " + "1h" * 1_000, "0 0 1 1" + " " * 1_020 + "*"],
+    ids=["minutes", "ranges", "every", "spaces"],
+)
+def test_a_long_schedule_is_refused_and_not_parsed(http: httpx.Client, namespace: str, schedule: str) -> None:
+    answer = http.post(f"/apis/batch/v1/namespaces/{namespace}/cronjobs", json=cron_job(schedule))
+    assert answer.status_code == 422
+    causes = answer.json()["details"]["causes"]
+    assert [(one["reason"], one["field"], one["message"]) for one in causes] == [
+        ("FieldValueTooLong", "spec.schedule", "Too long: may not be more than 1024 bytes")
+    ]
+
+
+def test_a_long_time_zone_is_refused(http: httpx.Client, namespace: str) -> None:
+    answer = http.post(f"/apis/batch/v1/namespaces/{namespace}/cronjobs", json=cron_job("0 0 1 1 *", timeZone="a/" * 500_000))
+    assert answer.status_code == 422
+    assert [one["field"] for one in answer.json()["details"]["causes"]] == ["spec.timeZone"]
+
+
+def test_a_schedule_with_a_number_of_many_digits_is_no_failure_of_the_server(http: httpx.Client, namespace: str) -> None:
+    answer = http.post(f"/apis/batch/v1/namespaces/{namespace}/cronjobs", json=cron_job(f"@every {'9' * 500}h"))
+    assert answer.status_code == 201
+
+
+def test_a_long_accept_header_is_refused_and_not_parsed(http: httpx.Client, configmaps: str) -> None:
+    answer = http.get(configmaps, headers={"Accept": "a/b," * 200_000 + "application/json"})
+    assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+    assert answer.json()["message"] == "the Accept header may not be more than 8192 bytes"
+    refused = http.get("/apis", headers={"Accept": "application/yaml," * 1_000})
+    assert refused.status_code == 400
+
+
+def test_a_definition_with_too_many_schemas_is_refused(http: httpx.Client, namespace: str) -> None:
+    properties = {f"p{number}": {"type": "string"} for number in range(50_001)}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    group = f"{namespace}.example.com"
+    spec = {"group": group, "scope": "Namespaced", "names": {"plural": "wides", "kind": "Wide"}, "versions": [version]}
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    answer = http.post(definitions, json={"metadata": {"name": f"wides.{group}"}, "spec": spec})
+    assert answer.status_code == 422
+    assert "all versions together must have at most 50000 schemas" in answer.json()["message"]
+
+
+def test_a_cluster_role_with_very_many_selectors_is_refused_and_held_nobody_up(http: httpx.Client) -> None:
+    selectors: list[Any] = [{}] * 30_000
+    role = {"metadata": {"name": "wide"}, "rules": [], "aggregationRule": {"clusterRoleSelectors": selectors}}
+    answer = http.post("/apis/rbac.authorization.k8s.io/v1/clusterroles", json=role)
+    assert answer.status_code == 422
+    assert "aggregationRule.clusterRoleSelectors: Too many: 30000: must have at most 100 items" in answer.json()["message"]
+
+
+def test_a_device_with_very_many_conditions_is_refused_without_comparing_them_all(http: httpx.Client) -> None:
+    conditions = [f"example.com/c{number}" for number in range(20_000)]
+    device = {"name": "a", "allNodes": True, "bindingConditions": conditions, "bindingFailureConditions": conditions[::-1]}
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d.io", "pool": pool, "perDeviceNodeSelection": True, "devices": [device]}
+    answer = http.post("/apis/resource.k8s.io/v1/resourceslices", json={"metadata": {"name": "wide"}, "spec": spec})
+    assert answer.status_code == 422
+    reasons = {(one["reason"], one["field"]) for one in answer.json()["details"]["causes"]}
+    fields = ("spec.devices[0].bindingConditions", "spec.devices[0].bindingFailureConditions")
+    assert reasons == {("FieldValueTooMany", field) for field in fields}

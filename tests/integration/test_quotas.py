@@ -324,3 +324,30 @@ async def test_a_cascade_of_many_makes_room_for_as_many(house: House) -> None:
     await house.rest()
     assert (await house.ask("POST", path, {"metadata": {"name": "more"}})).code == 201
     await told(house, {"count/configmaps": "1"})
+
+
+@pytest.mark.parametrize(
+    "edit", [{"used": {"pods": "7"}}, {"hard": {"pods": "100"}}, {"used": None}, None], ids=["used", "hard", "no-used", "no-status"]
+)
+async def test_a_status_that_somebody_edited_is_restored(house: House, edit: Any) -> None:
+    await limit(house, {"pods": "5"})
+    await house.create("pods", "default", pod("a"))
+    await told(house, {"pods": "1"})
+    assert (await house.ask("PATCH", f"{QUOTAS}/q/status", {"status": edit}, media=MERGE)).code == 200
+    await told(house, {"pods": "1"})
+
+
+async def test_a_claim_counts_for_its_wanted_and_for_its_current_attributes_class(house: House) -> None:
+    for name in ("gold", "silver"):
+        chosen = [{"scopeName": "VolumeAttributesClass", "operator": "In", "values": [name]}]
+        await limit(house, {"persistentvolumeclaims": "2"}, name, scopeSelector={"matchExpressions": chosen})
+    await house.create("persistentvolumeclaims", "default", claim("a", "1Gi", volumeAttributesClassName="gold"))
+    bound = {"status": {"phase": "Bound", "currentVolumeAttributesClassName": "gold"}}
+    assert (await house.ask("PATCH", f"{CLAIMS}/a/status", bound, media=MERGE)).code == 200
+    change = {"spec": {"volumeAttributesClassName": "silver"}}
+    assert (await house.ask("PATCH", f"{CLAIMS}/a", change, media=MERGE)).code == 200
+    await told(house, {"persistentvolumeclaims": "1"}, "gold")
+    await told(house, {"persistentvolumeclaims": "1"}, "silver")
+    current = {"status": {"currentVolumeAttributesClassName": "silver"}}
+    assert (await house.ask("PATCH", f"{CLAIMS}/a/status", current, media=MERGE)).code == 200
+    await told(house, {"persistentvolumeclaims": "0"}, "gold")

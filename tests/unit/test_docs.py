@@ -11,11 +11,12 @@ import click
 from probate import controllers
 from probate.cli.serve import serve_command
 from probate.control import telling
-from probate.machinery import label_requirements, problems, yaml_values
-from probate.machinery.crds import versions
+from probate.machinery import cron, label_requirements, problems, yaml_values
+from probate.machinery.crds import schemas, versions
 from probate.machinery.ownership import Describe, Standing
 from probate.machinery.structural.regexp import syntax
-from probate.server import api, app, connections, dispatch, frugal, gate, listings, rooms
+from probate.machinery.validation import rbac
+from probate.server import api, app, connections, dispatch, frugal, gate, listings, negotiation, rooms
 from probate.server.audit import bodies, falls, writer
 from probate.server.kinship import drawing, graph
 from probate.server.verbs import watch
@@ -102,6 +103,13 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert [size(cell) for cell in row("versions of a custom kind")[1:]] == [versions.MAX_VERSIONS, versions.MAX_COLUMNS]
     assert [size(cell) for cell in row("a pattern in a schema")[1:]] == [syntax.MOST_SIZE] * 2
     assert [size(cell) for cell in row("work to check one object")[1:]] == [api.MOST_EFFORT] * 2
+
+
+def test_every_limit_of_what_is_parsed_is_documented() -> None:
+    assert [size(cell) for cell in row("schemas of a custom kind")[1:]] == [schemas.MAX_SCHEMAS] * 2
+    assert [size(cell) for cell in row("selectors of an aggregated ClusterRole")[1:]] == [rbac.MAX_SELECTORS] * 2
+    assert row("the schedule of a CronJob")[1:] == [f"{cron.MAX_LENGTH:,} characters; {cron.MAX_ZONE_LENGTH}"] * 2
+    assert [size(cell) for cell in row("an `Accept` header")[1:]] == [negotiation.MAX_BYTES] * 2
 
 
 def test_every_limit_of_the_audit_log_is_documented() -> None:

@@ -17,12 +17,14 @@ from probate.settings import Settings
 class Server(NamedTuple):
     """What the server is called, and the certificate (PEM) that its own is checked against, if there is one.
 
-    And what signs clients' certificates (PEM), if it has an authority: `Unfit` if it does not want to.
+    And what signs clients' certificates (PEM), if it has an authority: `Unfit` if it does not want to. `client_authorities` gives
+    the certificates (PEM) by which it recognises clients' ones now.
     """
 
     identity: str = "here"
     certificate: str = ""
     sign: Callable[[Wanted], Awaitable[bytes]] | None = None
+    client_authorities: Callable[[], str] = str
 
 
 class Means(NamedTuple):

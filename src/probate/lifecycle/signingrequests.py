@@ -1,6 +1,7 @@
 """Requests for certificates that have served their purpose, or never will, go. Each has a timer for when that is so.
 
-A CertificateSigningRequest goes some time after it was decided on, or when nobody decides. A PodCertificateRequest is a kubelet's
+A CertificateSigningRequest goes some time after it was decided on, or a day after it was made if nobody decides or if what was
+decided says nothing of when. A PodCertificateRequest is a kubelet's
 own, which asks again if it needs to: it goes a quarter of an hour after it was made, whatever became of it.
 """
 
@@ -39,12 +40,14 @@ def start(means: Means) -> list[Workers]:
     ]
 
 
-def expires_at(request: Object) -> float | None:
-    """After which moment the request goes; None if it never does as it is. (CSR-2, CSR-3)"""
+def expires_at(request: Object) -> float:
+    """After which moment the request goes. (CSR-2, CSR-3)
+
+    Kubernetes keeps a request for ever if its conditions are all of types that it does not know, or if a signer issued a
+    certificate that nobody approved. Here such a request goes a day after it was made.
+    """
     status = request.get("status") or {}
     told, issued = status.get("conditions") or [], status.get("certificate") or ""
-    if not told:
-        return seconds(request["metadata"]["creationTimestamp"]) + DAY
     limits = {**SETTLED, "Approved": HOUR if issued else DAY}
     ends = [
         seconds(one["lastUpdateTime"]) + limits[one["type"]] for one in told if one["type"] in limits and one.get("lastUpdateTime")
@@ -52,13 +55,12 @@ def expires_at(request: Object) -> float | None:
     if issued and any(one["type"] == "Approved" for one in told):
         end = certificates.not_after(_decoded(issued))
         ends += [] if end is None else [end]
-    return min(ends, default=None)
+    return min(ends, default=seconds(request["metadata"]["creationTimestamp"]) + DAY)
 
 
-def left(request: Object, now: float) -> float | None:
+def left(request: Object, now: float) -> float:
     """In how many seconds the request is to go: its time has to be over. (CSR-3)"""
-    expires = expires_at(request)
-    return None if expires is None else times.past(expires, now)
+    return times.past(expires_at(request), now)
 
 
 def left_of_pod(request: Object, now: float) -> float | None:

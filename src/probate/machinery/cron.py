@@ -47,6 +47,11 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
 _DURATION = re.compile(r"(?:\d+(?:\.\d*)?(?:h|ms|m|s|us|µs|ns))+")
 _DURATION_PART = re.compile(r"(\d+(?:\.\d*)?)(h|ms|m|s|us|µs|ns)")
 _HORIZON_YEARS = 5
+MAX_LENGTH = 1024
+"""Characters of a schedule. Every value of every field, written out, takes fewer than 500."""
+MAX_ZONE_LENGTH = 255
+"""Characters of the name of a time zone: as many as the name of a file can have, which it is looked up as."""
+_MOST_SECONDS = 10**9
 
 
 class BadSchedule(ValueError):
@@ -135,7 +140,12 @@ class Every(NamedTuple):
 
 
 def parse(text: str) -> Schedule:
-    """The schedule that `text` spells; `BadSchedule` if it spells none."""
+    """The schedule that `text` spells; `BadSchedule` if it spells none.
+
+    A schedule is parsed again at each look of the controller, on everybody's event loop: so what is too long is not parsed at all.
+    """
+    if len(text) > MAX_LENGTH:
+        raise BadSchedule(f"may not be more than {MAX_LENGTH} characters")
     zone, text = _parse_zone(text.strip())
     if text.startswith("@every "):
         return Every(_parse_duration(text.removeprefix("@every ").strip()))
@@ -155,6 +165,8 @@ def has_zone(text: str) -> bool:
 
 def find_zone(name: str) -> tzinfo:
     """The time zone of this name; `BadSchedule` if there is none."""
+    if len(name) > MAX_ZONE_LENGTH:
+        raise BadSchedule(f"the name of a time zone may not be more than {MAX_ZONE_LENGTH} characters")
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -172,7 +184,7 @@ def _parse_duration(text: str) -> int:
     if _DURATION.fullmatch(text) is None:
         raise BadSchedule(f"failed to parse duration @every {text}")
     seconds = sum(float(number) * _UNITS[unit] for number, unit in _DURATION_PART.findall(text))
-    return max(1, min(int(seconds), 10**9))
+    return max(1, int(min(seconds, _MOST_SECONDS)))  # a number of hundreds of digits is infinite: it has no int
 
 
 def _is_any(part: str) -> bool:

@@ -153,7 +153,6 @@ class Api:
         self.converter = Converter(self.outbound, lambda: self.services, new_uid, self.apart)
         self._closing: list[Callable[[], Awaitable[None]]] = [self.outbound.close]
         self.readiness: dict[str, Callable[[], str | None]] = {}  # what else has to work, by name: says what is wrong, if anything
-        self.started: set[str] = set()  # what was done before anybody is answered: `health` tells of it
 
     @property
     def catalog(self) -> Catalog:

@@ -13,12 +13,14 @@ from probate.server.api import Answer, Api
 LEAST_BYTES = 128 * 1024
 """Of an answer that is worth it, as in Kubernetes."""
 LEVEL, GZIP = 1, zlib.MAX_WBITS + 16
+MOST_HEADER_BYTES = 1024
+"""Of an `Accept-Encoding` header that are looked at."""
 _HERE = ("127.", "::1", "::ffff:127.")
 
 
 def is_wanted(headers: Mapping[bytes, bytes], client: object) -> bool:
     """Whether a client at this address (host and port) wants a large answer made smaller."""
-    wishes = headers.get(b"accept-encoding", b"").lower()
+    wishes = headers.get(b"accept-encoding", b"")[:MOST_HEADER_BYTES].lower()
     if b"gzip" not in wishes or not isinstance(client, tuple) or str(client[0]).startswith(_HERE):
         return False
     return any(_is_gzip(wish) for wish in wishes.split(b","))

@@ -5,8 +5,9 @@ of both together. Each check has a name and a path of its own (`/readyz/store`);
 makes the answer 500 and is listed in any case, with its reason; those that `?exclude=` names are not asked. What works beside the
 requests, such as the collector, is asked through `Api.readiness`: whoever starts it says there how to ask.
 
-Clients ask for some checks by the names that Kubernetes gave them. What is there under another name here, the store, has both; and
-what is done once, before the server answers anybody, is told as done by whoever does it (`Api.started`).
+Clients ask for some checks by the names that Kubernetes gave them: what has another name here, the store, has both. Every check but
+`ping` can fail. What is done once, before the server answers anybody, cannot fail any more, so it has no check: kube-apiserver's
+`poststarthook/…` are not there.
 """
 
 from __future__ import annotations
@@ -21,34 +22,6 @@ from probate.server.api import Api
 CHECKS = {"livez": ("ping", "log"), "readyz": ("ping", "log", "etcd", "store"), "healthz": ("ping", "log", "etcd", "store")}
 STORE = frozenset({"store", "etcd"})
 """A store that does not answer is no reason to start the process anew: `/livez` asks for it only where it is named."""
-
-_STEPS: dict[str, tuple[str, ...]] = {
-    "namespaces": ("start-system-namespaces-controller",),
-    "kinds": (
-        "generic-apiserver-start-informers",
-        "start-apiextensions-informers",
-        "start-apiextensions-controllers",
-        "crd-informer-synced",
-    ),
-    "admission": ("start-kube-apiserver-admission-initializer",),
-    "roles": ("rbac/bootstrap-roles",),
-    "service": ("bootstrap-controller", "start-service-ip-repair-controllers"),
-    "api-services": (
-        "start-kube-aggregator-informers",
-        "apiservice-registration-controller",
-        "apiservice-status-available-controller",
-        "kube-apiserver-autoregistration",
-        "apiservice-openapi-controller",
-        "apiservice-openapiv3-controller",
-        "apiservice-discovery-controller",
-    ),
-    "priority-classes": ("scheduling/bootstrap-system-priority-classes",),
-    "priority-and-fairness": ("priority-and-fairness-config-producer", "priority-and-fairness-config-consumer"),
-    "client-authorities": ("start-cluster-authentication-info-controller",),
-}
-"""What Kubernetes does after its start, by the step of ours that does the same."""
-_ENDS = {"kinds": "informer-sync", "api-services": "autoregister-completion"}
-"""And what has a name of its own for being over."""
 
 
 class Finding(NamedTuple):
@@ -77,11 +50,7 @@ async def examine(api: Api, endpoint: str, only: str, excluded: Collection[str] 
 
 def names(api: Api, endpoint: str) -> tuple[str, ...]:
     """The checks that the endpoint asks for."""
-    steps = [step for step in _STEPS if step in api.started]
-    hooks = tuple(f"poststarthook/{name}" for step in steps for name in _STEPS[step])
-    ends = tuple(_ENDS[step] for step in steps if step in _ENDS and (endpoint == "readyz" or step != "kinds"))
-    others = () if endpoint == "livez" else tuple(api.readiness)
-    return CHECKS[endpoint] + others + hooks + ends
+    return CHECKS[endpoint] + (() if endpoint == "livez" else tuple(api.readiness))
 
 
 def render(endpoint: str, findings: list[Finding], *, is_verbose: bool) -> tuple[int, bytes]:

@@ -24,6 +24,8 @@ _TABLE, _METADATA = "Table", "PartialObjectMetadata"
 _SHAPES = {_TABLE, _METADATA, f"{_METADATA}List"}
 _OF_ONE = {"get", "watch", "create", "update", "patch"}
 MAX_KNOWN, MAX_KNOWN_BYTES = 50, 500
+MAX_BYTES = 8192
+"""Of an `Accept` header. It is parsed on the event loop, for each request that has it."""
 
 
 class Form(NamedTuple):
@@ -47,6 +49,7 @@ def accepted(header: bytes, *, has_tables: bool = True, has_protobuf: bool = Fal
     """The first of the client's wishes, its `Accept`, that can be met. Whole objects of some kinds have no protobuf form."""
     if not header or header == _PLAIN:
         return PLAIN
+    _check_length(header)
     form = (_known if len(header) <= MAX_KNOWN_BYTES else _accepted)(header, has_tables, has_protobuf)
     if form is not None:
         return form
@@ -58,6 +61,7 @@ def accepted(header: bytes, *, has_tables: bool = True, has_protobuf: bool = Fal
 
 def of_document(header: bytes) -> Form:
     """The form of what has only one shape, whichever the client wishes for. (What it can read besides is not looked at.)"""
+    _check_length(header)
     wishes = _wishes(header) if header and header != _PLAIN else []
     for wish in wishes:
         if wish.media in _YAMLS or wish.media in _JSONS or wish.media == PROTOBUF:
@@ -67,9 +71,14 @@ def of_document(header: bytes) -> Form:
 
 def of_refusal(header: bytes) -> Form:
     """The form that a client would rather have if something goes wrong. All kinds have that in common."""
-    if b"yaml" not in header and PROTOBUF.encode() not in header:
+    if len(header) > MAX_BYTES or (b"yaml" not in header and PROTOBUF.encode() not in header):
         return PLAIN
     return _accepted(header, has_tables=True, has_protobuf=True) or PLAIN
+
+
+def _check_length(header: bytes) -> None:
+    if len(header) > MAX_BYTES:
+        raise errors.BadRequest(f"the Accept header may not be more than {MAX_BYTES} bytes")
 
 
 def check_suits(form: Form, verb: str) -> None:

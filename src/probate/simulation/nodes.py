@@ -6,6 +6,8 @@ else made is simulated too if it has the label. One that is told to be silent sa
 
 from __future__ import annotations
 
+import math
+
 from probate import errors
 from probate.client.objects import Object
 from probate.control import times
@@ -17,8 +19,11 @@ from probate.machinery.moments import micro_time, seconds, timestamp
 from probate.simulation import machines, words
 
 NAMESPACE = "kube-node-lease"
-LEASE_SECONDS = 40
-RENEW_SECONDS = 10.0
+MOST_RENEW_SECONDS = 10.0
+RENEWALS = 4
+"""How often a node renews its Lease within the Lease's duration, and within the time after which it counts as unreachable."""
+LEAST_GRACE_SECONDS = 1.0
+"""Within which a node can be heard of in any case: a Lease lasts for whole seconds, and to renew it takes a write."""
 REPORT_SECONDS = 300.0
 """How often a node says that it is well although nothing has changed."""
 
@@ -28,11 +33,29 @@ def start(means: Means) -> list[Workers]:
     return [Nodes(means).workers] if means.settings.nodes else []
 
 
+def renew_seconds(grace: float) -> float:
+    """How often a node renews its Lease, if it counts as unreachable after `grace` seconds without a sign of life.
+
+    A kubelet renews four times within the duration of its Lease. With a shorter grace period simulated nodes renew more often, so
+    that they stay ready whatever the period is. (LEASE-1)
+    """
+    return min(MOST_RENEW_SECONDS, grace / RENEWALS)
+
+
+def check_grace_period(grace: float) -> None:
+    """`CannotOpen` if no node could renew its Lease often enough."""
+    if grace < LEAST_GRACE_SECONDS:
+        raise errors.CannotOpen(
+            f"--node-monitor-grace-period is {grace:g}s, and nodes would be lost before they renew their Leases. Give 1s or more"
+        )
+
+
 class Nodes:
     """Lets all simulated nodes live."""
 
     def __init__(self, means: Means) -> None:
         self._clock = means.clock
+        self._renew_seconds = renew_seconds(means.settings.node_monitor_grace_period)
         self._nodes = means.informers.of(NODES)
         self._leases = means.informers.of(LEASES)
         self._unregistered = {machines.NAMES.format(number) for number in range(1, means.settings.nodes + 1)}
@@ -92,18 +115,19 @@ class Nodes:
     async def _renew(self, node: Object) -> float:
         """Renew the node's Lease if it is time. Returns when it will be. (LEASE-1)"""
         uid, now = node["metadata"]["uid"], self._clock.monotonic()
-        due = self._renewed.get(uid, now - RENEW_SECONDS) + RENEW_SECONDS
+        due = self._renewed.get(uid, now - self._renew_seconds) + self._renew_seconds
         wait = times.until(due, now)
         if wait:
             return wait
         await self._write_lease(node)
         self._renewed[uid] = now
-        return RENEW_SECONDS
+        return self._renew_seconds
 
     async def _write_lease(self, node: Object) -> None:
         name, uid = node["metadata"]["name"], node["metadata"]["uid"]
         renewed = micro_time(self._clock.now())
-        spec = {"holderIdentity": name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": renewed}
+        duration = math.ceil(self._renew_seconds * RENEWALS)
+        spec = {"holderIdentity": name, "leaseDurationSeconds": duration, "renewTime": renewed}
         owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
         lease = self._leases.get(Name(NAMESPACE, name))
         if lease is None:

@@ -1,11 +1,14 @@
-"""What every namespace has from its first moment on: the service account that pods run as, and what they know the server by.
+"""Objects that are always there: each namespace's service account and ConfigMap `kube-root-ca.crt`, and, in kube-system, the
+ConfigMap `extension-apiserver-authentication`.
 
 Whoever deletes one of them gets a new one, and what somebody changes in it is put right. A server without a certificate has nothing
-to say of itself: then there is no ConfigMap.
+to say of itself: then the ConfigMaps are there, and their bundles are empty, since clients wait for the ConfigMaps in any case.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from probate import errors
@@ -20,32 +23,60 @@ CONFIG_MAPS = Kind("", "v1", "configmaps")
 ACCOUNT = "default"
 ROOT = "kube-root-ca.crt"
 CERTIFICATE = "ca.crt"
+AUTHENTICATION = "extension-apiserver-authentication"
+CLIENT_AUTHORITIES = "client-ca-file"
+SYSTEM = "kube-system"
+LOOK_SECONDS = 60.0
+"""After which time the bundle is looked at again: its files may have changed."""
 
 DESCRIPTION = "kubernetes.io/description"
 DESCRIBED = "The certificate that the API server's own is checked against by those in the cluster who ask it something."
 
 
 class Resident(NamedTuple):
-    """An object that each namespace has. `content` is what it must hold, `notes` the annotations it must have some of."""
+    """An object that each namespace has, or only `namespace`.
+
+    `data` gives what it must hold, if it must hold anything, and `notes` are the annotations it must have. What it must hold can
+    change, and is looked at again after `look_seconds`.
+    """
 
     component: str
     kind: Kind
     name: str
-    content: Object
-    notes: dict[str, str]
+    data: Callable[[], dict[str, str]] | None = None
+    notes: Mapping[str, str] = MappingProxyType({})
+    namespace: str = ""
+    look_seconds: float | None = None
 
 
 def start_accounts(means: Means) -> list[Workers]:
     """The workers that keep the service accounts."""
-    return [Residents(Resident("service-account-controller", ACCOUNTS, ACCOUNT, {}, {}), means).workers]
+    return [Residents(Resident("service-account-controller", ACCOUNTS, ACCOUNT), means).workers]
 
 
 def start_certificates(means: Means) -> list[Workers]:
-    """The workers that keep the ConfigMaps with the certificate. There are none if there is no certificate."""
-    if not means.server.certificate:
-        return []
-    content, notes = {"data": {CERTIFICATE: means.server.certificate}}, {DESCRIPTION: DESCRIBED}
-    return [Residents(Resident("root-ca-certificate-publisher", CONFIG_MAPS, ROOT, content, notes), means).workers]
+    """The workers that keep the ConfigMaps with the authorities: that of the server, and those of its clients."""
+    server = means.server
+
+    def authority() -> dict[str, str]:
+        return {CERTIFICATE: server.certificate}
+
+    def of_clients() -> dict[str, str]:
+        found = server.client_authorities()
+        return {CLIENT_AUTHORITIES: found} if found else {}
+
+    residents = (
+        Resident("root-ca-certificate-publisher", CONFIG_MAPS, ROOT, authority, {DESCRIPTION: DESCRIBED}),
+        Resident(
+            "cluster-authentication-info-controller",
+            CONFIG_MAPS,
+            AUTHENTICATION,
+            of_clients,
+            namespace=SYSTEM,
+            look_seconds=LOOK_SECONDS,
+        ),
+    )
+    return [Residents(one, means).workers for one in residents]
 
 
 class Residents:
@@ -70,26 +101,31 @@ class Residents:
 
     async def _sync(self, name: Name) -> float | None:
         namespace, wanted = self._namespaces.get(name), self._resident
-        if namespace is None or is_deleting(namespace):
+        if namespace is None or is_deleting(namespace) or wanted.namespace not in {"", name.name}:
             return None
         there = self._objects.get(Name(name.name, wanted.name))
         if there is None:
             await self._make(name.name)
         elif not is_deleting(there) and not self._is_right(there):
             meta = {**there["metadata"], "annotations": {**wanted.notes, **(there["metadata"].get("annotations") or {})}}
-            await self._objects.update({**there, "metadata": meta, **wanted.content})
-        return None
+            await self._objects.update({**there, "metadata": meta, **self._content()})
+        return wanted.look_seconds
 
     def _is_right(self, there: Object) -> bool:
         """Whether it holds what it must; what else it says of itself is everybody's business."""
         notes = there["metadata"].get("annotations") or {}
-        return self._resident.content.items() <= there.items() and self._resident.notes.keys() <= notes.keys()
+        is_whole = all((there.get(field) or {}) == value for field, value in self._content().items())
+        return is_whole and self._resident.notes.keys() <= notes.keys()
+
+    def _content(self) -> Object:
+        data = self._resident.data
+        return {} if data is None else {"data": data()}
 
     async def _make(self, namespace: str) -> None:
         wanted = self._resident
         meta = {"name": wanted.name, **({"annotations": wanted.notes} if wanted.notes else {})}
         try:
-            await self._objects.create(namespace, {"metadata": meta, **wanted.content})
+            await self._objects.create(namespace, {"metadata": meta, **self._content()})
         except errors.AlreadyExists:
             return  # its news is on the way
         except errors.ApiError as error:

@@ -61,7 +61,7 @@ async def request(stage: Stage, *types: str, pem: bytes = b"") -> None:
     await stage.client.create(REQUESTS, "", {"metadata": {"name": "one"}, "spec": certificate_requests.SPEC})
     now = timestamp(stage.cluster.clock.now())
     told = [{"type": one, "status": "True", "reason": "x", "message": "", "lastUpdateTime": now} for one in types]
-    approved = [one for one in told if one["type"] != "Failed"]
+    approved = [one for one in told if one["type"] in {"Approved", "Denied"}]
     found: Object = await stage.client.get(REQUESTS, "", "one") or {}
     if approved:
         found = await stage.client.update(REQUESTS, {**found, "status": {"conditions": approved}}, "approval")
@@ -87,6 +87,9 @@ FAR = 1_700_000_000.0 + 30 * DAY
         pytest.param([], b"", DAY, id="4-pending"),
         pytest.param(["Approved"], issued(1_700_000_000.0 + 60), 60.0, id="5-certificate-over"),
         pytest.param(["Approved"], b"", DAY, id="6-never-issued"),
+        pytest.param(["Checked"], b"", DAY, id="conditions-of-unknown-types"),
+        pytest.param(["Approved", "Checked"], b"", DAY, id="approved-and-a-condition-of-an-unknown-type"),
+        pytest.param([], issued(FAR), DAY, id="issued-and-never-approved"),
     ],
 )
 async def test_csr_2_a_request_goes_when_its_limit_is_over_and_not_before(

@@ -396,3 +396,31 @@ async def test_figures_tell_how_many_are_bound(stage: Stage) -> None:
         "total_pv_count 2.0",
     ):
         assert f"pv_collector_{line}" in shown
+
+
+CSI = {"driver": "d.example.com", "volumeHandle": "h"}
+
+
+async def test_binding_a_claim_writes_down_its_current_attributes_class(stage: Stage) -> None:
+    await volume(stage, "plain")
+    await volume(stage, "gold", path="", hostPath=None, csi=CSI, volumeAttributesClassName="gold")
+    await claim(stage, volumeAttributesClassName="gold")
+    assert await has(stage) == ("Bound", "gold")
+    status = (await stage.get(CLAIMS, "data"))["status"]
+    assert status["currentVolumeAttributesClassName"] == "gold"
+
+
+async def test_a_claim_without_an_attributes_class_does_not_get_a_volume_with_one(stage: Stage) -> None:
+    await volume(stage, "gold", path="", hostPath=None, csi=CSI, volumeAttributesClassName="gold")
+    await claim(stage)
+    assert await has(stage) == ("Pending", "")
+
+
+async def test_a_change_of_the_wanted_attributes_class_leaves_the_current_one_to_the_driver(stage: Stage) -> None:
+    await class_(stage)
+    await claim(stage, storageClassName="fast", volumeAttributesClassName="gold")
+    assert (await has(stage))[0] == "Bound"
+    await stage.change(CLAIMS, "data", {"spec": {"volumeAttributesClassName": "silver"}})
+    assert (await stage.get(CLAIMS, "data"))["status"]["currentVolumeAttributesClassName"] == "gold"
+    await stage.change(CLAIMS, "data", {"status": {"currentVolumeAttributesClassName": "silver"}}, "status")
+    assert (await stage.get(CLAIMS, "data"))["status"]["currentVolumeAttributesClassName"] == "silver"

@@ -193,3 +193,21 @@ class TestSecured:
     def test_settings_that_do_not_fit(self, tmp_path: Path, given: dict[str, str]) -> None:
         with pytest.raises(errors.CannotOpen):
             Secured(Settings(pki=str(tmp_path / "pki"), **given), "127.0.0.1", FakeClock(NOW))  # type: ignore[arg-type]
+
+
+def test_the_authorities_in_use_are_told_and_follow_their_files(folder: Folder, tmp_path: Path) -> None:
+    own, other = folder.read("ca.crt").decode(), tmp_path / "other.crt"
+    other.write_text(own)
+    serving = Serving(files(folder)._replace(client_cas=(folder.file("ca.crt"), other)))
+    assert _bare(serving.client_authorities()) == _bare(own)
+    another = Folder(tmp_path / "another")
+    another.ensure(("localhost",), NOW)
+    other.write_bytes(another.read("ca.crt"))
+    assert serving.refresh()
+    told = _bare(serving.client_authorities())
+    assert _bare(own) in told
+    assert _bare(another.read("ca.crt").decode()) in told
+
+
+def _bare(pem: str) -> str:
+    return "".join(pem.split())

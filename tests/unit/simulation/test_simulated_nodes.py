@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import pytest
 
 from cluster import Cluster
 from probate.client.objects import Client
@@ -154,3 +157,16 @@ async def test_nodes_are_found_again_after_a_restart() -> None:
     await store.close()
     assert uids[0] == uids[1]
     assert len(uids[0]) == 2
+
+
+@pytest.mark.parametrize("grace", [1.0, 2.5, 8.0, 50.0])
+async def test_simulated_nodes_stay_ready_however_short_the_grace_period_is(grace: float) -> None:
+    async with staged("simulator", "nodes", nodes=2, node_monitor_grace_period=grace) as stage:
+        for _ in range(20):
+            await stage.pass_time(grace / 3)
+            nodes = (await stage.client.list(NODES)).items
+            assert {condition(one, "Ready")["status"] for one in nodes} == {"True"}
+            assert not any(one["spec"].get("taints") for one in nodes)
+        lease = await lease_of(stage, "node-1")
+        assert lease is not None
+        assert lease["spec"]["leaseDurationSeconds"] == min(40, math.ceil(grace))

@@ -81,6 +81,47 @@ async def test_certificate_that_somebody_changes_or_deletes_comes_back() -> None
         assert await published(stage) == {"ca.crt": "PEM"}
 
 
+async def test_every_namespace_has_the_config_map_without_a_certificate_too() -> None:
+    async with certified("") as stage:
+        assert await published(stage) == {"ca.crt": ""}
+        await stage.change(CONFIG_MAPS, "kube-root-ca.crt", {"data": {"ca.crt": "FORGED"}})
+        assert await published(stage) == {"ca.crt": ""}
+        await stage.delete(CONFIG_MAPS, "kube-root-ca.crt")
+        assert await published(stage) == {"ca.crt": ""}
+
+
+async def authentication(stage: Stage) -> Object:
+    found = await stage.client.get(CONFIG_MAPS, "kube-system", "extension-apiserver-authentication")
+    assert found is not None
+    data: Object = found.get("data") or {}
+    return data
+
+
+async def test_the_authorities_of_clients_are_published_and_put_back() -> None:
+    bundles = ["PEM"]
+    async with staged() as stage:
+        stage.cluster.server = Server(client_authorities=lambda: bundles[-1])
+        async with stage.working("certificates"):
+            assert await authentication(stage) == {"client-ca-file": "PEM"}
+            where = (CONFIG_MAPS, "kube-system", "extension-apiserver-authentication")
+            await stage.client.patch(*where, {"data": {"client-ca-file": "FORGED", "requestheader-allowed-names": "[]"}})
+            await stage.settle()
+            assert await authentication(stage) == {"client-ca-file": "PEM"}
+            await stage.client.delete(*where)
+            await stage.settle()
+            assert await authentication(stage) == {"client-ca-file": "PEM"}
+            bundles.append("NEW")
+            await stage.pass_time(60)
+            assert await authentication(stage) == {"client-ca-file": "NEW"}
+            found = await stage.client.list(CONFIG_MAPS, "default")
+            assert [name_of(one) for one in found.items] == ["kube-root-ca.crt"]
+
+
+async def test_a_server_that_knows_no_clients_publishes_no_authority_of_theirs() -> None:
+    async with certified("") as stage:
+        assert await authentication(stage) == {}
+
+
 async def test_what_somebody_else_notes_on_the_certificate_stays_as_long_as_it_is_described() -> None:
     async with certified("PEM") as stage:
         key = "kubernetes.io/description"
@@ -110,12 +151,6 @@ async def test_certificate_does_not_come_back_in_a_namespace_that_is_deleted() -
         await stage.settle()
         assert stage.cluster.line.asked == [], "nobody tries to make it"
         assert (await stage.client.list(CONFIG_MAPS, "new")).items == []
-
-
-async def test_server_without_a_certificate_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    async with certified("") as stage:
-        assert caplog.records == []
-        assert await stage.find(CONFIG_MAPS, "kube-root-ca.crt") is None
 
 
 async def test_config_maps_of_other_names_are_not_kept_in_memory() -> None:

@@ -135,7 +135,7 @@ class Claims:
         if not annotation(claim, BIND_COMPLETED) or claim["spec"].get("volumeName") != name:
             claim = await self._claims.update(_noted(claim, notes, volumeName=name))
         has = {"accessModes": volume["spec"]["accessModes"], "capacity": volume["spec"]["capacity"]}
-        await self._describe(claim, "Bound", **has)
+        await self._describe(claim, "Bound", **has, **_attributes(volume, claim))
 
     async def _keep(self, claim: Object) -> None:
         """Look after a claim that was bound."""
@@ -157,6 +157,15 @@ class Claims:
         status = {**(claim.get("status") or {}), "phase": phase, **has}
         if status != claim.get("status"):
             await self._claims.update({**claim, "status": status}, "status")
+
+
+def _attributes(volume: Object, claim: Object) -> Object:
+    """The VolumeAttributesClass that a claim has from when it is bound. Afterwards it is for drivers to write."""
+    if (claim.get("status") or {}).get("phase") == "Bound":
+        return {}
+    is_ours = annotation(volume, matching.PROVISIONED_BY) == plugins.OURS
+    name = matching.attributes_class_of(claim if is_ours else volume)
+    return {"currentVolumeAttributesClassName": name} if name else {}
 
 
 def _waits(claim: Object, class_: Object | None) -> bool:

@@ -32,6 +32,12 @@ def class_of(object_: Object) -> str:
     return name
 
 
+def attributes_class_of(object_: Object) -> str:
+    """The name of the VolumeAttributesClass that a claim asks for or a volume has."""
+    name: str = object_["spec"].get("volumeAttributesClassName") or ""
+    return name
+
+
 def claim_of(volume: Object) -> Object:
     """Which claim has the volume, or will have it; empty if none."""
     found: Object = volume["spec"].get("claimRef") or {}
@@ -51,10 +57,17 @@ def fits(volume: Object, claim: Object) -> bool:
     return (
         not is_deleting(volume)
         and class_of(volume) == class_of(claim)
+        and _has_attributes(volume, claim)
         and set(asked.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
         and (spec.get("volumeMode") or "Filesystem") == (asked.get("volumeMode") or "Filesystem")
         and size(volume) >= _wanted(claim)
     )
+
+
+def _has_attributes(volume: Object, claim: Object) -> bool:
+    """Whether the volume has the VolumeAttributesClass of the claim. One that was made for the claim need not say so."""
+    is_made_for_it = claim_of(volume).get("uid") == claim["metadata"]["uid"]
+    return is_made_for_it or attributes_class_of(volume) == attributes_class_of(claim)
 
 
 def best(volumes: Iterable[Object], claim: Object) -> Object | None:

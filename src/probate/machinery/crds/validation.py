@@ -13,7 +13,7 @@ from typing import Any
 from probate.machinery import names, pem
 from probate.machinery.crds import approval, conversion, schemas, versions
 from probate.machinery.crds.layout import SPEC, Definition, names_of, spec_of, versions_of
-from probate.machinery.problems import Path, Problem, first, invalid, not_supported, required
+from probate.machinery.problems import TOO_MANY, Path, Problem, first, invalid, not_supported, required
 
 SCOPES = ("Cluster", "Namespaced")
 STATUS = Path("status")
@@ -23,11 +23,15 @@ _MIXED_CASE = "may have mixed case, but should otherwise match: "
 
 def validate_create(crd: Definition) -> list[Problem]:
     """Everything that is wrong with a new definition."""
+    if schemas.count(crd) > schemas.MAX_SCHEMAS:
+        return [_too_many_schemas(crd)]
     return first(chain(_check_name(crd), _check_spec(crd), _check_status(crd), _check_top(crd, None)))
 
 
 def validate_update(crd: Definition, old: Definition) -> list[Problem]:
-    """Everything that is wrong with a definition that replaces another."""
+    """Everything that is wrong with a definition that replaces another. One that has too many schemas may have no more."""
+    if schemas.count(crd) > max(schemas.MAX_SCHEMAS, schemas.count(old)):
+        return [_too_many_schemas(crd)]
     return first(
         chain(_check_spec(crd), _check_immutable(crd, old), _check_authority(crd, old), _check_status(crd), _check_top(crd, old))
     )
@@ -36,6 +40,11 @@ def validate_update(crd: Definition, old: Definition) -> list[Problem]:
 def validate_status_update(crd: Definition) -> list[Problem]:
     """What is wrong with a new status: only the names in it are looked at."""
     return first(_check_names((crd.get("status") or {}).get("acceptedNames") or {}, STATUS / "acceptedNames"))
+
+
+def _too_many_schemas(crd: Definition) -> Problem:
+    detail = f"Too many: {schemas.count(crd)}: all versions together must have at most {schemas.MAX_SCHEMAS} schemas"
+    return Problem(TOO_MANY, str(SPEC / "versions"), detail)
 
 
 def _check_name(crd: Definition) -> Iterator[Problem]:

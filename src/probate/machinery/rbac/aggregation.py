@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain, compress
 from typing import Any
 
 from probate.machinery import label_selectors
@@ -17,23 +18,22 @@ def is_aggregated(role: Object) -> bool:
 
 
 def rules_of(role: Object, others: Sequence[Object]) -> list[Any]:
-    """What the rules of an aggregated role should be, given all ClusterRoles there are."""
-    found: list[Any] = []
+    """What the rules of an aggregated role should be, given all ClusterRoles there are.
+
+    A role that one selector has chosen adds nothing when another chooses it, so each is looked at until the first chooses it: it is
+    the number of selectors times that of roles that are never chosen which this takes.
+    """
+    found: dict[str, Any] = {}  # by how it is written
+    left = sorted((one for one in others if _name(one) != _name(role)), key=_name)
     for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
         compiled, problems = label_selectors.compile_object(selector, Path())
-        if problems:
+        if problems or not left:
             continue
-        chosen = [one for one in others if compiled.matches(_meta(one).get("labels") or {}) and _name(one) != _name(role)]
-        _add(found, (rule for one in sorted(chosen, key=_name) for rule in one.get("rules") or ()))
-    return found
-
-
-def _add(found: list[Any], rules: Iterable[Any]) -> None:
-    known = {repr(one) for one in found}
-    for rule in rules:
-        if repr(rule) not in known:
-            known.add(repr(rule))
-            found.append(rule)
+        chosen = [compiled.matches(_meta(one).get("labels") or {}) for one in left]
+        for rule in chain.from_iterable(one.get("rules") or () for one in compress(left, chosen)):
+            found.setdefault(repr(rule), rule)
+        left = [one for one, is_chosen in zip(left, chosen, strict=True) if not is_chosen]
+    return list(found.values())
 
 
 def _meta(role: Object) -> Object:

@@ -52,7 +52,23 @@ def create_cron_job(cron_job: Value) -> Problems:
     name = text(child(cron_job, "metadata"), "name")
     if len(name) > _MAX_CRONJOB_NAME:
         yield invalid(Path("metadata") / "name", name, f"must be no more than {_MAX_CRONJOB_NAME} characters")
+    yield from _check_lengths(child(cron_job, "spec"))
     yield from check_cron_job(cron_job)
+
+
+def update_cron_job(new: Value, old: Value) -> Problems:
+    """A changed CronJob. One that was written before there were limits may keep what it has, so that it can be deleted."""
+    spec, before = child(new, "spec"), child(old, "spec")
+    changed = {field: value for field, value in spec.items() if before.get(field) != value}
+    yield from _check_lengths(changed)
+
+
+def _check_lengths(spec: Value) -> Problems:
+    """What is too long to be parsed. Kubernetes has no such limits."""
+    if len(text(spec, "schedule")) > cron.MAX_LENGTH:
+        yield too_long(_SPEC / "schedule", cron.MAX_LENGTH)
+    if len(text(spec, "timeZone")) > cron.MAX_ZONE_LENGTH:
+        yield too_long(_SPEC / "timeZone", cron.MAX_ZONE_LENGTH)
 
 
 def check_cron_job(cron_job: Value) -> Problems:
@@ -134,7 +150,7 @@ def _check_schedule(spec: Value, path: Path) -> Problems:
         yield required(path / "schedule")
     elif cron.has_zone(schedule):
         yield invalid(path / "schedule", schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
-    else:
+    elif len(schedule) <= cron.MAX_LENGTH:
         yield from _check_parses(schedule, path / "schedule")
     if zone is not None:
         yield from _check_zone(zone, path / "timeZone")
@@ -152,7 +168,7 @@ def _check_zone(zone: str, path: Path) -> Problems:
         yield invalid(path, zone, "timeZone must be nil or non-empty string")
     elif zone.lower() == "local":
         yield invalid(path, zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
-    else:
+    elif len(zone) <= cron.MAX_ZONE_LENGTH:
         try:
             cron.find_zone(zone)
         except cron.BadSchedule as error:

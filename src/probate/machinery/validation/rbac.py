@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from probate.machinery import names
-from probate.machinery.problems import Path, invalid, not_supported, required
+from probate.machinery.problems import Path, invalid, not_supported, required, too_many
 from probate.machinery.validation.fields import Problems, Value, check_name, check_optional_name, child, each, is_same, items, text
 from probate.machinery.validation.selectors import check_label_selector
 
 GROUP = "rbac.authorization.k8s.io"
+MAX_SELECTORS = 100
+"""Of an aggregated ClusterRole. Each is held against all ClusterRoles whenever one changes. Kubernetes has no such limit."""
 
 
 def check_role(role: Value) -> Problems:
@@ -25,6 +27,9 @@ def check_cluster_role(role: Value) -> Problems:
         return
     if not items(aggregation, "clusterRoleSelectors"):
         yield required(path / "clusterRoleSelectors", "at least one clusterRoleSelector required if aggregationRule is non-nil")
+    if (given := len(items(aggregation, "clusterRoleSelectors"))) > MAX_SELECTORS:
+        yield too_many(path / "clusterRoleSelectors", given, MAX_SELECTORS)
+        return
     for selector, at in each(aggregation, path, "clusterRoleSelectors"):
         yield from check_label_selector(selector, at)
 

@@ -134,7 +134,7 @@ _CHECKS: Mapping[tuple[str, str], Callable[[], _Checks]] = {
         workloads.check_stateful_set, workloads.update_stateful_set, status=statuses.check_stateful_set
     ),
     ("autoscaling", "HorizontalPodAutoscaler"): lambda: _Checks(autoscaling.check_autoscaler, status=statuses.check_autoscaler),
-    ("batch", "CronJob"): lambda: _Checks(batch.create_cron_job, always=batch.check_cron_job),
+    ("batch", "CronJob"): lambda: _Checks(batch.create_cron_job, batch.update_cron_job, batch.check_cron_job),
     ("batch", "Job"): lambda: _Checks(batch.check_job, batch.update_job, status=job_statuses.check_job_status),
     ("certificates.k8s.io", "CertificateSigningRequest"): lambda: _Checks(
         signing.create_signing_request,

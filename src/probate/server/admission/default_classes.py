@@ -76,4 +76,5 @@ class DefaultClass:
         object_, what = write.object or {}, self._what
         spec = object_.get("spec") or {}
         if spec.get(what.field) is None and not default_classes.has_note(object_, what.note):
-            write.put({**object_, "spec": {**spec, what.field: self._name}})
+            filled = {**object_, "spec": {**spec, what.field: self._name}}
+            await self._api.apart(write.size, lambda: write.put(filled))

@@ -44,7 +44,11 @@ class ServiceAccounts:
         pod = write.object
         if write.operation != CREATE or pod is None or accounts.is_mirror(pod):
             return
-        account, filled = await self._account(write, pod), orjson.loads(orjson.dumps(pod))
+        account = await self._account(write, pod)
+        await self._api.apart(write.size, lambda: self._give(write, pod, account))
+
+    def _give(self, write: Attributes, pod: Object, account: Object) -> None:
+        filled = orjson.loads(orjson.dumps(pod))
         accounts.give(filled, account, lambda prefix: names.generate(prefix, self._api.random))
         if filled != pod:
             write.put(filled)

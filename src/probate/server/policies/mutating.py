@@ -60,7 +60,7 @@ class MutatingPolicies:
         if write.object is None or (write.is_again and key not in seen["again"]):
             return
         try:
-            has_changed = await self._api.apart(MEDIUM, lambda: self._change(bound, write, namespace, given))
+            has_changed = await self._api.apart(max(MEDIUM, write.size), lambda: self._change(bound, write, namespace, given))
         except evaluating.Trouble as trouble:
             _give_up(bound, write, str(trouble))
             return

@@ -59,7 +59,7 @@ class ValidatingPolicies:
         except evaluating.Trouble as trouble:
             is_closed = spec.get("failurePolicy") != "Ignore"
             return [_Denial(bound, evaluating.Decision(f"failed to configure binding: {trouble}"))] if is_closed else []
-        seen = await self._api.apart(MEDIUM, lambda: requests.shown(write, bound.resource))
+        seen = await self._api.apart(max(MEDIUM, write.size), lambda: requests.shown(write, bound.resource))
         denials: list[_Denial] = []
         for one in found:
             given = requests.inputs(self._api, write, seen, namespace, one)

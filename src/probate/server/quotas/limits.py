@@ -52,14 +52,20 @@ class Ranges:
     async def mutate(self, write: Attributes) -> None:
         if write.operation != CREATE or write.at.resource.plural != "pods" or write.object is None:
             return
+        await self._api.apart(write.size, lambda: self._fill(write))
+
+    def _fill(self, write: Attributes) -> None:
         filled = orjson.loads(orjson.dumps(write.object))
         limits.fill(filled, self._ranges.get(write.namespace, ()))
         if filled != write.object:
             write.put(filled)
 
     async def validate(self, write: Attributes) -> Terms:
-        found = limits.problems(write.at.resource.plural, write.object or {}, self._ranges.get(write.namespace, ()))
+        found = await self._api.apart(write.size, lambda: self._problems(write))
         if found:
             name = write.name or str((write.object or {}).get("metadata", {}).get("name", ""))
             raise refusals.forbidden(write.at.resource, name, limits.told(found))
         return NO_TERMS
+
+    def _problems(self, write: Attributes) -> list[str]:
+        return limits.problems(write.at.resource.plural, write.object or {}, self._ranges.get(write.namespace, ()))

@@ -58,6 +58,7 @@ class Quotas:
             self._quotas = found
             self._turns = {space: self._turns.get(space) or asyncio.Lock() for space in found}
             self._ledger.keep(found)
+        self._statuses.look_at(objects)
         if found:
             self._api.admission.wake(Place.QUOTA, self)
         else:
@@ -77,13 +78,12 @@ class Quotas:
 
     async def validate(self, write: Attributes) -> Terms:
         resource, namespace = _name(write.at.resource), write.namespace
-        new = usage.count(resource, write.object or {})
-        old = None if write.old is None else usage.count(resource, write.old)
+        new, old = await self._api.apart(write.size, lambda: _counted(resource, write))
         quotas = [one for one in rules.about(self._quotas.get(namespace, ()), new) if _increase(one, new, old)]
         if not quotas:
             return NO_TERMS
         if resource == usage.PODS:
-            self._check_says_all(write, quotas)
+            await self._api.apart(write.size, lambda: self._check_says_all(write, quotas))
         if write.act.is_dry_run:
             await self._check(write, quotas, new, old, at=0)
             return NO_TERMS
@@ -112,8 +112,14 @@ class Quotas:
             if told := rules.exceeded(quota, used, _increase(quota, new, old)):
                 raise _forbidden(write, told)
 
-    async def _used(self, quota: Quota) -> Amounts:
-        return await self._ledger.used(quota.key.split("/")[2], quota, at=0)
+    async def _used(self, quota: Quota, at: int) -> Amounts:
+        return await self._ledger.used(quota.key.split("/")[2], quota, at=at)
+
+
+def _counted(resource: str, write: Attributes) -> tuple[Counted, Counted | None]:
+    """What the object counts for, and what it did before."""
+    old = None if write.old is None else usage.count(resource, write.old)
+    return usage.count(resource, write.object or {}), old
 
 
 def _increase(quota: Quota, new: Counted, old: Counted | None) -> Amounts:

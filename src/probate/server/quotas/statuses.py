@@ -1,10 +1,11 @@
-"""What is told of a quota in its status: how much there is, and how much of it is used."""
+"""What is told of a quota in its status: how much there is, and how much of it is used. What others write there is put right."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import orjson
 
@@ -18,6 +19,8 @@ from probate.server import wire
 from probate.store import contract
 from probate.store.contract import Refused, Store
 
+Object = dict[str, Any]
+
 log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 1.0
@@ -26,11 +29,12 @@ PAUSE_SECONDS = 1.0
 class Statuses:
     """Writes the status of quotas whose sums have changed, one after the other: what changes often is written less often."""
 
-    def __init__(self, store: Store, clock: Clock, used: Callable[[Quota], Awaitable[Amounts]]) -> None:
+    def __init__(self, store: Store, clock: Clock, used: Callable[[Quota, int], Awaitable[Amounts]]) -> None:
         self._store = store
         self._clock = clock
         self._used = used
         self._due: dict[str, None] = {}
+        self._right: dict[str, Object] = {}  # the status that each quota had when it was last written or found right, by key
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -41,6 +45,13 @@ class Statuses:
         if self._task is None:
             told = "the status of quotas is not written any more"
             self._task = tasks.guard(self._run(), name="quota statuses", on_failure=lambda error: log.error(told, exc_info=error))
+
+    def look_at(self, quotas: dict[str, Object]) -> None:
+        """Put right what these quotas, by their keys, say that was not written here."""
+        self._right = {key: status for key, status in self._right.items() if key in quotas}
+        for key, quota in quotas.items():
+            if key not in self._right or quota.get("status") != self._right[key]:
+                self.note(key)
 
     async def close(self) -> None:
         """Stop."""
@@ -73,7 +84,10 @@ class Statuses:
             return True
         object_ = orjson.loads(found.value)
         quota = rules.compiled(key, object_)
-        status = rules.status(quota, await self._used(quota))
+        # The sum is as of this revision or later. Else, of two servers, one that lags would write an older sum over the newer
+        # one that it has just read, the other would put that right, and so on without end.
+        status = rules.status(quota, await self._used(quota, found.revision))
+        self._right[key] = status
         if object_.get("status") == status:
             return True
         value = wire.stored({**object_, "status": status})

@@ -53,6 +53,10 @@ class Serving:
         self._stamp = stamp
         return True
 
+    def client_authorities(self) -> str:
+        """The certificates (PEM) of those who may sign clients' ones, as they are in use now."""
+        return "".join(ssl.DER_cert_to_PEM_cert(one) for one in self.context.get_ca_certs(binary_form=True))
+
     def _loaded(self) -> ssl.SSLContext:
         context = _new()
         try:

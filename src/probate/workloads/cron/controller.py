@@ -25,6 +25,7 @@ from probate.workloads.owners import CRON_JOB, JOB, namespace_of
 COMPONENT = "cronjob-controller"
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 SKEWS = tuple(float(2**power) for power in range(10))
+MOST_SHOWN = 200
 LONGEST_SECONDS = 3600.0
 """Until a look even if nothing is due before: so that a clock that was set is noticed."""
 
@@ -154,17 +155,17 @@ class CronJobs:
         try:
             schedule.zone(cron_job)
         except BadSchedule as error:
-            self._tell(cron_job, "Warning", "UnknownTimeZone", f'invalid timeZone: "{spec["timeZone"]}": {error}')
+            self._tell(cron_job, "Warning", "UnknownTimeZone", f'invalid timeZone: "{_shown(spec["timeZone"])}": {error}')
             return None
         if spec.get("suspend"):
             return None
         try:
             planned = schedule.plan(cron_job, self._clock.now())
         except BadSchedule as error:
-            self._tell(cron_job, "Warning", "UnparseableSchedule", f'unparseable schedule: "{spec["schedule"]}" : {error}')
+            self._tell(cron_job, "Warning", "UnparseableSchedule", f'unparseable schedule: "{_shown(spec["schedule"])}" : {error}')
             return None
         if cron.has_zone(spec["schedule"]):
-            told = f'the schedule "{spec["schedule"]}" names a time zone: use spec.timeZone instead'
+            told = f'the schedule "{_shown(spec["schedule"])}" names a time zone: use spec.timeZone instead'
             self._tell(cron_job, "Warning", "UnsupportedSchedule", told)
         return planned
 
@@ -214,6 +215,11 @@ class CronJobs:
             self._tell(cron_job, "Warning", "FailedCreate", told)
             return None
         return None if history.end_of(there) else there
+
+
+def _shown(text: str) -> str:
+    """As much of a text as a message has of it."""
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
 def job_name(cron_job: Object, due: datetime) -> str:

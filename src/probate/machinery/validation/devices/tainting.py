@@ -39,8 +39,8 @@ def check_conditions(device: Value, path: Path) -> Problems:
     ready, failed = texts(device, "bindingConditions"), texts(device, "bindingFailureConditions")
     for field in ("bindingConditions", "bindingFailureConditions"):
         yield from check_items(device, path, field, MAX_CONDITIONS, naming.check_key)
-        yield from _check_repeated(texts(device, field), path / field)
-    for index, condition in enumerate(failed):
+        yield from _check_repeated(texts(device, field)[: MAX_CONDITIONS + 1], path / field)
+    for index, condition in enumerate(failed if max(len(ready), len(failed)) <= MAX_CONDITIONS else ()):
         if condition in ready:
             yield invalid(path / "bindingFailureConditions" / index, condition, "must not be among bindingConditions")
     if failed and not ready:
