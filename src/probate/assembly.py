@@ -194,7 +194,7 @@ async def _recognising(settings: Settings, api: Api, secured: Secured | None, ur
         api.tokens = Recognition(api.clock, api.accounts).of_token
         yield None
         return
-    recognition = secured.recognition(api.accounts, Pool("issuer"))
+    recognition = secured.recognition(api.accounts, Pool("issuer"), api.limits)
     api.tokens = recognition.of_token
     keeper = tasks.guard(
         secured.keep(write_kubeconfig),
