@@ -15,12 +15,12 @@ from probate.machinery import label_requirements, problems, yaml_values
 from probate.machinery.crds import versions
 from probate.machinery.ownership import Describe, Standing
 from probate.machinery.structural.regexp import syntax
-from probate.server import api, app, connections, dispatch, frugal, gate, listings, rooms
+from probate.server import api, app, connections, dispatch, frugal, gate, listings, request_limits, rooms
 from probate.server.audit import bodies, falls, writer
 from probate.server.kinship import drawing, graph
 from probate.server.verbs import watch
 from probate.server.webhooks import conversions, outbound
-from probate.settings import Settings
+from probate.settings import DEFAULT_MAX_CONNECTIONS, Settings
 from probate.store.etcd.requests import LIMITS as ETCD
 from probate.store.hub import Buffer
 from probate.store.sqlite.store import LIMITS as SQLITE
@@ -75,8 +75,8 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert f"counts {connections.HEADER_COST} bytes more" in row("a request line")[0]
     assert [size(cell) for cell in row("a URL")[1:]] == [connections.MAX_URL_BYTES] * 2
     assert row("how long a connection")[1:] == [f"{connections.IDLE_SECONDS} s"] * 2
-    assert [size(cell) for cell in row("requests to the API under way")[1:]] == [app.MAX_UNDER_WAY] * 2
-    assert [size(cell) for cell in row("connections at once")[1:]] == [gate.MAX_CONNECTIONS] * 2
+    assert [size(cell) for cell in row("requests to the API under way")[1:]] == [request_limits.MAX_UNDER_WAY] * 2
+    assert [size(cell) for cell in row("connections at once")[1:]] == [DEFAULT_MAX_CONNECTIONS] * 2
     assert f"or {gate.RESERVED} less" in row("connections at once")[0]
     assert [size(cell) for cell in row("connections whose handshake")[1:]] == [gate.MAX_ARRIVING] * 2
     assert row("how long a handshake")[1:] == [f"{gate.HANDSHAKE_SECONDS:g} s"] * 2

@@ -78,7 +78,8 @@ class Secured:
         names = ("username_claim", "username_prefix", "groups_claim", "groups_prefix", "ca_file")
         more = {name: getattr(given, f"oidc_{name}") for name in names}
         issuer = oidc.Issuer(given.oidc_issuer_url, given.oidc_client_id, **more)
-        return oidc.Oidc(issuer, self._clock, offload, limits=limits)
+        waiting = min(oidc.MAX_WAITING, max(1, given.max_connections // 10))  # they hold connections, which may be few
+        return oidc.Oidc(issuer, self._clock, offload, limits=limits, max_waiting=waiting)
 
     async def keep(self, when_renewed: Callable[[], None]) -> None:
         """Keep everything up to date. Never returns; what cannot be used is told and left as it was."""
