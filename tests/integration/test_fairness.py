@@ -135,7 +135,14 @@ forger = Key("forger")
 def test_forged_tokens_at_a_slow_issuer_made_an_administrator_wait(tmp_path: Path, people: Path) -> None:
     with issuing(tmp_path) as issuer:
         issuer.may_answer.clear()
-        options = ("--oidc-issuer-url", issuer.url, "--oidc-client-id", "probate", "--oidc-ca-file", str(issuer.ca_file))
+        options: tuple[str, ...] = (
+            "--oidc-issuer-url",
+            issuer.url,
+            "--oidc-client-id",
+            "probate",
+            "--oidc-ca-file",
+            str(issuer.ca_file),
+        )
         options += ("--token-file", str(people), "--patience", "60s")
         tokens = [forged(issuer, number) for number in range(FORGED)]
         with attacked(tmp_path, *options) as target, many(FORGED, target.line) as lines:
