@@ -34,8 +34,6 @@ class FairLimit:
     def release(self, holder: str) -> None:
         """The holder gives one back. Whoever has none is forgotten."""
         self.total -= 1
-        left = self._held[holder] - 1
+        left = self._held.pop(holder) - 1
         if left:
             self._held[holder] = left
-        else:
-            del self._held[holder]

@@ -14,7 +14,7 @@ Without credentials (`--insecure`) everybody is the same user, so nothing can be
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TypeAlias
 
 from probate import errors
 from probate.aio.deadlines import Task
@@ -33,13 +33,8 @@ FACTOR = 2
 ALWAYS = ("/livez", "/readyz", "/healthz", "/metrics", "/version")
 """Paths that say how the server is: they are answered from a reserve of their own."""
 
-
-class _Place(NamedTuple):
-    """What a request has taken."""
-
-    limit: FairLimit
-    holder: str
-    user: User
+_Place: TypeAlias = "tuple[FairLimit, str, User]"
+"""What a request has taken: of which limit, in whose name, and by whom. (A plain tuple: one is made with every request.)"""
 
 
 def reserve(max_connections: int) -> int:
@@ -64,11 +59,6 @@ class RequestLimits:
         self._connections: dict[Task, str] = {}
         self._ample = self._under_way.limit * FACTOR // (FACTOR + 1)  # below that no user can have too many
 
-    @property
-    def long_running(self) -> int:
-        """Watches, and requests that wait for their own bodies."""
-        return self._long.total
-
     def begin(self, task: Task, user: User, *, path: str, address: str) -> None:
         """A request whose user is known is to be answered. `TooManyRequests` if there is no place for it."""
         limit, holder = self._under_way, user.name
@@ -78,7 +68,7 @@ class RequestLimits:
                 raise self._refusal("health checks", limit, address=address)
         elif limit.total >= self._ample or limit.total + self._long.total >= self._shared:
             self._check_place(user)
-        self._places[task] = _Place(limit, holder, user)
+        self._places[task] = limit, holder, user
         limit.take(holder)
 
     def _check_place(self, user: User) -> None:
@@ -93,7 +83,9 @@ class RequestLimits:
 
     def end(self, task: Task, *, is_watching: bool) -> None:
         """The request is answered. If it is a watch, it goes on to hold its connection until `let_go`."""
-        self.leave(task)
+        place = self._places.pop(task, None)
+        if place is not None:
+            place[0].release(place[1])
         if not is_watching and self._connections:
             self.let_go(task)
 
@@ -102,7 +94,7 @@ class RequestLimits:
         limit, place = self._long, self._places.get(task)
         if place is None:
             return
-        user = place.user
+        user = place[2]
         if _is_administrator(user):
             is_free = limit.total < self._administrators
         else:
@@ -122,14 +114,14 @@ class RequestLimits:
         """The request waits for something of its own, and needs no place meanwhile. Returns what `come_back` wants."""
         place = self._places.pop(task, None)
         if place is not None:
-            place.limit.release(place.holder)
+            place[0].release(place[1])
         return place
 
     def come_back(self, task: Task, place: _Place | None) -> None:
         """It goes on. (It was admitted once: to refuse it now would waste what was done for it.)"""
         if place is not None:
             self._places[task] = place
-            place.limit.take(place.holder)
+            place[0].take(place[1])
 
     def _refusal(self, what: str, limit: FairLimit, **whose: str) -> errors.TooManyRequests:
         (holder,) = whose.values()
