@@ -18,10 +18,10 @@ from probate.clock import Clock
 from probate.machinery.rbac.users import ANONYMOUS, User
 from probate.server.api import Recognised
 from probate.server.authentication import oidc as issuers
+from probate.server.authentication import oidc_tokens
 from probate.server.authentication.accounts import Accounts
 from probate.server.authentication.failures import Failures
 from probate.server.authentication.listed import Listed
-from probate.server.authentication.oidc_tokens import OidcTokens
 from probate.server.authentication.service_account_tokens import ServiceAccountTokens
 from probate.server.authentication.verified_tokens import Authenticator, ShownToken, VerifiedToken
 from probate.server.limit_log import LimitLog
@@ -44,7 +44,7 @@ class Recognition:
         limits: LimitLog | None = None,
     ) -> None:
         self._clock = clock
-        found = (listed, ServiceAccountTokens(accounts), None if oidc is None else OidcTokens(oidc))
+        found = (listed, ServiceAccountTokens(accounts), None if oidc is None else oidc_tokens.OidcTokens(oidc))
         self._authenticators: tuple[Authenticator, ...] = tuple(one for one in found if one is not None)
         self._lately: dict[bytes, VerifiedToken] = {}  # by whole headers
         self._failures = Failures(clock, limits or LimitLog(clock))
