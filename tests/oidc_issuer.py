@@ -62,6 +62,9 @@ class Issuer:
         self.keys: list[Any] = [Key("one")]
         self.asked = 0
         self.is_broken = False
+        self.may_answer = threading.Event()
+        """While it is not set, nobody gets an answer."""
+        self.may_answer.set()
 
     def answer(self, path: str) -> Claims:
         self.asked += 1
@@ -81,6 +84,7 @@ def issuing(folder: Path) -> Iterator[Issuer]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            issuer.may_answer.wait()
             body = b"[]" if issuer.is_broken else json.dumps(issuer.answer(self.path)).encode()
             self.send_response(200)
             self.send_header("content-length", str(len(body)))
@@ -98,6 +102,7 @@ def issuing(folder: Path) -> Iterator[Issuer]:
         try:
             yield issuer
         finally:
+            issuer.may_answer.set()
             server.shutdown()
             serving.join()
 

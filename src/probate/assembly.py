@@ -43,6 +43,7 @@ from probate.server.authentication.accounts import KEYS, Accounts
 from probate.server.authentication.recognition import Recognition
 from probate.server.custom_kinds import Kinds
 from probate.server.local import Local
+from probate.server.request_limits import RequestLimits
 from probate.server.secured import Secured
 from probate.server.tls import authority
 from probate.server.webhooks import endpoints
@@ -124,6 +125,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     certificate = root_certificate(settings.root_ca_file)
     own_service.check(settings.advertise_address)
     nodes.check_grace_period(settings.node_monitor_grace_period)
+    listener.check_descriptors(settings.max_connections)
     async with opened_store(settings, clock) as store:
         with listener.bind(settings.listen, is_insecure=settings.insecure) as listening:
             host, port = listening.getsockname()[:2]
@@ -142,12 +144,20 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
             )
             async with _auditing(settings, api), _recognising(settings, api, secured, url) as recognise:
                 known: Any = {} if recognise is None else {"recognise": recognise, "recall": recognise.recall}
-                app = App(api, patience=settings.patience, **known)
+                limits = RequestLimits(api.limits, max_connections=settings.max_connections)
+                app = App(api, patience=settings.patience, limits=limits, **known)
                 async with controllers.at_work(api, clock, names, settings, server=server), _loading(greeting) as ready:
                     serving = None if secured is None else secured.serving
                     if "simulator" in names and not settings.is_shared:
                         await _until_nodes(Client(Local(api)), clock, settings.nodes)
-                    await listener.Listener(app, on_start=ready, patience=settings.patience, serving=serving).serve([listening])
+                    server_ = listener.Listener(
+                        app,
+                        on_start=ready,
+                        patience=settings.patience,
+                        serving=serving,
+                        max_connections=settings.max_connections,
+                    )
+                    await server_.serve([listening])
     print("probate: stopped", flush=True)  # noqa: T201
 
 
@@ -196,7 +206,7 @@ async def _recognising(settings: Settings, api: Api, secured: Secured | None, ur
         api.tokens = Recognition(api.clock, api.accounts).of_token
         yield None
         return
-    recognition = secured.recognition(api.accounts, Pool("issuer"))
+    recognition = secured.recognition(api.accounts, Pool("issuer"), api.limits)
     api.tokens = recognition.of_token
     keeper = tasks.guard(
         secured.keep(write_kubeconfig),

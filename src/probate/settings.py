@@ -10,6 +10,8 @@ DEFAULT_HISTORY = 24 * 3600.0
 MEMORY_HISTORY = 5 * 60.0
 """In memory, where it takes room that nobody gets back."""
 DEFAULT_PATIENCE = 30.0
+DEFAULT_MAX_CONNECTIONS = 12_000
+MIN_MAX_CONNECTIONS = 20
 DEFAULT_KUBECONFIG = "probate.kubeconfig"
 DEFAULT_PKI = "probate.pki"
 DEFAULT_ISSUER = "https://kubernetes.default.svc.cluster.local"
@@ -46,6 +48,8 @@ class Settings:
     """Seconds for which the past is kept; None: as is usual for the store."""
     patience: float = DEFAULT_PATIENCE
     """Seconds that a client has to send what it began, or to read what it asked for."""
+    max_connections: int = DEFAULT_MAX_CONNECTIONS
+    """Connections that are open at once, at most."""
     kubeconfig: str = DEFAULT_KUBECONFIG
     """Where to write how clients find the server; nowhere if empty."""
     insecure: bool = False

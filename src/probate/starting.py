@@ -28,6 +28,7 @@ LATE = (
     "probate.machinery.warnings",
     "probate.server.audit",
     "probate.server.authentication.oidc",
+    "probate.server.authentication.oidc_tokens",
     "probate.server.authentication.discovery",
     "probate.server.exposition",
     "probate.server.kinship",

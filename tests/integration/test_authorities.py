@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 import time
 from collections.abc import AsyncIterator
@@ -79,3 +80,29 @@ async def test_nobody_goes_on_where_they_were_without_showing_their_certificate(
     async with served(Serving(files(tmp_path, one))) as port, connected(port, tmp_path, signed.of(one, "ann")) as (_, writer):
         session = writer.get_extra_info("ssl_object").session
         assert session is None or not session.has_ticket
+
+
+async def test_certificate_shown_in_a_handshake_outlived_the_authority_that_was_taken_away_meanwhile(tmp_path: Path) -> None:
+    stays, goes = signed.root("stays"), signed.root("goes")
+    serving = Serving(files(tmp_path, stays, goes))
+    async with served(serving) as port:
+        context = ssl.create_default_context(cafile=str(tmp_path / "pki" / "ca.crt"))
+        (tmp_path / "client.pem").write_bytes(signed.of(goes, "ann").shown)
+        context.load_cert_chain(tmp_path / "client.pem")
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        come, go = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = context.wrap_bio(come, go, server_hostname="localhost")
+        with pytest.raises(ssl.SSLWantReadError):
+            client.do_handshake()
+        writer.write(go.read())
+        come.write(await reader.read(100_000))  # the server has chosen whom it believes
+        async with connected(port, tmp_path, signed.of(goes, "bob")) as (others, _):
+            files(tmp_path, stays)
+            assert serving.refresh()
+            assert await asyncio.wait_for(others.read(), 60) == b""  # whoever was in has been told to go
+        client.do_handshake()
+        client.write(ASKED)  # (who asks nothing is cut off in any case)
+        writer.write(go.read())
+        with contextlib.suppress(ConnectionError):
+            await asyncio.wait_for(reader.read(), 20)  # until the server ends the connection
+        writer.close()

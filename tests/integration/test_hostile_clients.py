@@ -181,7 +181,9 @@ def test_connections_that_say_nothing_come_to_an_end(plain: Target) -> None:
 
 def test_where_there_is_no_room_those_go_that_have_been_idle_for_longest(tmp_path: Path) -> None:
     with (
-        attacked(tmp_path, "--insecure", "--patience", "30s", descriptors=gate.RESERVED + 150) as target,
+        attacked(
+            tmp_path, "--insecure", "--patience", "30s", "--max-connections", "150", descriptors=gate.RESERVED + 150
+        ) as target,
         contextlib.ExitStack() as held,
     ):
         lines = []

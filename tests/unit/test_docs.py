@@ -16,12 +16,13 @@ from probate.machinery.crds import schemas, versions
 from probate.machinery.ownership import Describe, Standing
 from probate.machinery.structural.regexp import syntax
 from probate.machinery.validation import rbac
-from probate.server import api, app, connections, dispatch, frugal, gate, listings, negotiation, rooms
+from probate.server import api, app, connections, dispatch, frugal, gate, listings, negotiation, request_limits, rooms
 from probate.server.audit import bodies, falls, writer
+from probate.server.authentication import failures, oidc
 from probate.server.kinship import drawing, graph
 from probate.server.verbs import watch
 from probate.server.webhooks import conversions, outbound
-from probate.settings import Settings
+from probate.settings import DEFAULT_MAX_CONNECTIONS, Settings
 from probate.store.etcd.requests import LIMITS as ETCD
 from probate.store.hub import Buffer
 from probate.store.sqlite.store import LIMITS as SQLITE
@@ -76,9 +77,23 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert f"counts {connections.HEADER_COST} bytes more" in row("a request line")[0]
     assert [size(cell) for cell in row("a URL")[1:]] == [connections.MAX_URL_BYTES] * 2
     assert row("how long a connection")[1:] == [f"{connections.IDLE_SECONDS} s"] * 2
-    assert [size(cell) for cell in row("requests to the API under way")[1:]] == [app.MAX_UNDER_WAY] * 2
-    assert [size(cell) for cell in row("connections at once")[1:]] == [gate.MAX_CONNECTIONS] * 2
-    assert f"or {gate.RESERVED} less" in row("connections at once")[0]
+    assert [size(cell) for cell in row("requests under way at once")[1:]] == [request_limits.MAX_UNDER_WAY] * 2
+    assert [size(cell) for cell in row("connections at once")[1:]] == [DEFAULT_MAX_CONNECTIONS] * 2
+    reserve = request_limits.reserve(DEFAULT_MAX_CONNECTIONS)
+    shared = DEFAULT_MAX_CONNECTIONS - 2 * reserve
+    assert [size(cell) for cell in row("as many more of administrators")[1:]] == [request_limits.ADMINISTRATORS] * 2
+    assert [size(cell) for cell in row("requests under way of one user")[1:]] == [request_limits.MAX_UNDER_WAY * 2 // 3] * 2
+    assert [size(cell) for cell in row("long-running requests at once")[1:]] == [shared] * 2
+    assert [size(cell) for cell in row("long-running requests of one user")[1:]] == [shared * 2 // 3] * 2
+    assert [size(cell) for cell in row("the first reserve")[1:]] == [reserve] * 2
+    assert [size(cell) for cell in row("the second reserve")[1:]] == [reserve] * 2
+    assert request_limits.FACTOR == 2
+    assert [size(cell) for cell in row("requests that wait at once until the keys")[1:]] == [oidc.MAX_WAITING] * 2
+    assert [size(cell) for cell in row("connections of one address")[1:]] == [DEFAULT_MAX_CONNECTIONS * 9 // 10] * 2
+    assert gate.ADDRESS_FACTOR == 9
+    assert row("failures of one wrong credential")[1:] == [f"{failures.AT_ONCE}; {failures.SECONDS_EACH} s"] * 2
+    assert row("the longest that a client is told to wait")[1:] == [f"{failures.MAX_SECONDS:g} s"] * 2
+    assert f"{gate.RESERVED} are kept for all else" in " ".join(row("`--max-connections"))
     assert [size(cell) for cell in row("connections whose handshake")[1:]] == [gate.MAX_ARRIVING] * 2
     assert row("how long a handshake")[1:] == [f"{gate.HANDSHAKE_SECONDS:g} s"] * 2
     assert [size(cell) for cell in row("requests sent on one connection")[1:]] == [frugal.MAX_WAITING] * 2

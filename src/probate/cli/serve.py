@@ -23,6 +23,7 @@ from probate.settings import (
     DEFAULT_LISTEN,
     DEFAULT_LOG_FORMAT,
     DEFAULT_LOG_LEVEL,
+    DEFAULT_MAX_CONNECTIONS,
     DEFAULT_NODES,
     DEFAULT_OWNER_CHECKS,
     DEFAULT_OWNER_RIGHTS,
@@ -32,6 +33,7 @@ from probate.settings import (
     DEFAULT_TERMINATED_PODS,
     DEFAULT_UNHEALTHY_SHARE,
     DEFAULT_WEBHOOK_SERVICES,
+    MIN_MAX_CONNECTIONS,
     OWNER_CHECKS,
     OWNER_RIGHTS,
     Settings,
@@ -90,6 +92,14 @@ class Duration(click.ParamType[float]):
     show_default=True,
     metavar="TIME",
     help="How long a client may take to send its headers, or its body, or to read some of its answer.",
+)
+@click.option(
+    "--max-connections",
+    type=click.IntRange(MIN_MAX_CONNECTIONS),
+    default=DEFAULT_MAX_CONNECTIONS,
+    show_default=True,
+    metavar="NUMBER",
+    help="How many connections may be open at once. Each needs a file descriptor.",
 )
 @click.option(
     "--kubeconfig",

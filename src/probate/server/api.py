@@ -29,6 +29,7 @@ from probate.server.authentication.accounts import Accounts
 from probate.server.custom_kinds import Kinds
 from probate.server.figures import Figures
 from probate.server.flows import Flows
+from probate.server.limit_log import LimitLog
 from probate.server.listings import Large, Listings
 from probate.server.request import Targets
 from probate.server.rooms import MAX_SELECTORS, Room
@@ -128,6 +129,7 @@ class Api:
         self.denied = self.figures.registry.counter("probate_denied_actions", about, ("account", "verb", "resource"))
         self.kinds = kinds
         self.clock = clock
+        self.limits = LimitLog(clock, self.figures.registry)
         self.patience = Deadline(PATIENCE)
         self.listings, self.large_lists = Listings(), Large()
         self.selectors = Room("selectors of watches", MAX_SELECTORS)

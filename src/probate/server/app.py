@@ -15,7 +15,6 @@ import orjson
 
 from probate import errors
 from probate.aio.deadlines import Deadline, Task
-from probate.errors import Details
 from probate.machinery import status
 from probate.machinery.rbac.users import UNRECOGNISED, UNSECURED, User
 from probate.server import compression, dispatch, flows, negotiation, shaping
@@ -26,6 +25,7 @@ from probate.server.exchange import Exchange, lines
 from probate.server.heads import Known
 from probate.server.query import Query
 from probate.server.request import Asked, Request
+from probate.server.request_limits import MAX_UNDER_WAY, RequestLimits
 from probate.server.rooms import MAX_BODIES, Room, Share
 from probate.settings import DEFAULT_PATIENCE
 
@@ -39,8 +39,6 @@ Recall: TypeAlias = Callable[[Scope], User | None]
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 MAX_WARNINGS = 20
-MAX_UNDER_WAY = 400
-"""Requests that are being answered at once. A watch counts only until it has begun."""
 
 _RUN, _numbers = str(uuid.uuid4())[:24].encode() + b"%012x", itertools.count(1)
 """Each answer has an id, as clients expect; that of an audited one is the log's."""
@@ -54,13 +52,22 @@ class App:
     """One ASGI application on one API."""
 
     def __init__(
-        self, api: Api, *, patience: float = DEFAULT_PATIENCE, recognise: Recognise | None = None, recall: Recall = lambda _: None
+        self,
+        api: Api,
+        *,
+        patience: float = DEFAULT_PATIENCE,
+        recognise: Recognise | None = None,
+        recall: Recall = lambda _: None,
+        limits: RequestLimits | None = None,
     ) -> None:
         self._api = api
         self._recognise = recognise
         self._recall = recall if recognise is not None else lambda _: UNSECURED
         self._patience = patience
+        self.limit_log = api.limits
         self._under_way = Deadline(PATIENCE)
+        self._authenticating = Deadline(PATIENCE)
+        self._limits = limits or RequestLimits(api.limits)
         self._deadline = Deadline(patience)  # for bodies
         self._room = Room("bodies", MAX_BODIES)
         self._stopping = asyncio.Event()
@@ -84,11 +91,13 @@ class App:
             request = self._request(scope, receive, exchange, user, share)
         audited = None if self._api.audit is None else auditing.Audited(self._api.audit, request, scope)
         task = _current() if exchange is None else exchange.task
+        answer: Answer | Stream | None = None
         self._under_way.begin(task)
         try:
             answer, asked, flow = await self._answer(request, scope, audited, task)
         finally:
             self._under_way.end(task)
+            self._limits.end(task, is_watching=isinstance(answer, Stream))
             if share is not None:
                 share.drop()
         if isinstance(answer, Stream):
@@ -122,6 +131,7 @@ class App:
             await _send_stream(answer, flow, receive, send, self._stopping)
         finally:
             self._figures.note_watcher(asked, -1)
+            self._limits.let_go(_current())
             if audited is not None:
                 audited.end()
 
@@ -133,7 +143,7 @@ class App:
         if headers.get(b"content-encoding", b"identity") != b"identity":
             body = _encoded
         elif whole is None or len(whole) > MAX_BODY_BYTES:
-            body = lambda: self._waiting_for(_body(headers, receive, share))  # noqa: E731
+            body = lambda: self._waiting_for(lambda: _body(headers, receive, share))  # noqa: E731
         else:
             body = whole
         return Request(scope["method"], scope["path"], _query(scope), headers, body, user)
@@ -142,23 +152,37 @@ class App:
         """End all streams: clients go on from where they were, elsewhere or later."""
         self._stopping.set()
 
-    async def _waiting_for(self, body: Awaitable[bytes]) -> bytes:
+    async def _waiting_for(self, body: Callable[[], Awaitable[bytes]]) -> bytes:
         """A request that waits for its own body keeps nobody else out, and does not wait for ever."""
         task = _current()
+        self._limits.hold(task)
+        place = self._limits.leave(task)
         self._under_way.end(task)
         try:
             with self._deadline.running():
-                return await body
+                return await body()
         except TimeoutError:
             raise errors.RequestTimeout(f"the body did not come within {self._patience:g} seconds: nothing was done") from None
         finally:
             self._under_way.begin(task)
+            self._limits.come_back(task, place)
+            self._limits.let_go(task)
 
-    async def _with_user(self, request: Request, scope: Scope, audited: auditing.Audited | None) -> Request:
-        """The request with who asks, and as whom."""
+    async def _authenticated(self, recognise: Recognise, scope: Scope, task: Task) -> User:
+        """Who asks. While that is looked up, which may take long, the request is not counted as one that is under way."""
+        self._under_way.end(task)
+        try:
+            with self._authenticating.running():
+                return await recognise(scope)
+        finally:
+            self._under_way.begin(task)
+
+    async def _with_user(self, request: Request, scope: Scope, audited: auditing.Audited | None, task: Task) -> Request:
+        """The request with who asks, and as whom. It has its place by who really asks."""
         user = request.user
         if user is UNRECOGNISED and self._recognise is not None:
-            user = await self._recognise(scope)
+            user = await self._authenticated(self._recognise, scope, task)
+        self._limits.begin(task, user, path=request.path, address=_address(scope))
         if audited is not None:
             request = audited.begin(request, user)
         if impersonation.is_meant(request.headers):
@@ -176,16 +200,18 @@ class App:
         clock, asked, flow = self._api.clock, None, b""
         began = clock.monotonic()
         try:
-            if len(self._under_way) > MAX_UNDER_WAY:
-                _check_can_wait(request)
             is_plain = request.user is not UNRECOGNISED and audited is None
             if not is_plain or (scope.get("known") is None and impersonation.is_meant(request.headers)):
-                request = await self._with_user(request, scope, audited)
+                request = await self._with_user(request, scope, audited, task)
+            else:
+                self._limits.begin(task, request.user, path=request.path, address=_address(scope))
             asked = dispatch.asked(self._api, request)
             if asked is None:
                 flow = self._flows.headers_for_path(request.user, request.method, request.path)
             else:
                 flow = self._flows.headers_for(request.user, asked)
+                if asked.verb == "watch":
+                    self._limits.hold(task)
             answer = await dispatch.answer_to(self._api, request, asked)
         except BaseException as error:  # noqa: BLE001 what is not answered is raised again
             answer = self._refused(error, request, audited, task)
@@ -215,11 +241,9 @@ def _current() -> Task:
     return task
 
 
-def _check_can_wait(request: Request) -> None:
-    """While too many are under way: whoever asks how the server is doing is answered all the same."""
-    if request.path.startswith("/api"):
-        later = Details(retry_after_seconds=1)
-        raise errors.TooManyRequests("too many requests are under way, please try again in a second", later)
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else ""
 
 
 def _query(scope: Scope) -> Query:

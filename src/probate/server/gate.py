@@ -4,6 +4,9 @@ Who has not finished a handshake, or waits between requests, costs the server so
 on their way in, the one that has been so for longest goes; and when too many are connected, those that have been idle for longest.
 A client that was cut off between requests connects again, as any client does when a connection ends. Only if all that are connected
 are being answered is somebody turned away.
+
+One address may have nine times as many connections as are free, so nine tenths of all if it is the only one (all clients of a
+test, or behind a proxy, have one address). One more is taken at the cost of others from the same address.
 """
 
 from __future__ import annotations
@@ -23,8 +26,11 @@ from probate import errors
 from probate.errors import Details
 from probate.machinery import status
 from probate.server.connections import Connection
+from probate.server.fair_limit import FairLimit
+from probate.server.limit_log import LimitLog
 
-MAX_CONNECTIONS = 12_000
+ADDRESS_FACTOR = 9
+"""One address has at most so many times as many connections as are free."""
 MAX_ARRIVING = 1_000
 """Connections whose handshake is not over."""
 CUT_AT_ONCE = 100
@@ -45,15 +51,23 @@ class Gate:
     """Who is connected to one server. `make` makes a connection of somebody who has come in."""
 
     def __init__(
-        self, make: Callable[[], Connection], context: Callable[[], ssl.SSLContext | None], *, patience: float, limit: int
+        self,
+        make: Callable[[], Connection],
+        context: Callable[[], ssl.SSLContext | None],
+        *,
+        patience: float,
+        limit: int,
+        limits: LimitLog,
     ) -> None:
         self._make = make
-        self._limit = limit
+        self._limits = limits
+        self._addresses = FairLimit(limit, factor=ADDRESS_FACTOR)
+        self._cut_at_once = min(CUT_AT_ONCE, max(1, limit // 20))
         self._context = context
         self._handshake = min(patience, HANDSHAKE_SECONDS)
         self._listening: list[socket.socket] = []
-        self._arriving: dict[socket.socket, asyncio.Task[None]] = {}  # in the order in which they came
-        self._inside: set[Connection] = set()
+        self._arriving: dict[socket.socket, tuple[str, asyncio.Task[None]]] = {}  # in the order in which they came
+        self._inside: dict[Connection, str] = {}  # by which address
 
     def open(self, listening: socket.socket) -> None:
         """Let people in from here."""
@@ -75,61 +89,104 @@ class Gate:
     def _accept(self, listening: socket.socket) -> None:
         for _ in range(ACCEPTED_AT_ONCE):
             try:
-                arrived, _ = listening.accept()
+                arrived, come_from = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:  # there are no descriptors or no memory left
                 log.error("nobody can be let in: %s", error)  # noqa: TRY400 the reason is all there is to tell
                 self._rest(listening)
                 return
-            self._arrive(arrived)
+            self._arrive(arrived, str(come_from[0]))
 
     def _rest(self, listening: socket.socket) -> None:
-        self._make_room()
+        self._cut_idle()
         loop = asyncio.get_running_loop()
         loop.remove_reader(listening.fileno())
         loop.call_later(REST_SECONDS, lambda: self._follow(listening) if listening in self._listening else None)
 
-    def _arrive(self, arrived: socket.socket) -> None:
-        if len(self._inside) + len(self._arriving) >= self._limit and not self._make_room():
+    def _arrive(self, arrived: socket.socket, address: str) -> None:
+        if not self._has_room(address):
             self._refuse(arrived)
             return
         if len(self._arriving) >= MAX_ARRIVING:
+            self._limits.reached("handshakes", of=MAX_ARRIVING)
             self._turn_away(next(iter(self._arriving)))
         arrived.setblocking(False)
         arrived.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._arriving[arrived] = asyncio.get_running_loop().create_task(self._bring_in(arrived))
+        self._addresses.take(address)
+        self._arriving[arrived] = address, (task := asyncio.get_running_loop().create_task(self._bring_in(arrived)))
+        task.add_done_callback(lambda task: self._is_over(arrived, task))
+
+    def _has_room(self, address: str) -> bool:
+        """Whether one more from this address can come in. Whoever has to go for it is gone."""
+        limit = self._addresses
+        if limit.total >= limit.limit:
+            self._limits.reached("connections", address=address, total=limit.total, of=limit.limit)
+            if not self._make_room():
+                return False
+        if not limit.admits(address):
+            self._limits.reached("connections of one address", address=address, own=limit.held_by(address), of=limit.limit)
+            return self._make_room(address)
+        return True
 
     async def _bring_in(self, arrived: socket.socket) -> None:
+        context = self._context()
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(lambda: Arrival(self), arrived, **self._tls())
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: Arrival(lambda transport: self._enter(arrived, transport, context)), arrived, **self._tls(context)
+            )
         except (OSError, EOFError):  # ssl.SSLError is one, and a handshake that takes too long
             arrived.close()
-        finally:
-            self._arriving.pop(arrived, None)
 
-    def _tls(self) -> dict[str, Any]:
-        context = self._context()
+    def _is_over(self, arrived: socket.socket, task: asyncio.Task[None]) -> None:
+        """A handshake has come to its end. If it failed, its place is free again."""
+        if task.cancelled():
+            arrived.close()  # a task that was cancelled before it began has not done so
+        if arrived in self._arriving:
+            self._addresses.release(self._arriving.pop(arrived)[0])
+
+    def _tls(self, context: ssl.SSLContext | None) -> dict[str, Any]:
         if context is None:
             return {}
         return {"ssl": context, "ssl_handshake_timeout": self._handshake, "ssl_shutdown_timeout": GOOD_BYE_SECONDS}
 
-    def enter(self, transport: asyncio.Transport) -> None:
-        """Somebody is in."""
+    def _enter(self, arrived: socket.socket, transport: asyncio.Transport, context: ssl.SSLContext | None) -> None:
+        """Somebody is in, after a handshake with this context."""
+        if arrived not in self._arriving:  # turned away at the moment at which the handshake was complete
+            transport.abort()
+            return
         connection = self._make()
-        self._inside.add(connection)
-        connection.on_leaving = self._inside.discard
+        self._inside[connection] = self._arriving.pop(arrived)[0]
+        connection.on_leaving = self._leave
         transport.set_protocol(connection)
         connection.connection_made(transport)
+        if context is not self._context() and connection.peer is not None:
+            connection.shutdown()  # who may sign clients' certificates was changed during the handshake: it is shown again
+
+    def _leave(self, connection: Connection) -> None:
+        address = self._inside.pop(connection, None)
+        if address is not None:
+            self._addresses.release(address)
 
     def _turn_away(self, arrived: socket.socket) -> None:
-        self._arriving.pop(arrived).cancel()
+        address, task = self._arriving.pop(arrived)
+        self._addresses.release(address)
+        task.cancel()
 
-    def _make_room(self) -> bool:
+    def _make_room(self, address: str = "") -> bool:
+        """Let go whoever waits for longest: between requests, or else in a handshake; of one address if it is named."""
+        if self._cut_idle(address):
+            return True
+        waiting = next((one for one, (whose, _) in self._arriving.items() if address in {"", whose}), None)
+        if waiting is not None:
+            self._turn_away(waiting)
+        return waiting is not None
+
+    def _cut_idle(self, address: str = "") -> bool:
         """Cut off those that have been idle for longest. Returns whether there were any."""
-        idle = [one for one in self._inside if one.is_idle]
-        for one in heapq.nsmallest(CUT_AT_ONCE, idle, key=lambda one: one.since):
-            self._inside.discard(one)
+        idle = [one for one, whose in self._inside.items() if one.is_idle and address in {"", whose}]
+        for one in heapq.nsmallest(self._cut_at_once, idle, key=lambda one: one.since):
+            self._leave(one)
             one.transport.abort()
         return bool(idle)
 
@@ -145,10 +202,10 @@ class Gate:
 class Arrival(asyncio.Protocol):
     """Somebody whose handshake is not over: as little as can be."""
 
-    __slots__ = ("_gate",)
+    __slots__ = ("_enter",)
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, enter: Callable[[asyncio.Transport], None]) -> None:
+        self._enter = enter
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._gate.enter(transport)  # type: ignore[arg-type]
+        self._enter(transport)  # type: ignore[arg-type]

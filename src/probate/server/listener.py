@@ -23,6 +23,7 @@ from probate.server import gate
 from probate.server.app import App
 from probate.server.connections import IDLE_SECONDS, Connection
 from probate.server.tls.serving import Serving
+from probate.settings import DEFAULT_MAX_CONNECTIONS, MIN_MAX_CONNECTIONS
 
 MAX_DESCRIPTORS = 65_536
 """As many are asked for; the system may allow less."""
@@ -85,10 +86,30 @@ def allow_descriptors() -> int:
     return MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
 
 
+def check_descriptors(max_connections: int) -> None:
+    """`CannotOpen` if the process may not open enough file descriptors for so many connections, even after asking for more."""
+    allowed, needed = allow_descriptors(), max_connections + gate.RESERVED
+    if allowed < needed:
+        fits = allowed - gate.RESERVED
+        lower = f"or lower --max-connections to {fits:,} or less" if fits >= MIN_MAX_CONNECTIONS else "(there are too few for any)"
+        raise errors.CannotOpen(
+            f"{max_connections:,} connections need {needed:,} file descriptors ({gate.RESERVED} are kept for files and others), "
+            f"and the system allows this process {allowed:,}. Raise the limit (ulimit -n {needed}) {lower}"
+        )
+
+
 class Listener(uvicorn.Server):
     """Serves an app on a socket until SIGTERM or SIGINT; `on_start` is called once requests are answered."""
 
-    def __init__(self, app: App, on_start: Callable[[], None], *, patience: float, serving: Serving | None = None) -> None:
+    def __init__(
+        self,
+        app: App,
+        on_start: Callable[[], None],
+        *,
+        patience: float,
+        serving: Serving | None = None,
+        max_connections: int = DEFAULT_MAX_CONNECTIONS,
+    ) -> None:
         connection: Any = functools.partial(Connection, patience)  # uvicorn calls it as it would call a class
         config = uvicorn.Config(
             app,
@@ -108,8 +129,8 @@ class Listener(uvicorn.Server):
         self._in_use = self._context()
         self.servers: list[asyncio.base_events.Server] = []
         self._on_start = on_start
-        limit = min(gate.MAX_CONNECTIONS, allow_descriptors() - gate.RESERVED)
-        self._gate = gate.Gate(self._connection, self._context, patience=patience, limit=max(limit, 1))
+        limit = max(1, min(max_connections, allow_descriptors() - gate.RESERVED))
+        self._gate = gate.Gate(self._connection, self._context, patience=patience, limit=limit, limits=app.limit_log)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections. (uvicorn's own way knows no limits for handshakes, nor for clients that do not answer a good-bye.)"""

@@ -20,6 +20,7 @@ from probate.server.authentication.accounts import Accounts
 from probate.server.authentication.listed import Listed
 from probate.server.authentication.recognition import Recognition
 from probate.server.kubeconfig import Credentials
+from probate.server.limit_log import LimitLog
 from probate.server.tls import requests
 from probate.server.tls.authority import Pair
 from probate.server.tls.folder import Folder
@@ -46,9 +47,9 @@ class Secured:
         self.serving = Serving(self._files())
         self._listed = Listed(Path(settings.token_file)) if settings.token_file else None
 
-    def recognition(self, accounts: Accounts, offload: Offload) -> Recognition:
+    def recognition(self, accounts: Accounts, offload: Offload, limits: LimitLog) -> Recognition:
         """Whom the server recognises."""
-        return Recognition(self._clock, accounts, listed=self._listed, oidc=self._oidc(offload))
+        return Recognition(self._clock, accounts, listed=self._listed, oidc=self._oidc(offload, limits), limits=limits)
 
     def credentials(self) -> Credentials:
         """Those of who may do anything."""
@@ -70,13 +71,15 @@ class Secured:
         others = (Path(self._settings.client_ca_file),) if self._settings.client_ca_file else ()
         return Files(certificate, key, (self.folder.file("ca.crt"), *others))
 
-    def _oidc(self, offload: Offload) -> oidc.Oidc | None:
+    def _oidc(self, offload: Offload, limits: LimitLog) -> oidc.Oidc | None:
         given = self._settings
         if not given.oidc_issuer_url and not given.oidc_client_id:
             return None
         names = ("username_claim", "username_prefix", "groups_claim", "groups_prefix", "ca_file")
         more = {name: getattr(given, f"oidc_{name}") for name in names}
-        return oidc.Oidc(oidc.Issuer(given.oidc_issuer_url, given.oidc_client_id, **more), self._clock, offload)
+        issuer = oidc.Issuer(given.oidc_issuer_url, given.oidc_client_id, **more)
+        waiting = min(oidc.MAX_WAITING, max(1, given.max_connections // 10))  # they hold connections, which may be few
+        return oidc.Oidc(issuer, self._clock, offload, limits=limits, max_waiting=waiting)
 
     async def keep(self, when_renewed: Callable[[], None]) -> None:
         """Keep everything up to date. Never returns; what cannot be used is told and left as it was."""

@@ -19,6 +19,7 @@ from probate.server import app as door
 from probate.server import bootstrap
 from probate.server.api import Api
 from probate.server.custom_kinds import Kinds
+from probate.server.request_limits import MAX_UNDER_WAY, RequestLimits
 from probate.store.sqlite.store import open_memory
 
 
@@ -46,10 +47,8 @@ async def ask(
     return sent[0]["status"], dict(sent[0]["headers"]), orjson.loads(sent[1]["body"])
 
 
-async def test_one_request_too_many_is_asked_to_come_back_but_health_is_told(
-    app: door.App, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(door, "MAX_UNDER_WAY", 0)
+async def test_one_request_too_many_is_asked_to_come_back_but_health_is_told(app: door.App) -> None:
+    app = door.App(app._api, limits=RequestLimits(app._api.limits, max_under_way=0))
     code, headers, status = await ask(app, "GET", "/api/v1/namespaces/default")
     assert (code, headers[b"retry-after"], status["reason"]) == (429, b"1", "TooManyRequests")
     assert (await ask(app, "GET", "/version"))[0] == 200
@@ -62,7 +61,7 @@ async def test_kr8s_asked_for_the_version_with_a_slash_at_the_end_and_was_told_t
 async def test_requests_that_wait_for_their_own_bodies_keep_nobody_out(app: door.App) -> None:
     body: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     path = "/api/v1/namespaces/default/configmaps"
-    slow = [asyncio.ensure_future(ask(app, "POST", path, body)) for _ in range(door.MAX_UNDER_WAY + 10)]
+    slow = [asyncio.ensure_future(ask(app, "POST", path, body)) for _ in range(MAX_UNDER_WAY + 10)]
     await asyncio.sleep(0)
     assert (await ask(app, "GET", "/api/v1/namespaces/default"))[0] == 200
     body.set_result(b'{"metadata":{"generateName":"x-"}}')

@@ -14,8 +14,9 @@ from probate.machinery.rbac.users import AUTHENTICATED, User
 from probate.server import dispatch, health
 from probate.server.app import App
 from probate.server.authentication.accounts import Accounts
-from probate.server.authentication.failures import AT_ONCE, MAX_ADDRESSES, SECONDS_EACH, Failures
+from probate.server.authentication.failures import AT_ONCE, MAX_REMEMBERED, MAX_SECONDS, SECONDS_EACH, Failures
 from probate.server.authentication.recognition import OPEN, Recognition
+from probate.server.limit_log import LimitLog
 
 HEALTH = [f"/{one}" for one in health.CHECKS]
 OWN = [*dispatch.QUESTIONS, "/metrics"]
@@ -73,31 +74,44 @@ async def test_what_the_api_is_may_be_read_by_who_is_known_and_not_by_who_has_no
     assert [(await house.ask("GET", path)).code for _ in range(2)] == [200, 403]
 
 
+def failures(clock: FakeClock) -> Failures:
+    return Failures(clock, LimitLog(clock))
+
+
+def is_told_to_wait(tried: Failures, address: str, credential: bytes) -> bool:
+    refusal = tried.refusal(address, credential)
+    assert isinstance(refusal, errors.Unauthorized | errors.TooManyRequests)
+    return isinstance(refusal, errors.TooManyRequests)
+
+
 def test_who_has_many_addresses_has_to_wait_all_the_same() -> None:
-    tried = Failures(FakeClock())
-    for number in range(AT_ONCE + 1):
-        tried.check("2001:db8::ffff")
-        tried.note(f"2001:db8::{number:x}")
-    with pytest.raises(errors.TooManyRequests):
-        tried.check("2001:db8::ffff")
-    tried.check("2001:db8:0:1::1")
-    tried.check("::ffff:10.0.0.1")
+    tried = failures(FakeClock())
+    told = [is_told_to_wait(tried, f"2001:db8::{number:x}", b"%d" % number) for number in range(AT_ONCE + 1)]
+    assert told == [False] * AT_ONCE + [True]
+    assert not is_told_to_wait(tried, "2001:db8:0:1::1", b"x")
+    assert not is_told_to_wait(tried, "::ffff:10.0.0.1", b"x")
+
+
+def test_one_credential_in_a_loop_does_not_count_for_its_neighbours() -> None:
+    tried = failures(FakeClock())
+    told = [is_told_to_wait(tried, "10.0.0.1", b"expired") for _ in range(10 * AT_ONCE)]
+    assert told == [False] * AT_ONCE + [True] * 9 * AT_ONCE
+    assert not is_told_to_wait(tried, "10.0.0.1", b"another")
+    assert not is_told_to_wait(tried, "10.0.0.2", b"expired")
 
 
 def test_failures_of_ever_new_addresses_are_forgotten_and_not_kept_without_end() -> None:
-    clock = FakeClock()
-    tried = Failures(clock)
-    for number in range(3 * MAX_ADDRESSES):
-        tried.note(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
-    assert len(tried._until) <= MAX_ADDRESSES
+    tried = failures(FakeClock())
+    for number in range(3 * MAX_REMEMBERED):
+        tried.refusal(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}", b"x")
+    assert max(len(tried._addresses), len(tried._credentials)) <= MAX_REMEMBERED
 
 
-async def test_patience_with_who_fails_comes_back_with_time() -> None:
+async def test_a_penalty_is_of_seconds_however_often_somebody_has_failed() -> None:
     clock = FakeClock()
-    tried = Failures(clock)
-    for _ in range(AT_ONCE + 1):
-        tried.note("10.0.0.1")
-    with pytest.raises(errors.TooManyRequests):
-        tried.check("10.0.0.1")
-    await clock.advance(SECONDS_EACH + 0.1)
-    tried.check("10.0.0.1")
+    tried = failures(clock)
+    for number in range(100 * AT_ONCE):
+        refusal = tried.refusal("10.0.0.1", b"%d" % number)
+    assert refusal.details.retry_after_seconds == MAX_SECONDS
+    await clock.advance(MAX_SECONDS + 2 * SECONDS_EACH)
+    assert not is_told_to_wait(tried, "10.0.0.1", b"next")

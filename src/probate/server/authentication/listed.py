@@ -16,6 +16,8 @@ from pathlib import Path
 
 from probate import errors
 from probate.machinery.rbac.users import AUTHENTICATED, User
+from probate.server.api import Recognised
+from probate.server.authentication.verified_tokens import ShownToken, VerifiedToken
 
 MAX_BYTES = 4 * 1024 * 1024
 
@@ -28,11 +30,23 @@ class Listed:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._stamp = self._look()
-        self.users = read(path)  # others after each reading, also if they are the same
+        self._users = read(path)
+        self._generation = 0  # one more after each reading, also if nothing has changed
 
-    def find(self, digest: str) -> User | None:
-        """Whom the token of this SHA-256 is of."""
-        return self.users.get(digest)
+    async def verify(self, shown: ShownToken) -> VerifiedToken | None:
+        user = self._users.get(shown.digest)
+        return None if user is None else VerifiedToken(self, user, self._generation)
+
+    def is_current(self, verified: VerifiedToken, _now: float) -> bool:
+        return verified.generation == self._generation
+
+    async def confirm(self, verified: VerifiedToken, _audiences: tuple[str, ...]) -> Recognised:
+        if verified.generation != self._generation:
+            raise errors.Unauthorized
+        return Recognised(verified.user)
+
+    def evict(self) -> None:
+        """There is no cache: the file as it was read is all there is."""
 
     def refresh(self) -> bool:
         """Read the file again if it has changed. Returns whether."""
@@ -41,10 +55,11 @@ class Listed:
             return False
         self._stamp = stamp
         try:
-            self.users = read(self._path)
+            self._users = read(self._path)
         except errors.CannotOpen as error:
             log.error("the tokens stay as they were: %s", error)  # noqa: TRY400 the reason is all there is to tell
             return False
+        self._generation += 1
         return True
 
     def _look(self) -> tuple[int, int, int]:

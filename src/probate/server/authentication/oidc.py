@@ -1,8 +1,11 @@
 """Tokens of an issuer elsewhere (OpenID Connect): signed by one of the keys that it publishes, for us, and not over.
 
 Its keys are fetched when they are first needed, again when a token names one that is not known (but not all the time), and when
-they are old. Names and groups of users may be given prefixes. Those that begin with `system:` are never taken from elsewhere: so
-nobody becomes a member of `system:masters` by what they are called.
+they are old. One fetch is under way at a time, and only tokens that need its result wait for it: a token signed with a key that is
+known is checked at once, however slow the issuer is. So many may wait, and of these so many from one address.
+
+Names and groups of users may be given prefixes. Those that begin with `system:` are never taken from elsewhere: so nobody becomes a
+member of `system:masters` by what they are called.
 """
 
 from __future__ import annotations
@@ -18,9 +21,12 @@ import orjson
 from probate import errors
 from probate.aio.offload import Offload
 from probate.clock import Clock
+from probate.errors import Details
 from probate.machinery.rbac.users import AUTHENTICATED, User
 from probate.server.authentication import jwt
 from probate.server.authentication.jwt import Claims, Parsed
+from probate.server.fair_limit import FairLimit
+from probate.server.limit_log import LimitLog
 
 LEEWAY = 10.0
 """Seconds by which its clock may differ from ours."""
@@ -28,6 +34,8 @@ FETCH_SECONDS = 5.0
 AGAIN_SECONDS = 10.0
 """Keys are not fetched more often than that, whatever tokens name."""
 OLD_SECONDS = 3600.0
+MAX_WAITING = 100
+"""Requests that wait at once until keys have been fetched."""
 MAX_BYTES = 1024 * 1024
 _DISCOVERY = "/.well-known/openid-configuration"
 _RESERVED = "system:"
@@ -50,22 +58,35 @@ class Issuer(NamedTuple):
 class Oidc:
     """Believes one issuer."""
 
-    def __init__(self, issuer: Issuer, clock: Clock, offload: Offload) -> None:
+    def __init__(
+        self, issuer: Issuer, clock: Clock, offload: Offload, *, limits: LimitLog | None = None, max_waiting: int = MAX_WAITING
+    ) -> None:
         if not issuer.url.startswith("https://") or not issuer.client_id:
             raise errors.CannotOpen("an issuer of OpenID Connect has an https:// URL, and calls us by a client id: give both")
         self._issuer = issuer
         self._clock = clock
         self._offload = offload
+        self._limits = limits or LimitLog(clock)
         self._keys: dict[str, Any] = {}
-        self._fetched = float("-inf")
-        self._fetching = asyncio.Lock()
+        self.generation = 0
+        """One more whenever the keys have changed: what was verified with others has to be verified again."""
+        self._fetched = self._tried = float("-inf")  # when they were fetched last, and when somebody tried to
+        self._fetching: asyncio.Task[None] | None = None
+        self._waiting = FairLimit(max_waiting, factor=2)
 
-    async def recognise(self, parsed: Parsed) -> User | None:
-        """Whom the token is of; None if it is not to be believed."""
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the keys are so old that they have to be fetched again. While that fails, the old ones are all there is."""
+        return self._clock.monotonic() - self._fetched > OLD_SECONDS
+
+    async def recognise(self, parsed: Parsed, address: str = "") -> User | None:
+        """Whom the token is of; None if it is not to be believed. `TooManyRequests` if too many wait for the issuer already."""
         claims = parsed.claims
         if claims.get("iss") != self._issuer.url or not self._is_for_us(claims.get("aud")) or not self.is_timely(claims):
             return None
-        key = await self._key(parsed.key_id)
+        if self._needs_fetch(parsed.key_id):
+            await self._wait_for_keys(address)
+        key = self._key(parsed.key_id)
         return user_of(claims, self._issuer) if key is not None and jwt.is_signed_by(parsed, key) else None
 
     def is_timely(self, claims: Claims) -> bool:
@@ -78,23 +99,42 @@ class Oidc:
     def _is_for_us(self, audience: Any) -> bool:
         return self._issuer.client_id in (audience if isinstance(audience, list) else [audience])
 
-    async def _key(self, key_id: str) -> Any | None:
-        async with self._fetching:
-            age = self._clock.monotonic() - self._fetched
-            if age > OLD_SECONDS or (key_id not in self._keys and age > AGAIN_SECONDS):
-                await self._fetch()
+    def _key(self, key_id: str) -> Any | None:
         if key_id:
             return self._keys.get(key_id)
         return next(iter(self._keys.values())) if len(self._keys) == 1 else None
 
+    def _needs_fetch(self, key_id: str) -> bool:
+        may_wait = self._fetching is not None or self._clock.monotonic() - self._tried > AGAIN_SECONDS
+        return may_wait and (self.is_outdated or self._key(key_id) is None)
+
+    async def _wait_for_keys(self, address: str) -> None:
+        """Wait for the fetch that is under way, or begin one. `TooManyRequests` if too many wait for it."""
+        if not self._waiting.admits(address):
+            self._limits.reached("waiting for OpenID Connect keys", address=address, of=self._waiting.limit)
+            told = "too many requests wait for the keys of the OpenID Connect issuer, please try again in a second"
+            raise errors.TooManyRequests(told, Details(retry_after_seconds=1))
+        if self._fetching is None:
+            self._fetching = asyncio.get_running_loop().create_task(self._fetch(), name="oidc-keys")
+        self._waiting.take(address)
+        try:
+            await asyncio.shield(self._fetching)  # whoever gives up does not end it for the others
+        finally:
+            self._waiting.release(address)
+
     async def _fetch(self) -> None:
-        self._fetched = self._clock.monotonic()
+        self._tried = began = self._clock.monotonic()
         try:
             found = await self._offload.run(lambda: published(self._issuer))
         except (OSError, ValueError) as error:  # what urllib raises is one of both
             log.warning("the keys of %s could not be fetched: %s", self._issuer.url, error)
-            return
-        self._keys = found
+        else:
+            self._fetched = began  # a key that the issuer withdrew since then may be among them
+            if found != self._keys:
+                self._keys = found
+                self.generation += 1
+        finally:
+            self._fetching = None
 
 
 def published(issuer: Issuer) -> dict[str, Any]:

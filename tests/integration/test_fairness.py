@@ -1,0 +1,192 @@
+"""One user, one address or a slow issuer keeps nobody else out: no health check, no administrator, nobody with a good token."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import resource
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostile_target import LIMIT, MAPS, Target, answered, attacked, codes, many, until
+from oidc_issuer import Key, issuing
+from probate.server import gate
+from probate.server.authentication.failures import AT_ONCE, MAX_SECONDS
+
+CONNECTIONS = 100
+WATCH = f"{MAPS}?watch=1"
+FORGED = 450
+PEOPLE = ("ann", "bob")
+WRONG = ("Basic {}", "Bearer wrong{}", "Bearer a.b.{}", "{}")
+
+
+def token_of(name: str) -> str:
+    return f"token-of-{name}"
+
+
+def asked(path: str, authorization: str = "") -> bytes:
+    shown = f"Authorization: {authorization}\r\n" if authorization else ""
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\n{shown}\r\n".encode()
+
+
+def answer_on(line: socket.socket) -> tuple[int, bytes]:
+    """The code of the next answer, and what has come of it."""
+    said = b""
+    while b"\r\n\r\n" not in said and (part := line.recv(65_536)):
+        said += part
+    return codes(said)[0], said
+
+
+def ask(target: Target, path: str, authorization: str = "", *, known: bool = False) -> int:
+    """What is answered on a new connection."""
+    with target.line(known=known) as line:
+        line.sendall(asked(path, authorization))
+        return answer_on(line)[0]
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of tokens."""
+    file = tmp_path_factory.mktemp("people") / "tokens.csv"
+    file.write_text("".join(f"{hashlib.sha256(token_of(name).encode()).hexdigest()},{name},,staff\n" for name in PEOPLE))
+    return file
+
+
+@pytest.fixture
+def small(tmp_path: Path, people: Path) -> Iterator[Target]:
+    """A server with few connections. Everybody may read."""
+    options = ("--token-file", str(people), "--max-connections", str(CONNECTIONS), "--patience", "60s")
+    with attacked(tmp_path, *options, descriptors=gate.RESERVED + CONNECTIONS) as target:
+        let_read(target)
+        yield target
+
+
+def let_read(target: Target) -> None:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+    body = {"metadata": {"name": "staff"}, "roleRef": role, "subjects": [{"kind": "Group", "name": "staff"}]}
+    made = target.honest.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", json=body)
+    assert made.status_code == 201, made.text
+
+
+def watches(target: Target, held: ExitStack, name: str, number: int) -> list[int]:
+    """What is answered to a user who begins so many watches, each on a connection of its own. All connections stay open."""
+    told = []
+    for _ in range(number):
+        line = held.enter_context(target.line())
+        line.sendall(asked(WATCH, f"Bearer {token_of(name)}"))
+        told.append(answer_on(line)[0])
+    return told
+
+
+def test_watches_of_one_user_took_all_connections(small: Target) -> None:
+    with ExitStack() as held:
+        told = watches(small, held, "ann", CONNECTIONS + 10)
+        assert set(told) == {200, 429}
+        assert told.count(200) >= CONNECTIONS // 2
+        assert ask(small, "/livez") == 200
+        assert ask(small, "/api/v1/namespaces", known=True) == 200  # an administrator
+        small.check_others()
+        assert watches(small, held, "bob", 5) == [200] * 5
+        assert ask(small, WATCH, known=True) == 200
+        lines = [line for line in small.log.splitlines() if "limit reached" in line and "long-running" in line]
+        assert len(lines) == 1
+        assert "user=ann" in lines[0]
+        counted = re.search(r'probate_limit_reached_total{limit="long-running requests"} (\d+)', small.honest.get("/metrics").text)
+        assert counted is not None
+        assert int(counted[1]) == told.count(429)
+        with small.line() as line:
+            line.sendall(asked(WATCH, f"Bearer {token_of('ann')}"))
+            code, said = answer_on(line)
+        assert (code, b"retry-after: 1\r\n" in said, b'"reason":"TooManyRequests"' in said) == (429, True, True)
+
+
+def test_slow_bodies_of_one_user_took_all_connections(small: Target) -> None:
+    post = f"POST {MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token_of('ann')}\r\n"
+    post += "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+    role = {"metadata": {"name": "writer"}, "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}]}
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    assert small.honest.post(f"{rbac}/clusterroles", json=role).status_code == 201
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "writer"}
+    body = {"metadata": {"name": "writer"}, "roleRef": reference, "subjects": [{"kind": "User", "name": "ann"}]}
+    assert small.honest.post(f"{rbac}/clusterrolebindings", json=body).status_code == 201
+    with many(CONNECTIONS + 10, small.line, post.encode()) as lines:
+        until(lambda: bool(answered(lines)), "a refusal")
+        assert ask(small, "/readyz") == 200
+        small.check_others()
+        assert ask(small, "/api/v1/namespaces", f"Bearer {token_of('bob')}") == 200
+
+
+def forged(issuer: Any, number: int) -> str:
+    """A token that nobody can tell from a good one before the issuer's keys are known."""
+    claims = {"iss": issuer.url, "aud": "probate", "sub": f"eve-{number}", "exp": 4_000_000_000}
+    return forger.token(claims, name=f"unknown-{number}")
+
+
+forger = Key("forger")
+
+
+def test_forged_tokens_at_a_slow_issuer_made_an_administrator_wait(tmp_path: Path, people: Path) -> None:
+    with issuing(tmp_path) as issuer:
+        issuer.may_answer.clear()
+        options: tuple[str, ...] = (
+            "--oidc-issuer-url",
+            issuer.url,
+            "--oidc-client-id",
+            "probate",
+            "--oidc-ca-file",
+            str(issuer.ca_file),
+        )
+        options += ("--token-file", str(people), "--patience", "60s")
+        tokens = [forged(issuer, number) for number in range(FORGED)]
+        with attacked(tmp_path, *options) as target, many(FORGED, target.line) as lines:
+            let_read(target)
+            for line, token in zip(lines, tokens, strict=True):
+                line.sendall(asked("/api/v1/namespaces", f"Bearer {token}"))
+            assert ask(target, "/api/v1/namespaces", known=True) == 200  # an administrator
+            assert ask(target, "/livez") == 200
+            assert ask(target, "/api/v1/namespaces", f"Bearer {token_of('ann')}") == 200
+            target.check_others()
+            issuer.may_answer.set()
+            assert {answer_on(line)[0] for line in lines} == {401, 429}
+            assert target.log.count('limit reached limit="waiting for OpenID Connect keys"') == 1
+
+
+def test_wrong_headers_locked_good_tokens_from_the_same_address_out(tmp_path: Path, people: Path) -> None:
+    with attacked(tmp_path, "--token-file", str(people)) as target:
+        accounts = "/api/v1/namespaces/default/serviceaccounts"
+        assert target.honest.post(accounts, json={"metadata": {"name": "robot"}}).status_code == 201
+        good = target.honest.post(f"{accounts}/robot/token", json={}).json()["status"]["token"]
+        told, longest = [], 0
+        with target.line() as line:
+            for number in range(2_000):
+                line.sendall(asked("/api/v1/namespaces", WRONG[number % len(WRONG)].format(number)))
+                code, said = answer_on(line)
+                told.append(code)
+                waits = re.findall(rb"retry-after: (\d+)", said)
+                assert bool(waits) == (code == 429)
+                longest = max([longest, *map(int, waits)])
+        assert longest <= MAX_SECONDS
+        assert ask(target, "/version", f"Bearer {good}") == 200
+        assert set(told[:AT_ONCE]) == {401}
+        assert told.count(429) > 1_000
+        assert target.log.count('limit reached limit="wrong credentials"') == 1
+
+
+def test_server_that_may_not_open_enough_descriptors_did_not_say_so(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "probate", "serve", "--insecure", "--store", "memory:", "--listen", "127.0.0.1:0"]
+
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (300, 1_000))
+
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, preexec_fn=few, timeout=LIMIT, check=False)
+    assert ended.returncode != 0
+    for part in ("12,000 connections", "12,256 file descriptors", "1,000", "ulimit -n 12256", "--max-connections to 744 or less"):
+        assert part in ended.stderr, ended.stderr
+    assert "Traceback" not in ended.stderr

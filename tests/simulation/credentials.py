@@ -1,0 +1,269 @@
+"""Tokens of all kinds in use while their accounts, objects, keys and files come and go, and caches are evicted at any moment.
+
+One seed is one run on virtual time. Between any two callbacks of the loop, so at every await of a look-up that waits for anything,
+all caches of credentials may be emptied and the file of tokens may be read again. Two rules are checked with every answer:
+
+    a token that was not good any more when the request began is refused,
+    a token that was good until the answer came is accepted.
+
+What lies in between may be answered either way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import hashlib
+import itertools
+import random
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from oidc_issuer import elliptic
+from probate.aio import tasks
+from probate.machinery import builtin
+from probate.server import bootstrap
+from probate.server.api import Api
+from probate.server.app import App
+from probate.server.authentication.accounts import Accounts
+from probate.server.authentication.listed import Listed
+from probate.server.authentication.oidc import OLD_SECONDS, Issuer, Oidc
+from probate.server.authentication.recognition import Recognition
+from probate.server.custom_kinds import Kinds
+from probate.store.sqlite.store import open_memory
+from simulation.connection import Answer, Connection, Lost
+from simulation.loop import LoopClock, VirtualLoop
+from simulation.store import RoughStore
+from simulation.weather import Weather
+
+T = TypeVar("T")
+
+HOLDERS = 4
+ROUNDS = 40
+"""What each of them does."""
+P_EVICT = 0.2
+P_RELOAD = 0.02
+ISSUER = "https://issuer.test"
+VERSION = "/version"
+ACCEPTED = 403
+"""Nobody has any right here, so that is the answer to whoever is known."""
+CORE = "/api/v1/namespaces/default"
+PEM = ec.generate_private_key(ec.SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+KEYS = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+
+
+class Wrong(Exception):
+    """A token was answered in a way in which it must not be."""
+
+
+class Token:
+    """One credential, and when it is good: surely until `doubtful`, surely not from `dead` on."""
+
+    def __init__(self, kind: str, text: str, expires: float = float("inf")) -> None:
+        self.kind, self.text = kind, text
+        self.doubtful = self.dead = expires
+        self.depends_on: tuple[str, ...] = ()
+
+    def doom(self, at: float) -> None:
+        self.doubtful = min(self.doubtful, at)
+
+    def end(self, at: float) -> None:
+        self.dead = min(self.dead, at)
+
+
+class SimulatedIssuer:
+    """The issuer's side of an `Offload`: whoever fetches its keys gets those of now, sooner or later."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self.current = 0
+        self._dice = dice
+
+    async def run(self, _call: Callable[[], T]) -> T:
+        await asyncio.sleep(self._dice.expovariate(1.0))
+        keys: Any = {f"key-{self.current}": KEYS[self.current % len(KEYS)].public_key()}
+        await asyncio.sleep(self._dice.expovariate(1.0))
+        return keys  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        pass
+
+
+class CredentialRun:
+    """One run. `play` returns what went wrong, or nothing."""
+
+    def __init__(self, seed: int) -> None:
+        self._dice = random.Random(f"credentials {seed}")  # noqa: S311
+        self._loop = VirtualLoop(seed)
+        self._clock = LoopClock(self._loop)
+        self._weather = Weather(seed)
+        self._weather.climate = self._weather.climate._replace(
+            p_crash=0, p_write_fails=0, p_read_fails=0, p_cut=0, delay=0.5, p_delay=0.7
+        )
+        self._storm_ends = self._dice.uniform(0, 3_000)
+        self._issuer = SimulatedIssuer(self._dice)
+        self._numbers = itertools.count(1)
+        self._tokens: list[Token] = []
+        self._going: dict[str, float] = {}  # when the deletion of a uid began
+        self._gone: dict[str, float] = {}  # when it was acknowledged
+        self.answers: dict[tuple[str, int], int] = {}
+
+    def play(self) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            self._file = Path(folder) / "tokens.csv"
+            self._ann = self._write_file()
+            try:
+                self._loop.play(self._run())
+            except Wrong as error:
+                return str(error)
+            finally:
+                self._loop.wind_up()
+        return ""
+
+    async def _run(self) -> None:
+        inner = await open_memory()
+        store: Any = RoughStore(inner, self._weather, contextvars.copy_context(), lambda *_: None, lambda: None)
+        api = Api(store, Kinds(store, builtin.load()), self._clock, new_uid=self._uid, random=self._dice)
+        api.accounts = Accounts(store, self._clock, key=lambda: PEM)
+        await bootstrap.ensure_namespaces(api)
+        await api.kinds.refresh(now=api.now())
+        self._listed = Listed(self._file)
+        oidc = Oidc(Issuer(ISSUER, "probate"), self._clock, self._issuer)
+        self._recognition = Recognition(self._clock, api.accounts, listed=self._listed, oidc=oidc)
+        self._everybody = App(api)
+        self._app = App(api, recognise=self._recognition, recall=self._recognition.recall)
+        following = tasks.guard(api.access.following.run(lambda: asyncio.sleep(1)), name="grants", on_failure=self._loop.fail)
+        self._loop.after_each = self._disturb
+        await asyncio.gather(*(self._hold() for _ in range(HOLDERS)), self._destroy(), self._rotate())
+        self._loop.after_each = lambda: None
+        await tasks.stop(following)
+        await inner.close()
+
+    def _uid(self) -> str:
+        return f"00000000-0000-4000-8000-{next(self._numbers):012d}"
+
+    # --- what happens between any two callbacks -------------------------------------------------------------------------
+
+    def _disturb(self) -> None:
+        is_stormy = self._loop.time() < self._storm_ends  # afterwards caches are left alone: what is wrong in them stays there
+        if is_stormy and self._dice.random() < P_EVICT:
+            self._recognition.evict()
+        if self._dice.random() < (P_RELOAD if is_stormy else P_RELOAD / 10):
+            old, self._ann = self._ann, self._write_file()
+            self._listed.refresh()
+            old.doom(self._clock.now())
+            old.end(self._clock.now())
+            if self._dice.random() < 0.2:
+                self._tokens.append(old)
+
+    def _write_file(self) -> Token:
+        """A file with one token, which no file before it had."""
+        token = Token("file", f"of-ann-{next(self._numbers)}")
+        padding = "#" * (next(self._numbers) % 997)  # the size tells that the file has changed, where its time does not
+        self._file.write_text(f"{padding}\n{hashlib.sha256(token.text.encode()).hexdigest()},ann\n")
+        return token
+
+    # --- those who act --------------------------------------------------------------------------------------------------
+
+    async def _hold(self) -> None:
+        """Get tokens, and use them again and again, also when they are over."""
+        for _ in range(ROUNDS):
+            lot = self._dice.random()
+            if lot < 0.15 or not self._tokens:
+                await self._obtain()
+            elif lot < 0.3:
+                await self._use(self._ann)
+            else:
+                await self._use(self._dice.choice(self._tokens[-15:]))
+            await asyncio.sleep(self._dice.choice((0.0, 0.1, 1.0, 60.0, 500.0)))
+
+    async def _obtain(self) -> None:
+        if self._dice.random() < 0.3:
+            number, ends = self._issuer.current, self._clock.now() + 20_000
+            claims = {"iss": ISSUER, "aud": "probate", "sub": "eve", "exp": ends, "jti": next(self._numbers)}
+            token = Token("issuer", elliptic(claims, KEYS[number % len(KEYS)], f"key-{number}"), ends)
+            token.depends_on = (f"key-{number}",)
+            self._tokens.append(token)
+            return
+        name, secret = f"robot-{self._dice.randint(1, 2)}", f"secret-{self._dice.randint(1, 2)}"
+        account = await self._ensure("serviceaccounts", name)
+        spec: dict[str, Any] = {"expirationSeconds": self._dice.choice((600, 900, 7200))}
+        depends = [account]
+        if self._dice.random() < 0.5:
+            depends.append(await self._ensure("secrets", secret))
+            spec["boundObjectRef"] = {"kind": "Secret", "apiVersion": "v1", "name": secret, "uid": depends[-1]}
+        began = self._clock.now()
+        made = await self._ask("POST", f"{CORE}/serviceaccounts/{name}/token", {"spec": spec})
+        if made.code != 201:
+            return
+        token = Token("account", made.body["status"]["token"], self._clock.now() // 1 + spec["expirationSeconds"])
+        token.doom(began // 1 + spec["expirationSeconds"])
+        token.depends_on = tuple(depends)
+        for uid in depends:
+            token.doom(self._going.get(uid, token.doubtful))
+            token.end(self._gone.get(uid, token.dead))
+        self._tokens.append(token)
+
+    async def _ensure(self, plural: str, name: str) -> str:
+        await self._ask("POST", f"{CORE}/{plural}", {"metadata": {"name": name}})
+        found = await self._ask("GET", f"{CORE}/{plural}/{name}")
+        return str(found.body["metadata"]["uid"]) if found.code == 200 else "none"
+
+    async def _destroy(self) -> None:
+        """Delete accounts and secrets. Those who need them make new ones of the same names."""
+        for _ in range(ROUNDS):
+            await asyncio.sleep(self._dice.choice((0.1, 1.0, 100.0, 300.0)))
+            plural, name = self._dice.choice((("serviceaccounts", "robot-"), ("secrets", "secret-")))
+            path = f"{CORE}/{plural}/{name}{self._dice.randint(1, 2)}"
+            found = await self._ask("GET", path)
+            if found.code != 200:
+                continue
+            uid = found.body["metadata"]["uid"]
+            self._going[uid] = self._clock.now()
+            self._doom(uid)
+            if (await self._ask("DELETE", path, {"preconditions": {"uid": uid}})).code == 200:
+                self._gone[uid] = self._clock.now()
+                for token in self._tokens:
+                    if uid in token.depends_on:
+                        token.end(self._clock.now())
+
+    def _doom(self, what: str) -> None:
+        for token in self._tokens:
+            if what in token.depends_on:
+                token.doom(self._clock.now())
+
+    async def _rotate(self) -> None:
+        """The issuer replaces its key now and then. Its old one is believed until its keys are due to be fetched again."""
+        for _ in range(3):
+            await asyncio.sleep(self._dice.uniform(100, 1_500))
+            old = f"key-{self._issuer.current}"
+            self._issuer.current += 1
+            self._doom(old)
+            for token in self._tokens:
+                if old in token.depends_on:
+                    token.end(self._clock.now() + OLD_SECONDS)
+
+    async def _use(self, token: Token) -> None:
+        began = self._clock.now()
+        code = (await self._ask("GET", VERSION, token=token)).code
+        self.answers[token.kind, code] = self.answers.get((token.kind, code), 0) + 1
+        if code == ACCEPTED and began > token.dead:
+            raise Wrong(f"a token of kind {token.kind} was accepted {began - token.dead:g} s after its end")
+        is_good = self._clock.now() < token.doubtful and token.kind != "issuer"  # whose key may not have been fetched yet
+        if code in {401, 429} and is_good:
+            raise Wrong(f"a token of kind {token.kind} was answered {code} although it is good")
+
+    async def _ask(self, method: str, path: str, body: Any = None, *, token: Token | None = None) -> Answer:
+        connection = Connection(method, path, "", body, "application/json", is_direct=False)
+        if token is not None:
+            connection.scope["headers"] = [*connection.scope["headers"], (b"authorization", f"Bearer {token.text}".encode())]
+        app = self._everybody if token is None else self._app
+        connection.task = self._loop.create_task(app(connection.scope, connection.receive, connection.send))
+        try:
+            return await connection.whole()
+        except Lost:
+            raise Wrong("the server did not answer") from None
