@@ -17,7 +17,7 @@ from probate.server.api import Api
 from probate.server.deletions import Plan
 from probate.server.request import Target
 from probate.server.world import World
-from probate.store.contract import EmptyRange, Event, Guard, Revision, Unchanged
+from probate.store.contract import EmptyRange, Event, Guard, Revision, Txn, Unchanged
 from probate.store.hub import Hub, Subscription
 from probate.store.sqlite.groups import Groups
 from simulation import seeds
@@ -45,13 +45,18 @@ def unguarded(plan: Plan) -> Plan:
 
 @pytest.mark.parametrize(("is_orphaning", "wrong"), [(False, "which blocks it"), (True, "still refers to it")])
 def test_owner_that_is_released_without_its_guard(monkeypatch: pytest.MonkeyPatch, is_orphaning: bool, wrong: str) -> None:
-    release = effects._release
+    release, remove = effects._release, effects.Removals._release
 
     def careless(item: Item, *rest: Any, **more: Any) -> Plan:
         plan = release(item, *rest, **more)
         return unguarded(plan) if item.is_orphaning == is_orphaning else plan
 
+    def careless_too(removals: effects.Removals, item: Item) -> Txn | None:
+        txn = remove(removals, item)
+        return msgspec.structs.replace(txn, guards=()) if txn is not None and item.is_orphaning == is_orphaning else txn
+
     monkeypatch.setattr(effects, "_release", careless)
+    monkeypatch.setattr(effects.Removals, "_release", careless_too)
     assert wrong in found().failure
 
 
