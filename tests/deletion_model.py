@@ -211,10 +211,10 @@ def is_at_rest(world: World) -> bool:
 
 
 def _orphan(world: World, owner: Thing) -> Iterator[World]:
-    mentions = [one for one in world.values() if one.short != "event" and any(ref.uid == owner.uid for ref in one.refs)]
-    for one in mentions:
+    dependents = [one for one in world.values() if _refers(one, owner)]
+    for one in dependents:
         yield rewrite_owners(world, one, tuple(ref for ref in one.refs if ref.uid != owner.uid))
-    if not any(_refers(one, owner) for one in mentions):
+    if not dependents:
         yield _release(world, owner)
 
 

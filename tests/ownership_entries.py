@@ -11,7 +11,7 @@ from in_process import House
 from probate.store import paging
 from probate.store.contract import Store
 
-RANGES = ("owned/", "blocking/", "custom/", "waiting/", "since/")
+RANGES = ("owned/", "blocking/", "custom/", "waiting/", "orphaning/", "since/")
 BUILT_IN = {("apps", "Deployment"), ("batch", "Job")}
 """Of the groups that tests refer to; whatever else has a group can only be a custom kind."""
 FOREGROUND = {"foregroundDeletion", "CollectingGarbage", "GarbageCollectionInProgress"}
@@ -43,6 +43,8 @@ def entries(key: str, meta: dict[str, Any]) -> set[str]:
     finalizers = set(meta.get("finalizers", ()))
     if "deletionTimestamp" in meta and finalizers & FOREGROUND:
         found |= {f"waiting/{meta['uid']}/{key}"}
+    if "deletionTimestamp" in meta and "orphan" in finalizers:
+        found |= {f"orphaning/{meta['uid']}/{key}"}
     if "deletionTimestamp" in meta and finalizers & {*FOREGROUND, "orphan"}:
         found |= {f"since/{meta['deletionTimestamp']}/{key}"}
     for ref in meta.get("ownerReferences", ()):

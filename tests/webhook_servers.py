@@ -106,9 +106,11 @@ class Hook:
 
 
 @asynccontextmanager
-async def serving(answer: Answer, *, name: str = "127.0.0.1", is_tls: bool = True) -> AsyncGenerator[Hook, None]:
+async def serving(
+    answer: Answer, *, name: str = "127.0.0.1", is_tls: bool = True, context: ssl.SSLContext | None = None
+) -> AsyncGenerator[Hook, None]:
     hook = Hook(answer, is_tls=is_tls)
-    server = await asyncio.start_server(hook.take, "127.0.0.1", 0, ssl=_context(name) if is_tls else None)
+    server = await asyncio.start_server(hook.take, "127.0.0.1", 0, ssl=context or _context(name) if is_tls else None)
     hook.port = server.sockets[0].getsockname()[1]
     try:
         yield hook

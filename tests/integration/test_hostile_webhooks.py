@@ -44,8 +44,14 @@ BAD: dict[str, tuple[Any, str]] = {
     "another kind": (lambda _: {"kind": "Pod", "apiVersion": "v1"}, "expected webhook response of admission.k8s.io/v1, Kind="),
     "no response": (lambda _: REVIEW, "webhook response was absent"),
     "another uid": (lambda _: {**REVIEW, "response": {"uid": "x", "allowed": True}}, "expected response.uid="),
-    "a text for a truth": (lambda review: {**REVIEW, "response": {"uid": uid_of(review), "allowed": "yes"}}, "has the wrong type"),
-    "odd warnings": (lambda review: responded(review, allowed=True, warnings=[1]), "response.warnings must be a list of texts"),
+    "a text for a truth": (
+        lambda review: {**REVIEW, "response": {"uid": uid_of(review), "allowed": "yes"}},
+        "response.allowed must be of type boolean, not string",
+    ),
+    "odd warnings": (
+        lambda review: responded(review, allowed=True, warnings=[1]),
+        "response.warnings must be of type array of string",
+    ),
     "a patch of one who may not": (lambda review: patch(review, {"op": "remove", "path": "/data"}), "validating webhook may not"),
 }
 

@@ -47,6 +47,55 @@ def test_dry_run_changes_nothing(http: httpx.Client, configmaps: str) -> None:
     assert http.get(f"{configmaps}/b").json() == before
 
 
+def test_dry_run_of_a_create_is_not_refused_for_a_resource_version(http: httpx.Client, configmaps: str) -> None:
+    body = {"metadata": {"name": "a", "resourceVersion": "7"}}
+    told = http.post(configmaps, params={"dryRun": "All"}, json=body)
+    assert told.status_code == 201, told.text
+    assert told.json()["metadata"]["resourceVersion"] == "7", "it is answered as it was sent, for nothing was stored"
+    assert http.post(configmaps, json=body).status_code == 400
+    assert http.get(f"{configmaps}/a").status_code == 404
+
+
+@pytest.mark.parametrize("text", ["0", "none", "-1", "9" * 40])
+def test_create_ignores_a_resource_version_that_is_not_a_revision(http: httpx.Client, configmaps: str, text: str) -> None:
+    told = http.post(configmaps, json={"metadata": {"name": "a", "resourceVersion": text}})
+    assert told.status_code == 201, told.text
+    assert told.json() == http.get(f"{configmaps}/a").json()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"gracePeriodSeconds": "5"}, "gracePeriodSeconds must be of type integer, not string"),
+        ({"gracePeriodSeconds": True}, "gracePeriodSeconds must be of type integer, not boolean"),
+        ({"orphanDependents": "true"}, "orphanDependents must be of type boolean, not string"),
+        ({"propagationPolicy": 1}, "propagationPolicy must be of type string, not number"),
+        ({"dryRun": "All"}, "dryRun must be of type array, not string"),
+        ({"dryRun": [1]}, "dryRun[0] must be of type string, not number"),
+        ({"preconditions": []}, "preconditions must be of type object, not array"),
+        ({"preconditions": {"uid": 5}}, "preconditions.uid must be of type string, not number"),
+    ],
+)
+def test_refusal_of_a_wrong_type_names_the_right_one(http: httpx.Client, configmaps: str, options: object, told: str) -> None:
+    made(http, configmaps, "a")
+    refused = http.request("DELETE", f"{configmaps}/a", json=options)
+    assert (refused.status_code, refused.json()["message"]) == (400, f"DeleteOptions: {told}")
+
+
+def test_refusal_of_options_shows_no_empty_name(http: httpx.Client, configmaps: str) -> None:
+    made(http, configmaps, "a")
+    refused = http.request("DELETE", f"{configmaps}/a", json={"propagationPolicy": "Never"})
+    assert refused.status_code == 422
+    assert refused.json()["message"].startswith("DeleteOptions.meta.k8s.io is invalid: propagationPolicy: ")
+
+
+def test_empty_garbage_collection_policy_means_default(http: httpx.Client, configmaps: str) -> None:
+    made(http, configmaps, "a")
+    assert http.request("DELETE", f"{configmaps}/a", json={"garbageCollectionPolicy": ""}).status_code == 200
+    made(http, configmaps, "b")
+    assert http.delete(f"{configmaps}/b", params={"garbageCollectionPolicy": ""}).status_code == 200
+
+
 def test_update_of_what_was_changed_meanwhile_is_a_conflict(http: httpx.Client, configmaps: str) -> None:
     first = made(http, configmaps, "a", data={"k": "1"})
     second = http.put(f"{configmaps}/a", json={**first, "data": {"k": "2"}})

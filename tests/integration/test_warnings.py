@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from probate.server.app import MAX_WARNINGS
+from probate.server.warning_headers import MAX_EACH, MAX_TOTAL, MAX_WARNINGS
 
 APPLY, MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 HIDES = '299 - "spec.template.spec.containers[0].env[1]: hides previous definition of \\"A\\", which apply may drop"'
@@ -75,6 +75,28 @@ def test_no_answer_has_more_warnings_than_it_may(http: httpx.Client, namespace: 
     env = [{"name": "A", "value": str(number)} for number in range(100)]
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i", "env": env}]}}
     assert len(told(http.post(f"/api/v1/namespaces/{namespace}/pods", json=pod))) == MAX_WARNINGS
+
+
+def absent_owners(number: int, letters: int) -> list[dict[str, str]]:
+    names = [f"{at}-{'n' * letters}" for at in range(number)]
+    return [{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": f"uid-{name[:2]}"} for name in names]
+
+
+def test_warning_is_not_cut_in_the_middle_of_a_sentence(http: httpx.Client, configmaps: str) -> None:
+    owners = absent_owners(1, 240)
+    (warning,) = told(http.post(configmaps, json={"metadata": {"name": "a", "ownerReferences": owners}}))
+    assert owners[0]["name"] in warning
+    assert warning.endswith('this object is deleted in a moment"'), warning
+
+
+def test_warnings_are_cut_only_if_they_are_too_long_together(http: httpx.Client, configmaps: str) -> None:
+    few = told(http.post(configmaps, json={"metadata": {"name": "a", "ownerReferences": absent_owners(8, 240)}}))
+    assert len(few) == 8
+    assert all(one.endswith('a moment"') for one in few)
+    many = told(http.post(configmaps, json={"metadata": {"name": "b", "ownerReferences": absent_owners(19, 240)}}))
+    assert len(many) == MAX_TOTAL // MAX_EACH
+    assert {len(one) for one in many} == {MAX_EACH + len('299 - ""')}
+    assert all(one.endswith('..."') for one in many)
 
 
 def test_secret_for_tls_that_no_server_could_use(http: httpx.Client, namespace: str) -> None:

@@ -16,6 +16,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 from in_process import House, running
 from probate.aio import tasks
 from probate.server import wire
@@ -29,6 +31,7 @@ MOST = 8
 """Dependents that one writer creates at most, lest an owner that is never free for a moment stay for ever."""
 HASTE = 0.5
 BURST = 3
+HELD_ROUNDS = 5
 JITTER = 12
 
 FOLDER = "objects/configmaps/"
@@ -189,3 +192,36 @@ async def test_no_dependent_of_an_orphaning_owner_is_ever_collected(quick_path: 
             orphans = {f"{FOLDER}{played.namespace}/{name}" for name, at in played.written.items() if at < played.left}
             assert {one.key for one in await dependents_at(house, played)} == orphans
             assert not any(refers(one, played.uid) for one in await dependents_at(house, played))
+
+
+@pytest.mark.parametrize("policy", ["Foreground", "Orphan"])
+async def test_owner_leaves_while_another_namespace_names_it_in_ever_new_objects(quick_path: Path, policy: str) -> None:
+    async with running(await open_file(quick_path / "probate.db")) as house, registering(house) as registrar:
+        await house.create("namespaces", "", {"metadata": {"name": "hostile"}})
+        for number in range(HELD_ROUNDS):
+            uid = await leave_in_spite(house, registrar, f"victim-{number}", policy)
+            left = await registrar.expect(f"victim-{number}")
+            strays = (await house.store.scan(f"{FOLDER}hostile/", limit=1_000, at=Revision(left))).records
+            assert any(refers(one, uid) for one in strays), "nothing named the owner when it left: the round proves nothing"
+
+
+async def leave_in_spite(house: House, registrar: Registrar, namespace: str, policy: str) -> str:
+    """Delete an owner, and wait until it has left, while somebody names it from another namespace without end. Its uid."""
+    await house.create("namespaces", "", {"metadata": {"name": namespace}})
+    owner = await house.create("configmaps", namespace, {"metadata": {"name": "owner"}})
+    uid = owner["metadata"]["uid"]
+    # The kind that is not served keeps the collector from deleting these: they stay, and more and more name the owner.
+    ghost = {"apiVersion": "nowhere.example.com/v1", "kind": "Ghost", "name": "g", "uid": f"ghost-{namespace}"}
+    names_owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "blockOwnerDeletion": True}
+    meta = {"generateName": "stray-", "ownerReferences": [names_owner, ghost]}
+
+    async def write() -> None:
+        while True:
+            await house.create("configmaps", "hostile", {"metadata": meta})
+
+    await house.create("configmaps", "hostile", {"metadata": meta})
+    async with tasks.beside(write()):
+        await house.ask("DELETE", f"/api/v1/namespaces/{namespace}/configmaps/owner", {"propagationPolicy": policy})
+        async with asyncio.timeout(60):
+            await registrar.expect(namespace)
+    return str(uid)

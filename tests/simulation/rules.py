@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simulation.history import COLLECTORS, FOREGROUND, Change, Version
-from simulation.world import Standing, World
+from simulation.world import Standing, World, reaches
 
 COLLECTOR = "collector"
 SWEEPERS = ("namespaces", "definitions")
@@ -74,6 +74,7 @@ class Rules:
             yield from self._released(change, before)
         if after is not None:
             yield from self._dropped(change.key, before, after)
+            yield from self._stripped(change.key, before, after)
             yield from self._unblocked(change.key, before, after)
 
     def _deleted(self, change: Change, before: Version) -> Iterator[str]:
@@ -107,6 +108,15 @@ class Rules:
             is_doubtful = any(one.uid == owner.uid and standings[one] is not Standing.SOLID for one in standings)
             if owner.uid not in self._world.has_settled and not is_doubtful:
                 yield f"{key} lost its reference to {self._world.by_uid[owner.uid]}, which is alive"
+
+    def _stripped(self, key: str, before: Version, after: Version) -> Iterator[str]:
+        """An owner that orphans takes no reference off an object that it cannot own. (A living owner of that object may.)"""
+        if Standing.SOLID in self._world.standings(before).values():
+            return
+        for uid in dict.fromkeys(owner.uid for owner in before.metadata.owner_references):
+            owner = self._world.objects.get(self._world.by_uid.get(uid, ""))
+            if owner is not None and not after.refers_to(uid) and not reaches(before, owner):
+                yield f"{key} lost its reference to {self._world.by_uid[uid]}, which cannot own it"
 
     def _unblocked(self, key: str, before: Version, after: Version) -> Iterator[str]:
         """Only references within a circle are made to block no more."""

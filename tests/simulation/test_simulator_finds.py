@@ -11,12 +11,13 @@ import pytest
 
 from probate.gc import knots
 from probate.gc.collector import Collector
-from probate.machinery.ownership import Action, Delete, Item, Seen, Standing, Unblock
+from probate.machinery.ownership import Action, Delete, Item, Places, Seen, Standing, Unblock
 from probate.server import content, deletions, effects, index, places, sightings, writing
 from probate.server.api import Api
 from probate.server.deletions import Plan
 from probate.server.request import Target
-from probate.store.contract import EmptyRange, Event, Guard, Revision, Unchanged
+from probate.server.world import World
+from probate.store.contract import EmptyRange, Event, Guard, Revision, Txn, Unchanged
 from probate.store.hub import Hub, Subscription
 from probate.store.sqlite.groups import Groups
 from simulation import seeds
@@ -44,13 +45,41 @@ def unguarded(plan: Plan) -> Plan:
 
 @pytest.mark.parametrize(("is_orphaning", "wrong"), [(False, "which blocks it"), (True, "still refers to it")])
 def test_owner_that_is_released_without_its_guard(monkeypatch: pytest.MonkeyPatch, is_orphaning: bool, wrong: str) -> None:
-    release = effects._release
+    release, remove = effects._release, effects.Removals._release
 
     def careless(item: Item, *rest: Any, **more: Any) -> Plan:
         plan = release(item, *rest, **more)
         return unguarded(plan) if item.is_orphaning == is_orphaning else plan
 
+    def careless_too(removals: effects.Removals, item: Item) -> Txn | None:
+        txn = remove(removals, item)
+        return msgspec.structs.replace(txn, guards=()) if txn is not None and item.is_orphaning == is_orphaning else txn
+
     monkeypatch.setattr(effects, "_release", careless)
+    monkeypatch.setattr(effects.Removals, "_release", careless_too)
+    assert wrong in found().failure
+
+
+def test_orphaning_owner_that_takes_its_uid_off_objects_which_it_cannot_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    dependents = World.dependents
+
+    async def by_uid_alone(world: World, owners: Sequence[Item], *, limit: int) -> list[Places]:
+        anywhere = [msgspec.structs.replace(one, meta=msgspec.structs.replace(one.meta, namespace="")) for one in owners]
+        return await dependents(world, anywhere if owners[0].is_orphaning else owners, limit=limit)
+
+    monkeypatch.setattr(World, "dependents", by_uid_alone)
+    assert "which cannot own it" in found().failure
+
+
+@pytest.mark.parametrize(("is_orphaning", "wrong"), [(False, "is still being deleted"), (True, "somebody works without end")])
+def test_release_that_is_guarded_by_uid_alone(monkeypatch: pytest.MonkeyPatch, is_orphaning: bool, wrong: str) -> None:
+    released = effects._released
+
+    def by_uid_alone(item: Item) -> Guard:
+        anywhere = msgspec.structs.replace(item, meta=msgspec.structs.replace(item.meta, namespace=""))
+        return released(anywhere if item.is_orphaning == is_orphaning else item)
+
+    monkeypatch.setattr(effects, "_released", by_uid_alone)
     assert wrong in found().failure
 
 

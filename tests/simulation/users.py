@@ -75,6 +75,7 @@ class User:
             (self._own, 12),
             (self._tie, 8),
             (self._crowd, 4),
+            (self._crowd_from_elsewhere, 4),
             (self._rush, 2),
             (self._waver, 3),
             (self._finalize, 6),
@@ -147,6 +148,19 @@ class User:
         namespace = target.namespace or self._dice.choice(NAMESPACES)
         meta = {"generateName": "c-", "ownerReferences": [self._memory.reference(target, is_blocking=True)]}
         adding = [self._add_soon(kinds.CONFIG, namespace, {"metadata": meta}) for _ in range(3)]
+        deleting = self._hand.write("DELETE", target, body={"propagationPolicy": policy})
+        await asyncio.gather(deleting, *adding, return_exceptions=True)
+
+    async def _crowd_from_elsewhere(self) -> None:
+        """Name an owner in a namespace from where it cannot own, while it goes: from other namespaces, and from none."""
+        target = self._memory.some()
+        if target is None or not target.namespace or target.kind in kinds.CUSTOM:
+            return
+        others = [one for one in NAMESPACES if one != target.namespace]
+        places = [(kinds.CONFIG, self._dice.choice(others)), (kinds.SECRET, self._dice.choice(others)), (kinds.ROLE, "")]
+        meta = {"generateName": "e-", "ownerReferences": [self._memory.reference(target, is_blocking=self._dice.random() < 0.5)]}
+        adding = [self._add_soon(kind, namespace, {"metadata": meta}) for kind, namespace in places]
+        policy = self._dice.choice(("Orphan", "Orphan", "Foreground"))
         deleting = self._hand.write("DELETE", target, body={"propagationPolicy": policy})
         await asyncio.gather(deleting, *adding, return_exceptions=True)
 

@@ -65,7 +65,7 @@ class World:
     def dependents(self, owner: Version) -> Iterator[tuple[str, Version]]:
         """Those that refer to the owner and can: from its namespace, or from anywhere if it has none."""
         for key in self._dependents.get(owner.metadata.uid, ()):
-            if _reaches(self.objects[key], owner):
+            if reaches(self.objects[key], owner):
                 yield key, self.objects[key]
 
     def standing(self, dependent: Version, owner: Reference) -> Standing:
@@ -90,7 +90,7 @@ class World:
         """The keys of the waiting owners that the dependent blocks. A reference blocks by the uid, whatever else it says."""
         uids = dict.fromkeys(one.uid for one in dependent.metadata.owner_references if one.block_owner_deletion)
         keys = [self.by_uid[uid] for uid in uids if uid in self.by_uid]
-        return [key for key in keys if self.objects[key].is_waiting and _reaches(dependent, self.objects[key])]
+        return [key for key in keys if self.objects[key].is_waiting and reaches(dependent, self.objects[key])]
 
     def circle_of(self, key: str) -> set[str]:
         """All waiting objects that wait for this one and that it waits for; only itself if it blocks itself; else nobody."""
@@ -109,5 +109,6 @@ class World:
         return found
 
 
-def _reaches(dependent: Version, owner: Version) -> bool:
+def reaches(dependent: Version, owner: Version) -> bool:
+    """Whether a reference counts from where the dependent is: the owner is in its namespace, or in none."""
     return owner.metadata.namespace in ("", dependent.metadata.namespace)

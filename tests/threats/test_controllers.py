@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
 
 from guarded import GuardedCluster, controlled
-from threat_tools import MERGE, PODS, Object, deployment, may, pod
+from probate import errors
+from probate.lifecycle import tokens
+from probate.server.authentication.recognition import Recognition
+from threat_tools import MERGE, PODS, SECRETS, Object, deployment, may, pod
 
 BATCH = "/apis/batch/v1/namespaces/a"
 SETS = "/apis/apps/v1/namespaces/a/replicasets"
@@ -162,3 +166,35 @@ async def test_t27_no_number_and_no_time_in_an_object_stops_a_controller(caplog:
         pods = (await cluster.ask("GET", PODS, query={"labelSelector": "app=sound"})).json["items"]
         assert len(pods) == 2
     assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == []
+
+
+def token_secret(account: str) -> Object:
+    annotations = {tokens.ACCOUNT: account}
+    return {"metadata": {"name": "t", "annotations": annotations}, "type": tokens.TYPE}
+
+
+async def test_t31_secret_is_filled_for_who_may_make_and_read_secrets_beside_the_account() -> None:
+    async with controlled("tokens") as cluster:
+        await cluster.create("serviceaccounts", "a", {"metadata": {"name": "root"}})
+        await cluster.grant("eve", may("create", "secrets"), namespace="a")
+        assert (await cluster.ask_as("eve", "POST", SECRETS, token_secret("root"))).code == 201
+        await cluster.settle()
+        assert (await cluster.ask_as("eve", "GET", f"{SECRETS}/t")).code == 403
+        await cluster.grant("eve", may("get", "secrets"), namespace="a")
+        token = base64.b64decode((await cluster.ask_as("eve", "GET", f"{SECRETS}/t")).json["data"]["token"]).decode()
+        recognition = Recognition(cluster.api.clock, cluster.api.accounts)
+        assert (await recognition.of_token(token, ())).user.name == "system:serviceaccount:a:root"
+        await cluster.ask("DELETE", f"{SECRETS}/t")
+        with pytest.raises(errors.Unauthorized):
+            await recognition.of_token(token, ())
+
+
+async def test_t31_secret_gets_no_token_of_an_account_in_another_namespace() -> None:
+    async with controlled("tokens") as cluster:
+        await cluster.create("serviceaccounts", "b", {"metadata": {"name": "root"}})
+        await cluster.grant("eve", may("*", "secrets"), namespace="a")
+        for name in ("root", "b/root", "../b/root", "b:root"):
+            made = await cluster.ask_as("eve", "POST", SECRETS, token_secret(name))
+            assert made.code in {201, 422}, name
+            await cluster.settle()
+            assert (await cluster.ask_as("eve", "GET", f"{SECRETS}/t")).code == 404, name

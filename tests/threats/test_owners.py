@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from guarded import Guarded
+from guarded import Guarded, guarded
 from probate.server.access.owners import Owners
 from threat_tools import (
     APPLY,
@@ -131,6 +131,52 @@ async def test_t6_nothing_is_held_or_deleted_across_namespaces(house: Guarded) -
     assert not await is_there(house, f"{MAPS}/victim")
 
 
+def stray(number: str, owner: Object, where: str) -> tuple[str, Object]:
+    """A path, and an object to create there that names the owner from where it can never count."""
+    if where == "cluster":
+        body = {"metadata": {"name": f"x-{number}", "ownerReferences": [reference(owner)]}, "value": 1}
+        return "/apis/scheduling.k8s.io/v1/priorityclasses", body
+    return "/api/v1/namespaces/b/configmaps", config_map(f"x-{number}", ownerReferences=[reference(owner)])
+
+
+@pytest.mark.parametrize("where", ["other namespace", "cluster"])
+async def test_t6_orphaning_owner_is_not_held_by_ever_new_objects_that_cannot_be_its_dependents(house: Guarded, where: str) -> None:
+    await house.grant("eve", may("create", "configmaps"), namespace="b")
+    await house.grant("eve", may("create", "priorityclasses", group="scheduling.k8s.io"))
+    victim = await house.create("configmaps", "a", config_map("victim"))
+
+    async def attack(who: int) -> None:
+        for number in itertools.count():
+            assert (await house.ask_as("eve", "POST", *stray(f"{who}-{number}", victim, where))).code == 201
+            await asyncio.sleep(0)
+
+    attacking = [asyncio.ensure_future(attack(who)) for who in range(10)]
+    try:
+        await house.turns(50)
+        await house.ask("DELETE", f"{MAPS}/victim", {"propagationPolicy": "Orphan"})
+        assert await until_gone(house, f"{MAPS}/victim", tries=2_000)
+    finally:
+        for one in attacking:
+            one.cancel()
+        await asyncio.gather(*attacking, return_exceptions=True)
+
+
+async def test_t6_orphaning_takes_no_reference_off_an_object_that_cannot_be_a_dependent(house: Guarded) -> None:
+    victim = await house.create("configmaps", "a", config_map("victim"))
+    await house.create("configmaps", "a", config_map("child", ownerReferences=[reference(victim)]))
+    path, body = stray("far", victim, "cluster")
+    assert (await house.ask("POST", path, body)).code == 201
+    # An owner of a kind that is not served keeps this one: the collector does not delete on doubt.
+    doubtful = [reference(victim), nobody(apiVersion="nowhere.example.com/v1", kind="Ghost")]
+    await house.create("configmaps", "b", config_map("far", ownerReferences=doubtful))
+    await house.ask("DELETE", f"{MAPS}/victim", {"propagationPolicy": "Orphan"})
+    assert not await is_there(house, f"{MAPS}/victim")
+    assert "ownerReferences" not in (await house.ask("GET", f"{MAPS}/child")).json["metadata"]
+    for kept in (f"{path}/x-far", "/api/v1/namespaces/b/configmaps/far"):
+        told = (await house.ask("GET", kept)).json
+        assert told["metadata"]["ownerReferences"][0]["uid"] == victim["metadata"]["uid"], kept
+
+
 async def test_t7_object_that_looks_as_if_another_had_made_it_can_be_ruled_out(house: Guarded) -> None:
     await house.grant("eve", may("create get", "pods"), namespace="a")
     made = deployment("victim")
@@ -166,6 +212,32 @@ async def test_t8_owner_that_leaves_its_dependents_behind_is_not_held_by_ever_ne
         for one in attacking:
             one.cancel()
         await asyncio.gather(*attacking, return_exceptions=True)
+
+
+WRONG: dict[str, Object] = {
+    "name": {"name": "nobody"},
+    "kind": {"kind": "Secret"},
+    "scope": {"kind": "Node"},
+    "unknown kind": {"apiVersion": "x.io/v1", "kind": "Ghost"},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("scope", ["namespaced", "cluster"])
+async def test_t8_owner_that_orphans_is_not_held_by_its_uid_under_another_name_kind_or_scope(wrong: Object, scope: str) -> None:
+    async with guarded() as house:  # no collector: the owner stays as it is
+        await house.grant("eve", may("create", "configmaps"), namespace="a")
+        path = f"{MAPS}/victim" if scope == "namespaced" else "/apis/scheduling.k8s.io/v1/priorityclasses/victim"
+        folder, _, _ = path.rpartition("/")
+        victim = (await house.ask("POST", folder, {"metadata": {"name": "victim"}})).json
+        await house.ask("DELETE", path, {"propagationPolicy": "Orphan"})
+        body = config_map("x", ownerReferences=[reference(victim, **wrong)])
+        refused = await house.ask_as("eve", "POST", MAPS, body)
+        assert refused.code == 422, refused.json
+        assert "so nothing new can refer to it" in refused.json["message"]
+        resource = "configmaps/finalizers" if scope == "namespaced" else "priorityclasses/finalizers"
+        await house.grant("eve", may("update", resource, group="" if scope == "namespaced" else "scheduling.k8s.io"))
+        assert (await house.ask_as("eve", "POST", MAPS, body)).code == 201
 
 
 async def test_t9_nobody_chooses_a_uid(house: Guarded) -> None:

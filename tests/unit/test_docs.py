@@ -16,7 +16,19 @@ from probate.machinery.crds import schemas, versions
 from probate.machinery.ownership import Describe, Standing
 from probate.machinery.structural.regexp import syntax
 from probate.machinery.validation import rbac
-from probate.server import api, app, connections, dispatch, frugal, gate, listings, negotiation, request_limits, rooms
+from probate.server import (
+    api,
+    app,
+    connections,
+    dispatch,
+    frugal,
+    gate,
+    listings,
+    negotiation,
+    request_limits,
+    rooms,
+    warning_headers,
+)
 from probate.server.audit import bodies, falls, writer
 from probate.server.authentication import failures, oidc
 from probate.server.kinship import drawing, graph
@@ -110,7 +122,8 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert [size(cell) for cell in row("requests to one webhook server")[1:]] == [outbound.MAX_AT_ONCE] * 2
     assert [size(cell) for cell in row("objects of one conversion")[1:]] == [conversions.MAX_OBJECTS] * 2
     assert [size(cell) for cell in row("the answer of a webhook")[1:]] == [outbound.MAX_ANSWER_BYTES] * 2
-    assert [size(cell) for cell in row("warnings of one answer")[1:]] == [app.MAX_WARNINGS] * 2
+    assert [size(cell) for cell in row("warnings of one answer")[1:]] == [warning_headers.MAX_WARNINGS] * 2
+    assert [size(cell) for cell in row("characters of all warnings")[1:]] == [warning_headers.MAX_TOTAL] * 2
     assert [size(cell) for cell in row("lists and objects in a body")[1:]] == [yaml_values.MAX_PARTS] * 2
     assert row("how deep a body is nested")[1:] == [f"{yaml_values.MAX_DEPTH} levels"] * 2
     assert [size(cell) for cell in row("problems of one object")[1:]] == [problems.MAX_PROBLEMS] * 2

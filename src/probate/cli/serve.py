@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from probate import logs
+from probate.machinery import durations
 from probate.settings import (
     ADMISSION,
     AUDIT_MODES,
@@ -42,21 +42,19 @@ from probate.settings import (
 MOST_NODES = 4096
 """As many blocks of addresses there are for their pods."""
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
 
 class Duration(click.ParamType[float]):
-    """A length of time such as 90s, 30m, 24h or 7d."""
+    """A length of time such as 200ms, 90s, 1h30m or 3d12h."""
 
     name = "duration"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", str(value))
-        if match is None:
-            self.fail(f"{value!r} is no length of time. Give a number and a unit: 90s, 30m, 24h, 7d", param, ctx)
-        return float(match[1]) * _UNITS[match[2]]
+        found = durations.seconds(str(value))
+        if found is None:
+            self.fail(f"{str(value)[:100]!r} is not a duration. Give numbers with units, such as {durations.EXAMPLES}", param, ctx)
+        return found
 
 
 @click.command("serve")

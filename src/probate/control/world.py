@@ -92,10 +92,6 @@ class World(Protocol):
         """Of each owner, whether any dependent blocks its deletion in the foreground now."""
         ...
 
-    async def mentions(self, owner: Item, *, limit: int) -> Places:
-        """The first objects that refer to the owner by its uid, from wherever."""
-        ...
-
     async def users_of(self, definition: str) -> list[str]:
         """The objects that refer to owners of the custom kind that is defined there; none if it is defined no more.
 

@@ -118,7 +118,8 @@ class Leaving:
         return self._clock.monotonic() - began >= self._patience
 
     async def _orphan(self, item: Item, since: int) -> list[Action]:
-        page = await self._world.mentions(item, limit=turns.piece(TURN))
+        # A reference from where it cannot count is left alone: else ever new ones would hold the owner, from any namespace.
+        (page,) = await self._world.dependents([item], limit=turns.piece(TURN))
         if not page.wheres:
             return [Release(item, "no dependent refers to it")]
         self._orphaning[item.where] = since

@@ -4,7 +4,7 @@
     propagationPolicy: Orphan | Background | Foreground                   the same
     orphanDependents: true                                                Orphan
     orphanDependents: false                                               Background
-    garbageCollectionPolicy: Default                                      nothing said
+    garbageCollectionPolicy: Default, or ""                               nothing said
     garbageCollectionPolicy: Orphan                                       Orphan
     garbageCollectionPolicy: AsynchronousGarbageCollection                Background
     garbageCollectionPolicy: SynchronousGarbageCollection                 Foreground
@@ -35,6 +35,7 @@ FIELDS: Mapping[str, type] = {
 """The options, and what each must be."""
 
 _OLD_POLICIES: Mapping[str, Policy | None] = {
+    "": None,
     "Default": None,
     "Orphan": Policy.ORPHAN,
     "AsynchronousGarbageCollection": Policy.BACKGROUND,
@@ -62,7 +63,7 @@ def _check_values(fields: Mapping[str, Any]) -> Iterator[Problem]:
         yield problems.not_supported(path, given, tuple(sorted(one.value for one in Policy)))
     old = fields.get("garbageCollectionPolicy")
     if old is not None and old not in _OLD_POLICIES:
-        yield problems.not_supported(Path("garbageCollectionPolicy"), old, tuple(_OLD_POLICIES))
+        yield problems.not_supported(Path("garbageCollectionPolicy"), old, tuple(filter(None, _OLD_POLICIES)))
 
 
 def _check_agreement(fields: Mapping[str, Any]) -> Iterator[Problem]:

@@ -23,14 +23,15 @@ def success(resource: Resource, *, name: str, uid: str) -> dict[str, Any]:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": _details(details)}
 
 
-def describe(kind: str, group: str, name: str, problems: list[Problem]) -> str:
-    """The one sentence that a person reads: what is invalid, and each reason."""
+def describe(kind: str, group: str, name: str | None, problems: list[Problem]) -> str:
+    """The one sentence that a person reads: what is invalid, and each reason. What has no name at all has None for it."""
     qualified = f"{kind}.{group}" if group else kind
     listed = [f"{problem.field}: {problem.message}" for problem in problems]
     if len(problems) >= MAX_PROBLEMS:
         listed.append(f"and perhaps more: only the first {MAX_PROBLEMS} are told")
     reasons = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
-    return f'{qualified} "{name}" is invalid: {reasons}'
+    subject = qualified if name is None else f'{qualified} "{name}"'
+    return f"{subject} is invalid: {reasons}"
 
 
 def _details(details: Details) -> dict[str, Any]:

@@ -169,6 +169,10 @@ def _time(value: str, path: Trail, *, digits: int) -> str:
 
 
 def _mistyped(value: Any, expected: str, path: Trail) -> errors.BadRequest:
+    return errors.BadRequest(f"{spelled(path) or 'the body'} must be of type {expected}, not {type_name(value)}")
+
+
+def type_name(value: Any) -> str:
+    """What JSON calls the type of a value."""
     names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number", float: "number"}
-    found = names.get(type(value), "null")
-    return errors.BadRequest(f"{spelled(path) or 'the body'} must be of type {expected}, not {found}")
+    return names.get(type(value), "null")

@@ -17,7 +17,7 @@ from probate import errors
 from probate.aio.deadlines import Deadline, Task
 from probate.machinery import status
 from probate.machinery.rbac.users import UNRECOGNISED, UNSECURED, User
-from probate.server import compression, dispatch, flows, negotiation, shaping
+from probate.server import compression, dispatch, flows, negotiation, shaping, warning_headers
 from probate.server.access import impersonation
 from probate.server.api import PATIENCE, Answer, Api, Stream
 from probate.server.audit import audited as auditing
@@ -38,7 +38,6 @@ Recall: TypeAlias = Callable[[Scope], User | None]
 """Who a request is from, if that was found out before and nothing has changed since; None if it has to be found out."""
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
-MAX_WARNINGS = 20
 
 _RUN, _numbers = str(uuid.uuid4())[:24].encode() + b"%012x", itertools.count(1)
 """Each answer has an id, as clients expect; that of an audited one is the log's."""
@@ -312,14 +311,8 @@ def _headers(answer: Answer, flow: bytes) -> list[tuple[bytes, bytes]]:
 
 def _more_headers(headers: tuple[tuple[str, str], ...], warnings: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
     """Those that not every answer has."""
-    told = [(b"warning", _warning(text)) for text in warnings[:MAX_WARNINGS]]
+    told = [(b"warning", value) for value in warning_headers.encoded(warnings)]
     return [*((name.encode(), value.encode()) for name, value in headers), *told]
-
-
-def _warning(text: str) -> bytes:
-    shown = "".join(character if character.isprintable() else "?" for character in text[:200])
-    quoted = shown.replace("\\", "\\\\").replace('"', '\\"')
-    return f'299 - "{quoted}"'.encode("ascii", "replace")
 
 
 async def _send_stream(answer: Stream, flow: bytes, receive: Receive, send: Send, stopping: asyncio.Event) -> None:

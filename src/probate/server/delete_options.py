@@ -8,13 +8,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from probate import errors
-from probate.machinery import propagation
+from probate.machinery import propagation, typed
 from probate.machinery.deletion import Policy, Wish
 from probate.machinery.problems import shown
 from probate.server import query, reading, refusals
 from probate.server.query import Query
 
 _TYPES: dict[str, type] = {**propagation.FIELDS, "gracePeriodSeconds": int, "preconditions": dict, "dryRun": list}
+_PRECONDITIONS: dict[str, type] = {"uid": str, "resourceVersion": str}
+_NAMES = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
 
 
 class DeleteOptions(NamedTuple):
@@ -56,11 +58,20 @@ def _from_body(body: bytes, media: str) -> dict[str, Any]:
         raise errors.BadRequest("the body of a delete must be DeleteOptions")
     if value.get("kind") not in (None, "", "DeleteOptions"):
         raise errors.BadRequest(f"the body of a delete must be DeleteOptions, not {shown(value['kind'])}")
-    for name, expected in _TYPES.items():
+    _check_types(value, _TYPES, "")
+    _check_types(value.get("preconditions") or {}, _PRECONDITIONS, "preconditions.")
+    for place, one in enumerate(value.get("dryRun") or ()):
+        _check_types({f"dryRun[{place}]": one}, {f"dryRun[{place}]": str}, "")
+    return {name: found for name, found in value.items() if found is not None}
+
+
+def _check_types(value: dict[str, Any], types: dict[str, type], within: str) -> None:
+    """`BadRequest`, naming the right type, if a field has another."""
+    for name, expected in types.items():
         found = value.get(name)
         if found is not None and (not isinstance(found, expected) or (expected is int and isinstance(found, bool))):
-            raise errors.BadRequest(f"DeleteOptions: {name} has the wrong type")
-    return {name: found for name, found in value.items() if found is not None}
+            told = f"{within}{name} must be of type {_NAMES[expected]}, not {typed.type_name(found)}"
+            raise errors.BadRequest(f"DeleteOptions: {told}")
 
 
 def _from_query(given: Query) -> dict[str, Any]:

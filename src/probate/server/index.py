@@ -4,6 +4,7 @@
     blocking/<owner's uid>/<its own namespace>/<key>   ... and blocks the owner's deletion in the foreground
     custom/<kind.group>/<key>                          it refers to an owner of a kind that is not built in
     waiting/<its own uid>/<key>                        it is deleted in the foreground, and waits for those that block it
+    orphaning/<its own uid>/<key>                      it is being deleted, and leaves its dependents behind
     since/<when>/<key>                                 since when it is being deleted, if it waits for its dependents
 
 Which dependents an owner has depends on where the owner is: one in a namespace has those of that namespace, one in none has all.
@@ -41,8 +42,12 @@ def _leaving(key: str, meta: Meta) -> list[str]:
     """The entries that the object has because it is being deleted."""
     if meta.deletion_timestamp is None or key.startswith(_IGNORED) or deletion.COLLECTORS.isdisjoint(meta.finalizers):
         return []
-    since = f"{SINCE}{meta.deletion_timestamp}/{key}"
-    return [since, f"{waiting(meta.uid)}{key}"] if deletion.is_foreground(meta.finalizers) else [since]
+    found = [f"{SINCE}{meta.deletion_timestamp}/{key}"]
+    if deletion.is_foreground(meta.finalizers):
+        found.append(f"{waiting(meta.uid)}{key}")
+    if deletion.ORPHAN in meta.finalizers:
+        found.append(f"{orphaning(meta.uid)}{key}")
+    return found
 
 
 def ranges(key: str, owners: Sequence[Owner]) -> list[str]:
@@ -95,6 +100,14 @@ def blockers(uid: str, namespace: str) -> str:
 def waiting(uid: str) -> str:
     """The range of the object of this uid, if it waits: at most one."""
     return f"waiting/{uid}/"
+
+
+def orphaning(uid: str) -> str:
+    """The range of the object of this uid, if it leaves its dependents behind: at most one.
+
+    Objects that were marked before this entry existed do not have it, and need none: only new references are checked against it.
+    """
+    return f"orphaning/{uid}/"
 
 
 def users_of_kind(kind: str, group: str) -> str:

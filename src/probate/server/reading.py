@@ -97,7 +97,7 @@ def check_kind(value: dict[str, Any], resource: Resource) -> None:
     """`BadRequest` if the object says that it is of another kind than the resource's."""
     kind, version = value.get("kind") or "", value.get("apiVersion") or ""
     if not isinstance(kind, str) or not isinstance(version, str):
-        raise errors.BadRequest("the object's apiVersion and kind must be texts")
+        raise errors.BadRequest("the object's apiVersion and kind must be of type string")
     if (kind and kind != resource.kind) or (version and version != str(resource.group_version)):
         raise errors.BadRequest(
             f"the object is a {version or '?'} {kind or '?'}, but what is served here is {resource.group_version} {resource.kind}"

@@ -52,7 +52,7 @@ def invalid(resource: Resource, name: str, problems: Sequence[Problem]) -> error
 def invalid_options(kind: str, problems: Sequence[Problem]) -> errors.Invalid:
     """The request's options are wrong."""
     details = Details(group="meta.k8s.io", kind=kind, causes=tuple(problems))
-    return errors.Invalid(status.describe(kind, "meta.k8s.io", "", list(problems)), details)
+    return errors.Invalid(status.describe(kind, "meta.k8s.io", None, list(problems)), details)
 
 
 def no_such_resource() -> errors.NotFound:

@@ -202,9 +202,6 @@ class World:
         filled = await self._filled(ranges)
         return [range_ in filled for range_ in ranges]
 
-    async def mentions(self, owner: Item, *, limit: int) -> Places:
-        return _places(await self._store.scan(index.dependents(owner.meta.uid, ""), limit=limit))
-
     async def content(self, namespace: str, more: str, *, limit: int, resource: str = "") -> Places:
         return await content.listed(self._store, namespace, more, limit=limit, resource=resource)
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from probate.client.objects import Object
 from probate.control.informers import controller_of
+from probate.machinery import durations
 from probate.settings import Settings
 from probate.simulation import images, words
 
@@ -33,7 +34,7 @@ class Script(NamedTuple):
 
 def of(pod: Object, settings: Settings) -> Script:
     """What the pod is told."""
-    start, stop = words.seconds(words.told(pod, words.START_DELAY)), words.seconds(words.told(pod, words.STOP_DELAY))
+    start, stop = durations.seconds(words.told(pod, words.START_DELAY)), durations.seconds(words.told(pod, words.STOP_DELAY))
     return Script(
         settings.pod_start_delay if start is None else start,
         settings.pod_stop_delay if stop is None else stop,
@@ -47,7 +48,7 @@ def of(pod: Object, settings: Settings) -> Script:
 def _duration(pod: Object) -> float | None:
     text, owner = words.told(pod, words.DURATION), controller_of(pod)
     if text:
-        return words.seconds(text)
+        return durations.seconds(text)
     is_of_job = owner is not None and owner["kind"] == "Job"
     has_end = is_of_job or words.told(pod, words.EXIT_CODE) or words.told(pod, words.HOOK)
     return JOB_SECONDS if has_end else None

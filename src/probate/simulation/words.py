@@ -19,8 +19,6 @@ PULL = "probate.dev/pull"
 HOOK = "helm.sh/hook"
 """On a pod: helm waits until it has ended, as with `helm test`."""
 
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "": 1}
-
 
 def is_simulated(node: Object) -> bool:
     """Whether the node is one of ours."""
@@ -36,12 +34,6 @@ def told(object_: Object, name: str) -> str:
     """What an annotation says; nothing if it is not there."""
     text: str = (object_["metadata"].get("annotations") or {}).get(name) or ""
     return text
-
-
-def seconds(text: str) -> float | None:
-    """A length of time such as 3, 500ms, 90s or 2m; None if it is none."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", text.strip())
-    return float(match[1]) * _UNITS[match[2]] if match is not None else None
 
 
 def codes(text: str) -> list[int]:

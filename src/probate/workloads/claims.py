@@ -4,7 +4,7 @@
     another one                  either    none of the owner's business
     this owner                   yes       ours
     this owner                   no        released, unless the owner is being deleted
-    nobody                       yes       adopted, unless either is being deleted
+    nobody                       yes       adopted, unless either is being deleted (but see `adopts_deleting`)
     nobody                       no        none of the owner's business
 
 Both changes name the dependent's uid, so that they never hit another one of the same name. An owner adopts only if the server,
@@ -14,7 +14,7 @@ asked for it, says that it is still there: else it would take dependents with it
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
 from probate import errors
@@ -34,11 +34,16 @@ class Verdict(Enum):
     NONE = "none of its business"
 
 
-def judge(owner: Object, dependent: Object, *, is_match: bool) -> Verdict:
+def never(_: Object) -> bool:
+    """Adopt nothing that is being deleted: the rule for all kinds but Deployments."""
+    return False
+
+
+def judge(owner: Object, dependent: Object, *, is_match: bool, adopts_deleting: Callable[[Object], bool] = never) -> Verdict:
     """What the object is to the owner. (REF-1 to REF-4)"""
     reference = controller_of(dependent)
     if reference is None:
-        is_free = is_match and not is_deleting(owner) and not is_deleting(dependent)
+        is_free = is_match and not is_deleting(owner) and (not is_deleting(dependent) or adopts_deleting(dependent))
         return Verdict.ADOPT if is_free and namespace_of(owner) == namespace_of(dependent) else Verdict.NONE
     if reference["uid"] != owner["metadata"]["uid"]:
         return Verdict.NONE
@@ -48,7 +53,10 @@ def judge(owner: Object, dependent: Object, *, is_match: bool) -> Verdict:
 
 
 class Claims:
-    """Claims dependents for the owners of one kind. `finalizer` is held by each dependent for as long as it is owned."""
+    """Claims dependents for the owners of one kind. `finalizer` is held by each dependent for as long as it is owned.
+
+    `adopts_deleting` says which dependents are adopted although they are being deleted.
+    """
 
     def __init__(self, kind: OwnerKind, client: Client, dependents: Informer, *, finalizer: str = "") -> None:
         self._kind = kind
@@ -61,18 +69,23 @@ class Claims:
         controlled = self._dependents.controlled_by(owner["metadata"]["uid"])
         return [*controlled, *self._dependents.uncontrolled(namespace_of(owner))]
 
-    async def claim(self, owner: Object, candidates: Iterable[Object], is_match: Callable[[Object], bool]) -> list[Object]:
+    async def claim(
+        self,
+        owner: Object,
+        candidates: Iterable[Object],
+        is_match: Callable[[Object], bool],
+        *,
+        adopts_deleting: Callable[[Object], bool] = never,
+    ) -> list[Object]:
         """The dependents of the owner. If something goes wrong with one, all others are seen to before that is told."""
-        ours, failures = await self._claim(owner, candidates, is_match)
+        judged = [(one, judge(owner, one, is_match=is_match(one), adopts_deleting=adopts_deleting)) for one in candidates]
+        ours, failures = await self._claim(owner, judged)
         if failures:
             what = f"{self._dependents.kind.plural} of {self._kind.name} {name_of(owner)}"
             raise ExceptionGroup(f"{what} could not be claimed", failures)
         return ours
 
-    async def _claim(
-        self, owner: Object, candidates: Iterable[Object], is_match: Callable[[Object], bool]
-    ) -> tuple[list[Object], list[errors.ApiError]]:
-        judged = [(one, judge(owner, one, is_match=is_match(one))) for one in candidates]
+    async def _claim(self, owner: Object, judged: Sequence[tuple[Object, Verdict]]) -> tuple[list[Object], list[errors.ApiError]]:
         ours = [one for one, verdict in judged if verdict is Verdict.OURS]
         released = [one for one, verdict in judged if verdict is Verdict.RELEASE]
         wanted = [one for one, verdict in judged if verdict is Verdict.ADOPT]

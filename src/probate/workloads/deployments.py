@@ -2,7 +2,8 @@
 
 Each look finds the ReplicaSets there are, decides by `rollout` what they are to be, changes that, and writes down how things stand.
 A ReplicaSet that is being deleted is waited for: its pods count, but it is not touched, and if it is the one that is wanted,
-another one comes only after it. (Its controller does nothing for it any more, so a change would change nothing.)
+another one comes only after it. (Its controller does nothing for it any more, so a change would change nothing.) One that has no
+owner, has the wanted template and is deleted in the foreground is adopted, so that it is waited for too.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ class Deployments:
             )
             return None
         is_match = functools.partial(selectors.matches, selector)
-        claimed = await self._claims.claim(deployment, self._claims.candidates(deployment), is_match)
+        adopts_deleting = functools.partial(family.is_awaited_by, deployment)
+        candidates = self._claims.candidates(deployment)
+        claimed = await self._claims.claim(deployment, candidates, is_match, adopts_deleting=adopts_deleting)
         return await self._roll(Draft(deployment), family.of(deployment, claimed))
 
     async def _roll(self, draft: Draft, members: Family) -> float | None:

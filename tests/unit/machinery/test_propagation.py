@@ -22,7 +22,7 @@ READ_AS: dict[str, Policy | None] = {"nothing said": None, **{one.value: one for
 def fields(cell: str) -> Fields:
     """`a: true`, `b: X` as options."""
     said = [part.strip(" `").split(": ") for part in cell.split(",")]
-    return {name: json.loads(value) if value in {"true", "false"} else value for name, value in said}
+    return {name: json.loads(value) if value in {"true", "false", '""'} else value for name, value in said}
 
 
 DOCUMENTED = doc_tables.table("deletion.md", "options")
@@ -46,7 +46,7 @@ def test_every_option_and_value_is_in_the_table() -> None:
     policies = {("propagationPolicy", one.value) for one in Policy}
     old = {
         ("garbageCollectionPolicy", value)
-        for value in ("Default", "Orphan", "AsynchronousGarbageCollection", "SynchronousGarbageCollection")
+        for value in ("", "Default", "Orphan", "AsynchronousGarbageCollection", "SynchronousGarbageCollection")
     }
     switches = {(name, value) for name, type_ in propagation.FIELDS.items() if type_ is bool for value in (True, False)}
     assert documented == policies | old | switches
@@ -117,7 +117,7 @@ def test_unknown_policy_is_invalid(value: str) -> None:
     assert [problem.field for problem in propagation.check({"propagationPolicy": value})] == ["propagationPolicy"]
 
 
-@pytest.mark.parametrize("value", ["", "orphan", "Foreground", "Background"])
+@pytest.mark.parametrize("value", ["orphan", "Foreground", "Background"])
 def test_unknown_policy_of_old_is_invalid(value: str) -> None:
     assert [problem.field for problem in propagation.check({"garbageCollectionPolicy": value})] == ["garbageCollectionPolicy"]
 

@@ -355,6 +355,54 @@ async def test_replica_set_that_is_being_deleted_is_counted_not_changed_and_wait
         assert len(await active(stage)) == 3
 
 
+async def doomed_without_owner(stage: Stage) -> tuple[Object, list[Object]]:
+    """A ReplicaSet that a deployment left behind, deleted in the foreground, and its pods, which are still there."""
+    await stage.make(DEPLOYMENTS, "web", rolling(2, 1, 0))
+    pods = await active(stage)
+    await stage.bind(*pods)
+    await roll_out(stage)
+    await stage.delete(DEPLOYMENTS, "web", "Orphan")
+    [left] = await stage.all(REPLICA_SETS)
+    await stage.delete(REPLICA_SETS, name_of(left), "Foreground")
+    return await stage.get(REPLICA_SETS, name_of(left)), pods
+
+
+async def test_second_replica_set_does_not_appear_beside_one_without_owner_that_is_deleted_in_the_foreground() -> None:
+    async with staged(*ALL) as stage:
+        doomed, pods = await doomed_without_owner(stage)
+        deployment = await stage.make(DEPLOYMENTS, "web", rolling(3, 1, 0))
+        [dying] = await stage.all(REPLICA_SETS)
+        assert owners_of(dying) == [deployment["metadata"]["uid"]], "it was not adopted"
+        assert dying["spec"] == doomed["spec"], "it was changed although nobody acts on that any more"
+        assert dying["metadata"].get("annotations") == doomed["metadata"].get("annotations")
+        assert (await stage.get(DEPLOYMENTS, "web"))["status"]["terminatingReplicas"] == 2, "its pods do not count"
+        for pod in pods:
+            assert [one["metadata"]["uid"] for one in await stage.all(REPLICA_SETS)] == [doomed["metadata"]["uid"]]
+            await stage.delete(PODS, name_of(pod), grace=0)
+        [again] = await stage.all(REPLICA_SETS)
+        assert again["metadata"]["uid"] != doomed["metadata"]["uid"]
+        assert len(await active(stage)) == 3
+
+
+async def test_replica_set_of_another_template_that_is_deleted_in_the_foreground_is_not_adopted() -> None:
+    async with staged(*ALL) as stage:
+        doomed, _ = await doomed_without_owner(stage)
+        await stage.make(DEPLOYMENTS, "web", rolling(2, template=template(image="two")))
+        assert owners_of(await stage.get(REPLICA_SETS, name_of(doomed))) == []
+        assert (await sizes(stage))["two"] == 2
+
+
+async def test_matching_replica_set_that_only_a_finalizer_holds_is_not_adopted() -> None:
+    async with staged(*ALL) as stage:
+        await stage.make(DEPLOYMENTS, "web", rolling(1))
+        await stage.delete(DEPLOYMENTS, "web", "Orphan")
+        [left] = await stage.all(REPLICA_SETS)
+        await stage.change(REPLICA_SETS, name_of(left), {"metadata": {"finalizers": ["e.com/hold"]}})
+        await stage.delete(REPLICA_SETS, name_of(left), "Background")
+        await stage.make(DEPLOYMENTS, "web", rolling(1))
+        assert owners_of(await stage.get(REPLICA_SETS, name_of(left))) == []
+
+
 async def test_old_replica_set_that_is_being_deleted_takes_room_until_it_is_gone() -> None:
     async with staged(*ALL) as stage:
         await stage.make(DEPLOYMENTS, "web", rolling(4, 0, 1))

@@ -5,7 +5,8 @@ and `delete` of the owner itself. With `Owners.ALL` that goes for every referenc
 nobody's doing. A reference to a kind that is not served is refused to all but masters, since nobody can say what it would take.
 
 An owner that leaves its dependents behind (`orphan`) leaves when nothing refers to it any more: so ever new references would hold
-it too, and to refer to it takes the same right from then on.
+it too, and to refer to it takes the same right from then on. References count by uid, so this also goes for one that has its uid
+under another name, kind or scope. One from another namespace does not count, and needs no right.
 
 The right is to the owner that the reference names, and what it holds is found by its uid. So both have to be of one object, or the
 right to one would do for another. That is looked at only for who has the right: others learn nothing about what is there.
@@ -24,7 +25,7 @@ from probate.machinery.problems import FORBIDDEN, Problem
 from probate.machinery.rbac import missing, rules
 from probate.machinery.rbac.rules import Ask
 from probate.machinery.rbac.users import User
-from probate.server import refusals, sightings
+from probate.server import index, places, refusals, sightings
 from probate.server.access.owners import Owners
 from probate.server.api import Api
 from probate.server.request import Target
@@ -67,20 +68,40 @@ async def _objection(api: Api, user: User, at: Target, reference: Object) -> str
     blocks, owner = bool(reference.get("blockOwnerDeletion")), _owner(reference)
     version = GroupVersion.parse(owner.api_version)
     kind = api.catalog.find_kind(version.group, version.version, owner.kind)
+    if kind is None and (blocks or api.owners is Owners.ALL):
+        return f"no kind {owner.kind} of {owner.api_version} is served, so nobody has a right to it"
     if kind is None:
-        told = f"no kind {owner.kind} of {owner.api_version} is served, so nobody has a right to it"
-        return told if blocks or api.owners is Owners.ALL else ""
+        return await _objection_by_uid(api, user, at, owner)
     ask = Ask("update", kind.group, kind.plural, "", at.namespace or "" if kind.is_namespaced else "", owner.name)
     if (blocks or api.owners is Owners.ALL) and not await _may_hold(api, user, ask):
         return _told(user, ask._replace(subresource="finalizers"))
     if user.name.startswith(CONTROLLERS):
         return ""
     found = await _find(api, at, owner, kind)
+    if found is None and blocks:
+        return f"there is no {kind.kind} {owner.name} with the uid {owner.uid}, so it cannot be held"
     if found is None:
-        return f"there is no {kind.kind} {owner.name} with the uid {owner.uid}, so it cannot be held" if blocks else ""
-    if found.is_orphaning and not await _may_hold(api, user, ask):
-        return f"{owner} is being deleted and leaves its dependents behind, so nothing new can refer to it"
-    return ""
+        return await _objection_by_uid(api, user, at, owner)
+    return _orphans(owner) if found.is_orphaning and not await _may_hold(api, user, ask) else ""
+
+
+async def _objection_by_uid(api: Api, user: User, at: Target, owner: Owner) -> str:
+    """What is against a reference that names nobody, but has the uid of an owner that orphans its dependents."""
+    if not index.is_sound(owner.uid) or user.name.startswith(CONTROLLERS):
+        return ""
+    page = await api.store.scan(index.orphaning(owner.uid), limit=1)
+    if not page.records:
+        return ""
+    _, resource, namespace, name = index.object_of(page.records[0].key).split("/")
+    namespace = "" if namespace == places.NO_NAMESPACE else namespace
+    if namespace not in {"", at.namespace or ""}:
+        return ""
+    plural, _, group = resource.partition(".")
+    return "" if await _may_hold(api, user, Ask("update", group, plural, "", namespace, name)) else _orphans(owner)
+
+
+def _orphans(owner: Owner) -> str:
+    return f"{owner} is being deleted and leaves its dependents behind, so nothing new can refer to it"
 
 
 async def _may_hold(api: Api, user: User, owner: Ask) -> bool:

@@ -14,6 +14,7 @@ import asyncio
 import logging
 import ssl
 import urllib.request
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
@@ -27,6 +28,7 @@ from probate.server.authentication import jwt
 from probate.server.authentication.jwt import Claims, Parsed
 from probate.server.fair_limit import FairLimit
 from probate.server.limit_log import LimitLog
+from probate.server.tls import trust
 
 LEEWAY = 10.0
 """Seconds by which its clock may differ from ours."""
@@ -139,7 +141,7 @@ class Oidc:
 
 def published(issuer: Issuer) -> dict[str, Any]:
     """The keys that an issuer publishes, by their names. Blocks."""
-    context = ssl.create_default_context(cafile=issuer.ca_file or None)
+    context = trust.client_context(_bundle(issuer))
     about = _get(issuer.url.rstrip("/") + _DISCOVERY, context)
     where = about.get("jwks_uri")
     if about.get("issuer") != issuer.url or not isinstance(where, str) or not where.startswith("https://"):
@@ -147,6 +149,10 @@ def published(issuer: Issuer) -> dict[str, Any]:
     listed = _get(where, context).get("keys")
     keys = {str(one.get("kid", "")): jwt.public_key(one) for one in listed or () if isinstance(one, dict)}
     return {key_id: key for key_id, key in keys.items() if key is not None}
+
+
+def _bundle(issuer: Issuer) -> str:
+    return Path(issuer.ca_file).read_text("utf-8", "replace") if issuer.ca_file else ""
 
 
 def _get(url: str, context: ssl.SSLContext) -> Claims:

@@ -33,6 +33,7 @@ from probate.server.request import Request, Target
 from probate.store.contract import NOTHING, Absent, Guard, Record, Refused, Revision
 from probate.store.contract import create as new
 
+MAX_REVISION_DIGITS = 18
 MAX_TRIES = 8
 """Of a generated name or a chosen address that is taken, and of a namespace that changes meanwhile."""
 
@@ -48,6 +49,8 @@ async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
     else:  # how long it takes, its size alone tells
         read = reading.read_object(*asked)
     _check_place(read.object, at)
+    if not options.is_dry_run:
+        _check_is_new(read.object)
     owners = managed.creator(api.kinds, at, managed.manager(request, options.field_manager))
     act = Act(request.user, options)
     for _ in range(MAX_TRIES):
@@ -102,7 +105,7 @@ async def _enter(
     name = meta["name"]
     key = places.of(at.resource, at.namespace or "", name)
     if is_dry_run:
-        return await _rehearse(api, at, Record(key, value, NOTHING))
+        return await _rehearse(api, at, Record(key, value, Revision(_given_revision(given["metadata"]))))
     guards += terms.guards
     if claims.may_have(at.resource):
         claimed = claims.changes(key, value, None)
@@ -126,6 +129,8 @@ async def _mutated(api: Api, at: Target, given: dict[str, Any], owners: writing.
     changed = await phases.mutate_new(api, at, object_, act, size=size)
     changed = {**changed, "metadata": dict(changed["metadata"])}
     _check_place(changed, at)
+    if not act.is_dry_run:
+        _check_is_new(changed)
     return await api.apart(size, lambda: _made(api, at, changed, lambda *_: owned, act))
 
 
@@ -151,10 +156,20 @@ async def _rehearse(api: Api, at: Target, made: Record) -> Record:
     return made
 
 
+def _check_is_new(object_: dict[str, Any]) -> None:
+    """`BadRequest` for an object that has a revision. A dry run stores nothing, so it does not ask this, as in Kubernetes."""
+    if _given_revision(object_["metadata"]):
+        raise errors.BadRequest("resourceVersion should not be set on objects to be created")
+
+
+def _given_revision(meta: dict[str, Any]) -> int:
+    """The revision that a new object says it has. What is not a revision is ignored, as in Kubernetes."""
+    text = meta.get("resourceVersion") or ""
+    return int(text) if len(text) <= MAX_REVISION_DIGITS and text.isascii() and text.isdigit() else NOTHING
+
+
 def _check_place(object_: dict[str, Any], at: Target) -> None:
     meta = object_["metadata"]
-    if meta.get("resourceVersion"):
-        raise errors.BadRequest("resourceVersion should not be set on objects to be created")
     if at.name and meta.get("name") != at.name:
         raise errors.BadRequest(f"the name of the object ({meta.get('name')}) does not match the name on the URL ({at.name})")
     if "namespace" in meta:

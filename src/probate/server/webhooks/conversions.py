@@ -114,7 +114,7 @@ def _checked(objects: list[bytes], converted: list[Object], wanted: str) -> list
         for name in _MAY_CHANGE:
             given = meta.get(name) or {}
             if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
-                raise _Unusable(f"{where}: metadata.{name} must be texts by name")
+                raise _Unusable(f"{where}: metadata.{name} must be of type object with strings as values")
     return converted
 
 

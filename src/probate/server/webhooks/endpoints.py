@@ -81,6 +81,6 @@ def _at(url: str, shown: str, name: str, bundle: str) -> Endpoint:
 
 def _bundle(text: str) -> str:
     try:
-        return base64.b64decode(text, validate=True).decode("ascii")
-    except (binascii.Error, UnicodeDecodeError):
+        return base64.b64decode(text, validate=True).decode("utf-8", "replace")  # around certificates there may be any text
+    except binascii.Error:
         raise Unreachable("unable to load root certificates: unable to parse bytes as PEM block") from None

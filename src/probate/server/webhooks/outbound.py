@@ -17,6 +17,7 @@ from urllib.parse import quote
 import httptools
 
 from probate.aio.offload import Inline, Offload
+from probate.server.tls import trust
 from probate.server.webhooks.endpoints import Endpoint, Unreachable
 
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
@@ -211,12 +212,9 @@ def _request(endpoint: Endpoint, body: bytes, seconds: float) -> bytes:
 
 def _context(ca: str) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cadata=ca or None)
-    except (ssl.SSLError, ValueError):
+        return trust.client_context(ca)
+    except trust.NoCertificate:
         raise Unreachable("unable to load root certificates: unable to parse bytes as PEM block") from None
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Kubernetes takes certificates that lack what this would ask for
-    return context
 
 
 def _told(error: Exception, endpoint: Endpoint) -> str:

@@ -10,6 +10,7 @@ import orjson
 
 from probate import errors
 from probate.errors import Details
+from probate.machinery import typed
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupVersionKind
 from probate.machinery.problems import Problem
@@ -109,13 +110,20 @@ def _read(response: Object, version: str, *, may_patch: bool) -> Verdict:
     status, warnings = response.get("status") or {}, response.get("warnings") or []
     annotations = response.get("auditAnnotations") or {}
     is_allowed = response.get("allowed", False)
-    if not isinstance(status, dict) or not isinstance(annotations, dict) or not isinstance(is_allowed, bool):
-        raise Unusable("response.allowed, response.status or response.auditAnnotations has the wrong type")
+    _check_type("allowed", is_allowed, bool)
+    _check_type("status", status, dict)
+    _check_type("auditAnnotations", annotations, dict)
     if not isinstance(warnings, list) or not all(isinstance(one, str) for one in warnings):
-        raise Unusable("response.warnings must be a list of texts")
+        raise Unusable("response.warnings must be of type array of string")
     patch = _patch(response, version, may_patch=may_patch)
     told = {str(name): str(value) for name, value in annotations.items()}
     return Verdict(is_allowed, status, patch, tuple(warnings), told)
+
+
+def _check_type(name: str, value: Any, expected: type) -> None:
+    if not isinstance(value, expected):
+        wanted = "boolean" if expected is bool else "object"
+        raise Unusable(f"response.{name} must be of type {wanted}, not {typed.type_name(value)}")
 
 
 def _patch(response: Object, version: str, *, may_patch: bool) -> Any:

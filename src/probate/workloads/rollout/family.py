@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from probate.client.objects import Object
 from probate.control.kinds import is_deleting
+from probate.machinery.deletion import is_foreground
 from probate.workloads import hashes
 
 HASH = "pod-template-hash"
@@ -65,6 +66,12 @@ def of(deployment: Object, replica_sets: Iterable[Object]) -> Family:
 def is_same_template(replica_set: Object, deployment: Object) -> bool:
     """Whether the two want the same pods."""
     return _plain(replica_set["spec"]["template"]) == _plain(deployment["spec"]["template"])
+
+
+def is_awaited_by(deployment: Object, replica_set: Object) -> bool:
+    """Whether the deployment waits for this ReplicaSet to go before it makes one of the same template: it goes after its pods."""
+    finalizers = replica_set["metadata"].get("finalizers") or []
+    return is_deleting(replica_set) and is_foreground(finalizers) and is_same_template(replica_set, deployment)
 
 
 def size(replica_set: Object) -> int:
