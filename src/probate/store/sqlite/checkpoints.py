@@ -79,7 +79,7 @@ class Checkpoints:
         try:
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.IOError as error:
-            if error.extendedresult in _FAILED_SYNC:
+            if getattr(error, "extendedresult", 0) in _FAILED_SYNC:
                 raise self._unsynced(error) from error
             raise
 

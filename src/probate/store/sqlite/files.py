@@ -1,16 +1,19 @@
 """Checks that the files of a running store are still those that it opened, and still hold what it wrote.
 
 A process that has files open goes on writing to them after somebody removed or replaced them: nothing fails, and everything is
-gone with the process. A truncated write-ahead log (WAL) loses what was acknowledged, and SQLite does not notice either. So after
-each group commit, before anybody is told that it succeeded, `check_commit` asks
+gone with the process. A truncated write-ahead log (WAL) loses what was acknowledged, and SQLite does not notice either. So each
+second, and whenever somebody asks whether the server is ready, `check_names` asks
 
 - whether each name still leads to the file that was opened (database, WAL, lock file),
-- whether a file has become shorter: those of a running store only grow,
-- whether the end of the WAL that the group before had written is still there. The size is not enough: a write behind the end of a
-  truncated file makes it long again, with a hole.
+- whether a file has become shorter: those of a running store only grow.
 
-That is three `stat` calls and three reads of a page or less: about 10 us. While nothing is written, `check_names` asks the first
-two.
+After each group commit, before anybody is told that it succeeded, `check_commit` asks
+
+- whether something in the folder was made, removed or renamed since: then the names are checked as above,
+- whether the end of the WAL that the group before had written is still there. The size would not be enough: a write behind the
+  end of a truncated file makes it long again, with a hole.
+
+That is one `stat` and one read of a few pages: about 3 us, and ten times that where system calls are slow.
 """
 
 from __future__ import annotations
@@ -24,8 +27,14 @@ from probate import errors
 
 CHECK_SECONDS = 1.0
 """How often the files are looked at while nothing is written."""
-_HEADER, _FRAME_HEADER = 32, 24
-"""Bytes of the header of a WAL, and of each frame in it; a page follows the latter. (SQLite's file format, section 4.)"""
+_HEADER, _FRAME_HEADER, _SALTS = 32, 24, slice(8, 16)
+"""Bytes of the header of a WAL, and of that of each frame in it, before its page. Where in the latter there are two numbers that
+change each time the WAL begins anew. (SQLite's file format, section 4.)"""
+_NEAR = 16
+"""Frames that are read together with those between them."""
+_LOOKS = 64
+"""Commits after a change in the folder that are followed by a look at all names. The clock of a file system goes in steps of some
+milliseconds, so what changes within the same step does not show."""
 
 
 class _Named:
@@ -63,12 +72,14 @@ class StoreFiles:
             _Named(wal, "its write-ahead log", self._wal),
             _Named(path.with_name(path.name + "-lock"), "its lock file", lock_file),
         )
+        self._folder = path.parent
+        self._folder_changed = -1  # when, by the clock of the file system
+        self._looks = 0  # how many commits are still to be followed by a look at all names
         self._wal_path = wal
         self._frame_bytes = _FRAME_HEADER + page_bytes
         self._frames = 0  # in the WAL, after the last commit
         self._checked = 0  # and when it was last looked at
-        self._header = b""
-        self._last = b""
+        self._last = b""  # the frame at its end then
 
     def note_wal(self, _db: apsw.Connection, _name: str, frames: int) -> int:
         """SQLite's hook: a commit has made the WAL so long."""
@@ -81,24 +92,37 @@ class StoreFiles:
             one.check()
 
     def check_commit(self) -> None:
-        """The same, and whether the WAL still ends as the commit before left it. Only for the thread that commits."""
-        self.check_names()
+        """`StoreFilesLost` if a name leads elsewhere, or the WAL does not hold the commit before and this one."""
+        try:
+            changed = os.stat(self._folder).st_mtime_ns  # noqa: PTH116 half of the time that Path.stat takes
+        except OSError:
+            changed = -1
+        if changed != self._folder_changed:
+            self._folder_changed, self._looks = changed, _LOOKS
+        if self._looks or changed == -1:
+            self._looks -= 1
+            self.check_names()
         if self._frames:
             self._check_wal()
 
     def _check_wal(self) -> None:
-        header = os.pread(self._wal, _HEADER, 0)
-        if header == self._header:
-            if self._frame(self._checked) != self._last:
-                raise self._overwritten()
-        elif self._header and not _has_begun_anew(self._header, header):
+        """The frame that was the last one before must be as it was, unless SQLite has begun the WAL anew since."""
+        before, last = self._two_frames(self._checked, self._frames)
+        if len(last) != self._frame_bytes:
             raise self._overwritten()
-        self._header, self._checked, self._last = header, self._frames, self._frame(self._frames)
-        if len(self._last) != self._frame_bytes:
+        has_begun_anew = self._last[_SALTS] != last[_SALTS]
+        if self._last and (not _follows(self._last, last) if has_begun_anew else before != self._last):
             raise self._overwritten()
+        self._checked, self._last = self._frames, last
 
-    def _frame(self, number: int) -> bytes:
-        return os.pread(self._wal, self._frame_bytes, _HEADER + (number - 1) * self._frame_bytes)
+    def _two_frames(self, first: int, second: int) -> tuple[bytes, bytes]:
+        """Two frames by their numbers, counted from 1. By one read if they lie close to each other, as those of most commits do."""
+        size = self._frame_bytes
+        if first and 0 <= second - first < _NEAR:
+            both = os.pread(self._wal, (second - first + 1) * size, _HEADER + (first - 1) * size)
+            return both[:size], both[(second - first) * size :]
+        one, other = (os.pread(self._wal, size, _HEADER + (number - 1) * size) if number else b"" for number in (first, second))
+        return one, other
 
     def _overwritten(self) -> errors.StoreFilesLost:
         return lost(f"{self._wal_path} (its write-ahead log) was truncated or overwritten by another program")
@@ -108,13 +132,10 @@ class StoreFiles:
         os.close(self._wal)
 
 
-def _has_begun_anew(before: bytes, after: bytes) -> bool:
-    """Whether SQLite itself began the WAL anew, as often as you like: then a counter and the first salt grow by the same number."""
-    (counter, salt), (new_counter, new_salt) = (
-        [int.from_bytes(header[at : at + 4], "big") for at in (12, 16)] for header in (before, after)
-    )
-    grown = (new_counter - counter) % (1 << 32)
-    return grown > 0 and (new_salt - salt) % (1 << 32) == grown
+def _follows(before: bytes, after: bytes) -> bool:
+    """Whether SQLite itself began the WAL anew between these two frames: each time it adds 1 to the first salt."""
+    salt, new_salt = (int.from_bytes(frame[8:12], "big") for frame in (before, after))
+    return 0 < (new_salt - salt) % (1 << 32) < (1 << 16)
 
 
 def lost(what: str) -> errors.StoreFilesLost:
