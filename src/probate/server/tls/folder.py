@@ -46,6 +46,7 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._checked: dict[str, object] = {}  # what the files were like when they were last found to fit
 
     def file(self, name: str) -> Path:
         """Where a file of this name is."""
@@ -146,12 +147,21 @@ class Folder:
             return False
         end = certificates.not_after(self.read(f"{name}.crt"))
         self.read(f"{name}.key")
-        files = (self.file(one) for one in ("ca.crt", f"{name}.crt", f"{name}.key"))
-        if chain.is_signed_by(*files, is_client=name == "admin"):
+        if self._fits_authority(name):
             return end is not None and end - now > LIFETIME.total_seconds() / 3
         told = facts(certificate=str(self.file(f"{name}.crt")))
         log.warning("certificate does not fit its key or ca.crt, a new one is made", extra=told)
         return False
+
+    def _fits_authority(self, name: str) -> bool:
+        """Whether the certificate fits its key and the authority. Files that have not changed since are not checked again."""
+        authority, certificate, key = (self.file(one) for one in ("ca.crt", f"{name}.crt", f"{name}.key"))
+        stamp = tuple((found.st_mtime_ns, found.st_ino) for found in (one.stat() for one in (authority, certificate, key)))
+        if self._checked.get(name) != stamp:
+            if not chain.is_signed_by(authority, certificate, key, is_client=name == "admin"):
+                return False
+            self._checked[name] = stamp
+        return True
 
     def _write_pair(self, name: str, pair: Pair) -> None:
         self._write(f"{name}.key", pair.key, _PRIVATE)
