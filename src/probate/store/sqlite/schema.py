@@ -131,6 +131,9 @@ def check_is_a_database(path: Path) -> None:
 
     Only for who holds the file's `ProcessLock`: looking into a file and closing it drops the locks that SQLite holds on it.
     """
+    for log in (path.with_name(path.name + "-journal"), path.with_name(path.name + "-wal")):
+        if log.exists() and log.stat().st_size:
+            return  # if the power failed while SQLite wrote the first page it may be torn, and SQLite has a whole one in here
     if path.exists() and path.stat().st_size:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:

@@ -122,11 +122,13 @@ class Watermark:
     def __init__(self, store: Path, now: Recorded) -> None:
         self._path = path_for(store)
         self._store = now.store
-        private_files.create(self._path)
-        self._file = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
-        private_files.narrow(self._path)
+        draft = self._path.with_name(self._path.name + ".new")  # its name is there only when its content is
+        draft.unlink(missing_ok=True)
+        private_files.create(draft)
+        self._file = os.open(draft, os.O_RDWR | os.O_CLOEXEC)
         self.note(now.revision)
         self.sync()
+        os.replace(draft, self._path)  # noqa: PTH105 by descriptor-level calls, as all the rest
         _sync_folder(self._path.parent)
 
     def note(self, revision: Revision) -> None:
