@@ -53,6 +53,7 @@ class Oidc:
     def __init__(self, issuer: Issuer, clock: Clock, offload: Offload) -> None:
         if not issuer.url.startswith("https://") or not issuer.client_id:
             raise errors.CannotOpen("an issuer of OpenID Connect has an https:// URL, and calls us by a client id: give both")
+        _check_authorities(issuer.ca_file)
         self._issuer = issuer
         self._clock = clock
         self._offload = offload
@@ -95,6 +96,17 @@ class Oidc:
             log.warning("the keys of %s could not be fetched: %s", self._issuer.url, error)
             return
         self._keys = found
+
+
+def _check_authorities(file: str) -> None:
+    """`CannotOpen` if the file cannot be used: better at the start than when somebody's token is to be checked."""
+    try:
+        if file:
+            ssl.create_default_context(cafile=file)
+    except OSError as error:  # ssl.SSLError is one
+        raise errors.CannotOpen(
+            f"--oidc-ca-file {file} cannot be used: {error.strerror or error}. Give a readable file with certificates in PEM format"
+        ) from error
 
 
 def published(issuer: Issuer) -> dict[str, Any]:
