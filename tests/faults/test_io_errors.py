@@ -11,6 +11,7 @@ import logging
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -21,6 +22,7 @@ from probate.store.contract import create
 from probate.store.sqlite import checkpoints
 from probate.store.sqlite.store import SqliteStore, open_file
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # for errors that SQLite itself ignores
 NAME = "probate.db"
 WRITES = 12
 PATIENCE = 60.0
@@ -39,13 +41,14 @@ _IO_CODES = {
 
 
 def io_error(call: str) -> Exception:
-    error = apsw.CantOpenError("injected") if call == "xOpen" else apsw.IOError("injected")
-    error.extendedresult = _IO_CODES[call]  # type: ignore[attr-defined]
-    return error
+    error: Any = apsw.CantOpenError("injected") if call == "xOpen" else apsw.IOError("injected")
+    error.extendedresult = _IO_CODES[call]
+    return error  # type: ignore[no-any-return]
 
 
 def full(call: str) -> Exception:
-    return apsw.FullError("injected") if call in {"xWrite", "xSync", "xTruncate"} else io_error(call)
+    """(Without room for what was written before, a sync fails with an I/O error.)"""
+    return apsw.FullError("injected") if call in {"xWrite", "xTruncate"} else io_error(call)
 
 
 def no_memory(_call: str) -> Exception:

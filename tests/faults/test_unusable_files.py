@@ -101,8 +101,8 @@ main.run(serve=lambda settings: assembly.serve(settings, began=0.0))
 """
 """The command by somebody who may not use what is there. What it needs is loaded before: nobody may not read that either."""
 STORES = {
-    "may not be read": (0o755, 0o600),
-    "may not be written": (0o755, 0o444),
+    "may not be read": (0o777, 0o600),
+    "may not be written": (0o777, 0o444),
     "is in a folder that may not be entered": (0o700, 0o644),
     "is in a folder that may not be written to": (0o755, 0o666),
 }
@@ -116,6 +116,7 @@ async def test_store_that_may_not_be_used_ends_in_one_line(quick_path: Path, sto
     await (await open_file(path)).close()
     of_folder, of_file = STORES[store]
     quick_path.chmod(0o755)
+    path.with_name("probate.db-lock").unlink()
     path.parent.chmod(of_folder)
     path.chmod(of_file)
     process = await asyncio.create_subprocess_exec(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -12,10 +13,13 @@ import apsw
 
 from probate import errors, private_files
 from probate.aio.offload import Inline, Offload, Thread
+from probate.logs import facts
 from probate.store.sqlite import groups, lock, schema, watermark
 from probate.store.sqlite.checkpoints import Checkpoints
 from probate.store.sqlite.durability import Durability
 from probate.store.sqlite.files import StoreFiles
+
+log = logging.getLogger(__name__)
 
 
 class Database(NamedTuple):
@@ -50,7 +54,7 @@ class _Opened(NamedTuple):
             for connection in (self.reader, self.beside, self.writer):
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         for connection in (self.reader, self.beside, self.writer):
-            connection.close()
+            _close(connection)
         self.durability.close()
         self.database_lock.release()
         self.held.release()
@@ -126,17 +130,25 @@ def _open(path: Path, vfs: str | None, held: lock.ProcessLock, undo: contextlib.
     database_lock = lock.DatabaseLock(path)
     undo.callback(database_lock.release)
     writer = schema.open_file(path, vfs, check=lambda db: watermark.check_holds(path, recorded, db))
-    undo.callback(writer.close)
+    undo.callback(_close, writer)
     for end in ("", "-wal", "-shm"):
         private_files.narrow(path.with_name(path.name + end))
-    reader, beside = schema.open_reader(path, vfs), schema.open_beside(path, vfs)
-    undo.callback(reader.close)
-    undo.callback(beside.close)
+    reader = schema.open_reader(path, vfs)
+    undo.callback(_close, reader)
+    beside = schema.open_beside(path, vfs)
+    undo.callback(_close, beside)
     now = watermark.identify(writer)
     files = StoreFiles(path, held.fileno(), writer.pragma("page_size"))
     undo.callback(files.close)
     writer.set_wal_hook(files.note_wal)
     return _Opened(held, database_lock, writer, reader, beside, Durability(path, files, watermark.Watermark(path, now)))
+
+
+def _close(connection: apsw.Connection) -> None:
+    try:
+        connection.close()
+    except apsw.Error as error:  # the WAL could not be moved into the database: it stays, and the next start reads it
+        log.warning("store connection did not close cleanly", extra=facts(error=str(error)))
 
 
 def _remove_if_empty(path: Path) -> None:

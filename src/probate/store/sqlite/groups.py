@@ -302,9 +302,11 @@ class Groups:
     def _commit(self, revision: Revision) -> None:
         try:
             self._db.execute("COMMIT")
-        except apsw.IOError as error:
+        except (apsw.IOError, apsw.NoMemError) as error:
             # The group may be on disk all the same, and be found there if the process dies before the next one is written.
-            raise errors.OutcomeUnknown(f"the disk failed while the store wrote: {error}. Read to see what was written") from error
+            raise errors.OutcomeUnknown(
+                f"the disk or the memory failed while the store wrote: {error}. Read to see what was written"
+            ) from error
         self._hooks.confirm(revision)
 
     async def _finish(self, group: _Group) -> None:
