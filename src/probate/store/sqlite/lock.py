@@ -25,9 +25,9 @@ class ProcessLock:
 
     def __init__(self, store: Path) -> None:
         path = store.with_name(store.name + "-lock")
-        self._is_new = not path.exists()
         self._path = path
         try:
+            self._is_new = private_files.create(path)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise errors.CannotOpen(f"{path} cannot be made: {error.strerror}. Is the folder writable?") from error
