@@ -78,7 +78,7 @@ async def open_store(address: str, clock: Clock) -> Store:
     if colon and kind == "sqlite" and rest:
         from probate.store.sqlite import store as sqlite  # noqa: PLC0415
 
-        return await sqlite.open_file(Path(rest))
+        return await sqlite.open_file(Path(rest), clock=clock)
     if colon and kind == "memory" and not rest:
         from probate.store.sqlite import store as sqlite  # noqa: PLC0415
 

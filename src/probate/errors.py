@@ -26,6 +26,7 @@
     │   ├── Denied                 4xx  a webhook or a policy says no, with a code and a reason of its own
     │   ├── StoreFull              507  no room: nothing was written, reads go on
     │   └── StoreDamaged           500  the engine found its own data broken
+    │       └── StoreFilesLost     500  a file of a running store was removed, replaced or truncated; nothing is written any more
     ├── TooSlow                    a watcher did not keep up and was cut off; resume after `.revision`
     ├── CannotOpen                 a store that must not be used as it is; the message says what to do
     └── InvariantViolation         a bug of ours, with the facts that show it
@@ -243,6 +244,10 @@ class Denied(ApiError):
 
 class StoreDamaged(ApiError):
     """The engine found its own data broken."""
+
+
+class StoreFilesLost(StoreDamaged):
+    """A file of a running store was removed, replaced, truncated or could not be synced. Nothing is written any more."""
 
 
 class TooSlow(ProbateError):

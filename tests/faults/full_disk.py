@@ -39,6 +39,15 @@ async def check_whole(store: Store, count: int) -> Revision:
     return pages[-1].revision
 
 
+async def check_is_not_ready(store: Store) -> None:
+    """What `/readyz` asks."""
+    try:
+        await store.check()
+    except errors.StoreFull:
+        return
+    raise AssertionError("the store says that it is ready, and has no room")
+
+
 async def main(folder: Path) -> None:
     ballast = folder / "ballast"
     ballast.write_bytes(b"\x00" * 1024 * 1024)
@@ -46,12 +55,14 @@ async def main(folder: Path) -> None:
     count = await fill(store)
     assert count > 100
     revision = await check_whole(store, count)
+    await check_is_not_ready(store)
     try:
         await store.commit_many([thing(count + number) for number in range(2000)])
         raise AssertionError("two thousand writes fitted onto a full disk")
     except errors.StoreFull:
         assert await check_whole(store, count) == revision
     ballast.unlink()
+    await store.check()
     outcome = await store.commit(thing(count))
     assert outcome == revision + 1, "a failed write used up a revision"
     first = await store.read("objects/things/a/000000")

@@ -181,9 +181,9 @@ def test_write_that_is_acknowledged_and_lost(monkeypatch: pytest.MonkeyPatch) ->
     commit = Groups._commit
     numbers = itertools.count(1)
 
-    def forgetful(groups: Groups) -> None:
+    def forgetful(groups: Groups, revision: Revision) -> None:
         if next(numbers) % 100:
-            commit(groups)
+            commit(groups, revision)
         else:
             groups._db.execute("ROLLBACK")
 

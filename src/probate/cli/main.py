@@ -33,5 +33,5 @@ def run(*, serve: Serve) -> None:
     try:
         probate(prog_name="probate", obj=serve)
     except errors.ProbateError as error:
-        click.echo(f"probate: {error}", err=True)
+        click.echo(f"probate: {' '.join(str(error).split())}", err=True)  # one line, whatever a library says
         sys.exit(1)

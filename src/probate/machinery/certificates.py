@@ -26,6 +26,16 @@ def not_after(pem: bytes) -> float | None:
         return None
 
 
+def is_private_key(pem: bytes) -> bool:
+    """Whether the text looks like a private key in PEM format: of this kind, and of the length that it says it has."""
+    found = next(pems.read(pem), None)
+    if found is None or not found.kind.endswith("PRIVATE KEY") or len(found.content) < 2:
+        return False
+    kind, short = found.content[:2]
+    size = short if short < 0x80 else int.from_bytes(found.content[2 : 2 + (short & 0x7F)], "big") + (short & 0x7F)
+    return kind == 0x30 and len(found.content) == 2 + size
+
+
 def organizations(pem: bytes) -> list[str]:
     """Those in the subject of a request for a certificate; none if it cannot be understood."""
     found = next(pems.read(pem), None)

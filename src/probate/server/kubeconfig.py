@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import os
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from probate import errors
+from probate import errors, private_files
 
 NAME = "probate"
 _CONFIG = f"""\
@@ -38,12 +39,17 @@ class Credentials(NamedTuple):
 
 def write(path: Path, url: str, credentials: Credentials | None = None) -> None:
     """Write it, for its owner's eyes only: it may hold a key. An older one of this name is replaced."""
-    draft = path.with_name(path.name + ".new")
     try:
-        draft.unlink(missing_ok=True)
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(_text(url, credentials))
-        draft.replace(path)
+        # A name of its own: another server may write the same file at the same time.
+        file, draft = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".new")
+        try:
+            with os.fdopen(file, "w") as out:
+                os.fchmod(out.fileno(), private_files.FILE)  # whatever the umask
+                out.write(_text(url, credentials))
+            Path(draft).replace(path)
+        except BaseException:
+            Path(draft).unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise errors.CannotOpen(
             f"the kubeconfig {path} cannot be written: {error.strerror}. Name another with --kubeconfig"

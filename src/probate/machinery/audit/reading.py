@@ -58,7 +58,7 @@ def read(text: bytes) -> Policy:
     try:
         found = documents.parse_yaml(text, finds_duplicates=True)
     except errors.ApiError as error:
-        raise Wrong(f"it is no YAML: {error}") from None
+        raise Wrong(f"it is not YAML: {' '.join(str(error).split())}") from None
     if found.duplicates:
         raise Wrong(f"{found.duplicates[0]} is given twice")
     value = _object(found.value, "the file", "policy")

@@ -21,6 +21,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from probate import private_files
 from probate.clock import Clock
 
 STDOUT = "-"
@@ -62,6 +63,8 @@ class RotatingFile:
         self._size = 0
         self._is_too_large = False
         self._open()
+        for _, before in self._put_aside_before():
+            private_files.narrow(before)
 
     def write(self, lines: bytes) -> None:
         if self._file < 0 or not self._is_in_place():
@@ -88,12 +91,14 @@ class RotatingFile:
 
     def _open(self) -> None:
         self._close()
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_files.create_folder(self._path.parent)
+        private_files.create(self._path)
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             os.close(file)
             raise OSError(f"{self._path} is no regular file")
+        private_files.narrow(self._path)
         self._file, self._identity, self._size = file, (found.st_dev, found.st_ino), found.st_size
 
     def _is_in_place(self) -> bool:

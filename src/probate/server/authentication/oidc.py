@@ -65,6 +65,7 @@ class Oidc:
     ) -> None:
         if not issuer.url.startswith("https://") or not issuer.client_id:
             raise errors.CannotOpen("an issuer of OpenID Connect has an https:// URL, and calls us by a client id: give both")
+        _check_authorities(issuer.ca_file)
         self._issuer = issuer
         self._clock = clock
         self._offload = offload
@@ -137,6 +138,17 @@ class Oidc:
                 self.generation += 1
         finally:
             self._fetching = None
+
+
+def _check_authorities(file: str) -> None:
+    """`CannotOpen` if the file cannot be used: better at the start than when somebody's token is to be checked."""
+    try:
+        if file:
+            ssl.create_default_context(cafile=file)
+    except OSError as error:  # ssl.SSLError is one
+        raise errors.CannotOpen(
+            f"--oidc-ca-file {file} cannot be used: {error.strerror or error}. Give a readable file with certificates in PEM format"
+        ) from error
 
 
 def published(issuer: Issuer) -> dict[str, Any]:

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 
 from probate import errors
 from probate.aio.offload import Thread
+from probate.store.sqlite import files
 from probate.store.sqlite.groups import Groups
+from probate.store.sqlite.watermark import Watermark
 
+_FAILED_SYNC = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
 DUE = 40_000
 """Pages of 2 KiB in the log that make a checkpoint due. A longer log spares more: a page changed often is moved once."""
 
@@ -24,8 +28,10 @@ DUE = 40_000
 class Checkpoints:
     """Keeps the log of one file short. `run` is a task; the store calls `look` after each group."""
 
-    def __init__(self, beside: apsw.Connection, path: Path) -> None:
+    def __init__(self, beside: apsw.Connection, path: Path, watermark: Watermark) -> None:
         self._beside = beside
+        self._path = path
+        self._watermark = watermark
         # Closed after all connections: closing any descriptor of a file drops the locks that SQLite holds on it.
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._thread = Thread("probate-checkpoint")
@@ -39,14 +45,16 @@ class Checkpoints:
         if self._written - self._begun_at >= DUE:
             self._is_due.set()
 
-    async def run(self, groups: Groups, writer: apsw.Connection) -> None:
-        """Move pages whenever the log is long. Never returns."""
+    async def run(self, groups: Groups, writer: apsw.Connection, *, on_lost: Callable[[errors.StoreFilesLost], None]) -> None:
+        """Move pages whenever the log is long. Never returns. `on_lost` is told if what was moved could not be synced."""
         while True:
             await self._is_due.wait()
             self._begun_at = self._written
             try:
                 await self._thread.run(self._move_beside)
-                await groups.between(lambda: _move(writer))
+                await groups.between(lambda: self._move(writer))
+            except errors.StoreFilesLost as error:
+                on_lost(error)
             except (apsw.Error, OSError, errors.ApiError):
                 pass  # no room in the file, say: the log still has it all, and later commits try again
             self._is_due.clear()
@@ -54,16 +62,30 @@ class Checkpoints:
     def close(self) -> None:
         """Wait for the checkpoint under way and stop."""
         self._thread.close()
-        self._beside.close()
 
     def release_file(self) -> None:
         """Once every connection to the file is closed."""
         os.close(self._file)
 
     def _move_beside(self) -> None:
-        _move(self._beside)
-        os.fsync(self._file)  # SQLite leaves this to the pass that moves the last page, which commits have to wait for
+        self._move(self._beside)
+        try:
+            os.fsync(self._file)  # SQLite leaves this to the pass that moves the last page, which commits have to wait for
+        except OSError as error:
+            raise self._unsynced(error) from error
+        self._watermark.sync()
 
+    def _move(self, db: apsw.Connection) -> None:
+        try:
+            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.IOError as error:
+            if getattr(error, "extendedresult", 0) in _FAILED_SYNC:
+                raise self._unsynced(error) from error
+            raise
 
-def _move(db: apsw.Connection) -> None:
-    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    def _unsynced(self, error: Exception) -> errors.StoreFilesLost:
+        """After a failed sync the system forgets which pages are not on disk, and the next sync succeeds without them.
+
+        The WAL has them all, as long as nothing begins it anew. So nothing more is written, and the next start reads the WAL.
+        """
+        return files.lost(f"{self._path} (the database) could not be synced to disk ({error})")

@@ -8,16 +8,16 @@ import apsw
 
 from probate import errors
 
-_NO_ROOM = "the disk of the store is full: nothing was written. Reads go on; make room and try again"
+NO_ROOM = "the disk of the store is full: nothing was written. Reads go on; make room and try again"
 
 
 def translate(error: apsw.Error) -> errors.ApiError:
     """The store's own error for an error of SQLite."""
     match error:
         case apsw.FullError():
-            return errors.StoreFull(_NO_ROOM)
+            return errors.StoreFull(NO_ROOM)
         case apsw.IOError() if _is_out_of_room(error):
-            return errors.StoreFull(_NO_ROOM)
+            return errors.StoreFull(NO_ROOM)
         case apsw.CorruptError() | apsw.NotADBError():
             return errors.StoreDamaged(f"the store's file is damaged: {error}. Stop the server and restore a copy")
         case apsw.ConnectionClosedError():

@@ -16,7 +16,7 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import apsw
 import msgspec
@@ -67,10 +67,21 @@ class Job(msgspec.Struct, eq=False):
             self.done.set_exception(error)
 
 
+class Hooks(NamedTuple):
+    """What a store wants to do or to know while groups are written."""
+
+    after_step: Callable[[], None]
+    """Called on the loop when a step between groups is done."""
+    confirm: Callable[[Revision], None]
+    """Called after each commit, on its thread, with the new revision: raises `StoreFilesLost` if the files do not hold it."""
+    on_lost: Callable[[errors.StoreFilesLost], None]
+    """Called on the loop when `confirm` has raised that."""
+
+
 class Groups:
     """The one writer of a store. `announce` learns of each group's changes once they are durable, before those who wait.
 
-    `lately` knows what was read and written in bulk of late. `after_step` is called on the loop when a step between groups is done.
+    `lately` knows what was read and written in bulk of late.
     """
 
     def __init__(
@@ -82,7 +93,7 @@ class Groups:
         lately: Lately,
         *,
         turn: int = TURN,
-        after_step: Callable[[], None] = lambda: None,
+        hooks: Hooks,
     ) -> None:
         self.revision = reads.revision(db)
         self.written = 0  # groups made durable so far
@@ -93,7 +104,8 @@ class Groups:
         self._announce = announce
         self._is_watched = is_watched
         self._lately = lately
-        self._after_step = after_step
+        self._hooks = hooks
+        self.is_full = False  # whether the last write failed for want of room
         self._stopped: errors.ApiError | None = None
         self._turn = turn
         self._turns = turns.of_loop()
@@ -183,7 +195,7 @@ class Groups:
             if not done.done():
                 done.set_result(result)
         finally:
-            self._after_step()
+            self._hooks.after_step()
 
     async def _gather(self) -> None:
         """Where several commit at once, wait a moment for as many as last time: what a group costs is shared by those in it."""
@@ -197,14 +209,17 @@ class Groups:
         try:
             await self._begin()
         except apsw.Error as error:
-            self._fail_waiting(failures.translate(error))
+            self._fail_waiting(self._translated(error))
             return
         group = _Group(self._cursor, self.revision, self._is_watched)
         try:
             await self._evaluate(group)
-            await self._offload.run(self._commit)
+            await self._offload.run(lambda: self._commit(group.revision))
         except apsw.Error as error:
-            self._give_up(group, failures.translate(error))
+            self._give_up(group, self._translated(error))
+        except errors.StoreFilesLost as error:
+            self._give_up(group, error)
+            self._hooks.on_lost(error)
         except errors.ApiError as error:
             self._give_up(group, error)
         except BaseException:
@@ -279,16 +294,25 @@ class Groups:
         else:
             job.one_by_one = start + max(1, len(run))
 
-    def _commit(self) -> None:
+    def _translated(self, error: apsw.Error) -> errors.ApiError:
+        found = failures.translate(error)
+        self.is_full = self.is_full or isinstance(found, errors.StoreFull)
+        return found
+
+    def _commit(self, revision: Revision) -> None:
         try:
             self._db.execute("COMMIT")
-        except apsw.IOError as error:
+        except (apsw.IOError, apsw.NoMemError) as error:
             # The group may be on disk all the same, and be found there if the process dies before the next one is written.
-            raise errors.OutcomeUnknown(f"the disk failed while the store wrote: {error}. Read to see what was written") from error
+            raise errors.OutcomeUnknown(
+                f"the disk or the memory failed while the store wrote: {error}. Read to see what was written"
+            ) from error
+        self._hooks.confirm(revision)
 
     async def _finish(self, group: _Group) -> None:
         self.revision = group.revision
         self.written += 1
+        self.is_full = False
         if group.rewritten:
             self._lately.note(group.rewritten)
         try:

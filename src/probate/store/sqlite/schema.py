@@ -19,6 +19,7 @@ A value is written once, into `log`, and found through `live`: an update costs o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -50,18 +51,18 @@ FROM_1 = "DELETE FROM entry WHERE key >= 'inside/' AND key < 'inside0';"
 """Version 1 kept an index of what lies in each namespace. Who still needs it must not open a file that has none."""
 
 
-def open_file(path: Path) -> apsw.Connection:
+def open_file(path: Path, vfs: str | None = None, *, check: Callable[[apsw.Connection], None] = lambda _: None) -> apsw.Connection:
     """A connection that may write: a new file gets its tables, an old one is checked. `CannotOpen` says what is wrong.
 
-    Only for who holds the file's `ProcessLock`: looking into a file and closing it drops the locks that SQLite holds on it.
+    `check` is called before anything is changed, and may raise too.
     """
-    _check_is_a_database(path)
     try:
-        db = apsw.Connection(str(path))
+        db = apsw.Connection(str(path), vfs=vfs)
         db.set_busy_timeout(5_000)
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # whatever is refused is left as it is
         _check_belongs_to_us(db, path)
         _check_is_whole(db, path)
+        check(db)
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         if db.pragma("journal_mode", "wal") != "wal":
@@ -80,9 +81,9 @@ def open_file(path: Path) -> apsw.Connection:
     return db
 
 
-def open_reader(path: Path) -> apsw.Connection:
+def open_reader(path: Path, vfs: str | None = None) -> apsw.Connection:
     """A connection that only reads, and never waits for a writer."""
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
     db.set_busy_timeout(5_000)
     db.execute("PRAGMA query_only = 1")
     db.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
@@ -90,9 +91,9 @@ def open_reader(path: Path) -> apsw.Connection:
     return db
 
 
-def open_beside(path: Path) -> apsw.Connection:
+def open_beside(path: Path, vfs: str | None = None) -> apsw.Connection:
     """A connection for checkpoints, as careful about the disk as the one that writes."""
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
     db.set_busy_timeout(5_000)
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA checkpoint_fullfsync = 1")
@@ -125,7 +126,14 @@ def check_place(path: Path) -> None:
         raise errors.CannotOpen(f"{path} is one of several names of a file, so others cannot be kept out of it. Name another file")
 
 
-def _check_is_a_database(path: Path) -> None:
+def check_is_a_database(path: Path) -> None:
+    """`CannotOpen` if the file holds something else.
+
+    Only for who holds the file's `ProcessLock`: looking into a file and closing it drops the locks that SQLite holds on it.
+    """
+    for log in (path.with_name(path.name + "-journal"), path.with_name(path.name + "-wal")):
+        if log.exists() and log.stat().st_size:
+            return  # if the power failed while SQLite wrote the first page it may be torn, and SQLite has a whole one in here
     if path.exists() and path.stat().st_size:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:

@@ -18,11 +18,14 @@ from pathlib import Path
 
 from probate import errors
 from probate.aio import tasks, turns
+from probate.clock import Clock
+from probate.logs import facts
 from probate.store import checks, keys
 from probate.store.calm import Calmness
 from probate.store.contract import Calm, Event, Limits, Outcome, Page, Record, Revision, Txn, Watch
 from probate.store.hub import Buffer, Chapter, Hub, HubWatch
-from probate.store.sqlite import database, failures, groups, past, reads, sweep, writes
+from probate.store.sqlite import database, failures, files, groups, past, reads, sweep, writes
+from probate.store.sqlite.durability import Durability
 from probate.store.sqlite.lately import Lately
 from probate.store.sqlite.moments import Moments
 
@@ -36,11 +39,14 @@ CHAPTER_BYTES = 8 * 1024 * 1024
 _NOTE = "INSERT INTO times VALUES (?, ?) ON CONFLICT (time) DO UPDATE SET rev = excluded.rev"
 
 
-async def open_file(path: Path, *, buffer: Buffer | None = None) -> SqliteStore:
-    """The store in this file, made if it is missing. `CannotOpen` says why it must not be used, and what to do."""
-    opened = await database.in_file(path)
+async def open_file(path: Path, *, buffer: Buffer | None = None, clock: Clock | None = None, vfs: str | None = None) -> SqliteStore:
+    """The store in this file, made if it is missing. `CannotOpen` says why it must not be used, and what to do.
+
+    With a clock, the files are also looked at while nothing is written. `vfs` names the SQLite VFS to use, if not the system's own.
+    """
+    opened = await database.in_file(path, vfs)
     try:
-        return SqliteStore(opened, buffer or Buffer())
+        return SqliteStore(opened, buffer or Buffer(), clock)
     except BaseException:
         opened.close()
         raise
@@ -54,8 +60,9 @@ async def open_memory(left: database.Database | None = None, *, buffer: Buffer |
 class SqliteStore:
     """An open store on SQLite. Made by `open_file` and `open_memory`."""
 
-    def __init__(self, opened: database.Database, buffer: Buffer) -> None:
+    def __init__(self, opened: database.Database, buffer: Buffer, clock: Clock | None = None) -> None:
         self.database = opened
+        durability = opened.durability
         self._moments = Moments(opened.reader, holds=opened.reader is not opened.writer)
         self._calmness = Calmness()
         self._lately = Lately()
@@ -67,18 +74,22 @@ class SqliteStore:
             self._is_watched,
             self._lately,
             turn=opened.turn,
-            after_step=self._moments.let_go,
+            hooks=groups.Hooks(self._moments.let_go, _confirm_nothing if durability is None else durability.confirm, self._lose),
         )
         self._hub = Hub(self._groups.revision, buffer)
         self._failure: errors.ApiError | None = None
+        self._lost: errors.StoreFilesLost | None = None  # why nothing can be written any more, while reads go on
         self._closing: asyncio.Task[None] | None = None
         self._sweep_wanted = asyncio.Event()
         self._sweep_wanted.set()
         self._writing = tasks.guard(self._groups.run(), name="group commit", on_failure=self._break)
         self._tending = [tasks.guard(self._sweep(), name="sweep", on_failure=self._break)]
         if opened.checkpoints is not None:
-            checkpointing = opened.checkpoints.run(self._groups, opened.writer)
+            checkpointing = opened.checkpoints.run(self._groups, opened.writer, on_lost=self._lose)
             self._tending.append(tasks.guard(checkpointing, name="checkpoint", on_failure=self._break))
+        if durability is not None and clock is not None:
+            looking = self._look_at_files(durability, clock)
+            self._tending.append(tasks.guard(looking, name="store files", on_failure=self._break))
 
     @property
     def limits(self) -> Limits:
@@ -183,7 +194,32 @@ class SqliteStore:
         return self._moments.read(reads.noted, time)
 
     async def check(self) -> None:
-        await self.revision()
+        self._check_is_open()
+        durability = self.database.durability
+        if durability is not None:
+            await self._check_file(durability)
+        self._moments.revision()
+
+    async def _check_file(self, durability: Durability) -> None:
+        self._check_files(durability)
+        if self._lost is not None:
+            raise type(self._lost)(*self._lost.args)
+        if self._groups.is_full:
+            await self._groups.between(lambda: sweep.rewrite_mark(self.database.writer))
+            self._groups.is_full = False
+        durability.check_room()
+
+    def _check_files(self, durability: Durability) -> None:
+        try:
+            durability.check()
+        except errors.StoreFilesLost as error:
+            self._lose(error)
+
+    async def _look_at_files(self, durability: Durability, clock: Clock) -> None:
+        """Notice damage also while nobody writes. Never returns."""
+        while True:
+            await clock.sleep(files.CHECK_SECONDS)
+            self._check_files(durability)
 
     async def close(self) -> None:
         if self._closing is None:
@@ -273,9 +309,25 @@ class SqliteStore:
                 f"revision {revision} is too old: history begins at {self._compacted}. List again and go on from there"
             )
 
+    def _lose(self, error: errors.StoreFilesLost) -> None:
+        """The files are not what they were: acknowledge nothing more, and move no pages. What can be read is read."""
+        if self._lost is not None:
+            return
+        log.error("store files lost, no write is acknowledged any more", extra=facts(reason=str(error)))
+        self._lost = error
+        if self.database.durability is not None:
+            self.database.durability.is_lost = True
+        self._groups.stop(error)
+        for task in self._tending:
+            task.cancel()
+
     def _break(self, error: BaseException) -> None:
         """The writer or the sweeper died of something nobody foresaw: stop, rather than go on half alive."""
         log.error("the store stopped", exc_info=error)
         self._failure = errors.StoreUnavailable(f"the store stopped after an unexpected error: {error!r}. Restart the server")
         self._groups.stop(self._failure)
         self._hub.close(self._failure)
+
+
+def _confirm_nothing(_revision: Revision) -> None:
+    """In memory there is no file to look at."""

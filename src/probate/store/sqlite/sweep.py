@@ -33,6 +33,12 @@ def mark(db: apsw.Connection, before: Revision) -> None:
         db.execute("DELETE FROM times WHERE rev < ?", (before,))
 
 
+def rewrite_mark(db: apsw.Connection) -> None:
+    """Write the mark as it is: succeeds if there is room for a write."""
+    with writes.transaction(db):
+        db.execute("UPDATE meta SET swept = swept")
+
+
 def step(db: apsw.Connection, until: Revision) -> bool:
     """Remove the next few rows that nobody who reads at `until` or later needs. False when there is nothing left to do."""
     with writes.transaction(db):

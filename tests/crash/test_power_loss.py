@@ -1,0 +1,234 @@
+"""The power fails at a sync, at every one in turn, and the disk loses or tears whatever was not synced.
+
+After each, the store opens, every acknowledged write is there, and nothing is half there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from disk_images import SURVIVALS, Crash, crashes, lay_out
+from faulty_disk import ACKNOWLEDGE, Disk, Step, in_use
+from probate import errors
+from probate.store.contract import Revision, Store, Txn, create, delete, update
+from probate.store.sqlite import checkpoints, groups, schema
+from probate.store.sqlite.store import SqliteStore, open_file
+
+WRITES = 500
+NAME = "probate.db"
+Work = Callable[[Disk, Path], Awaitable[None]]
+State = dict[str, tuple[bytes, Revision]]
+"""Objects and index entries, by their keys."""
+
+
+class History:
+    """What a store must hold at each revision, as a writer knows it that writes one thing after the other."""
+
+    def __init__(self) -> None:
+        self.states: dict[int, State] = {1: {}}
+        self.newest = 1
+
+    def note(self, txn: Txn, revision: int) -> None:
+        state = dict(self.states[revision - 1])
+        if txn.value is None:
+            del state[txn.key]
+        else:
+            state[txn.key] = (txn.value, Revision(revision))
+        state |= {entry: (b"", Revision(revision)) for entry in txn.enter}
+        for entry in txn.leave:
+            state.pop(entry, None)
+        self.states[revision] = state
+        self.newest = revision
+
+    def next(self, dice: random.Random) -> Txn:
+        """A new object with an index entry, or a change or the end of one that is there."""
+        state = self.states[self.newest]
+        there = sorted(key for key in state if key.startswith("objects/"))
+        choice = dice.random()
+        if not there or choice < 0.5:
+            key = f"objects/things/a/{self.newest:05}"
+            return create(key, dice.randbytes(dice.choice([20, 600, 5_000])), enter=[f"owned/o/{key}"])
+        key = dice.choice(there)
+        if choice < 0.8:
+            return update(key, dice.randbytes(600), revision=state[key][1])
+        return delete(key, revision=state[key][1], leave=[f"owned/o/{key}"])
+
+
+async def write(store: SqliteStore, disk: Disk, history: History, count: int) -> None:
+    """Writes one after the other, and now and then some together. Each is noted before it is known to be acknowledged."""
+    dice = random.Random(7)  # noqa: S311
+    while history.newest <= count:
+        txns = [history.next(dice)]
+        history.note(txns[0], history.newest + 1)
+        if dice.random() < 0.1:
+            txns += [create(f"objects/many/{history.newest:05}/{number}", b"x" * 300) for number in range(5)]
+            for txn in txns[1:]:
+                history.note(txn, history.newest + 1)
+        outcomes = await store.commit_many(txns) if len(txns) > 1 else [await store.commit(txns[0])]
+        assert outcomes[-1] == history.newest
+        disk.note(Step(ACKNOWLEDGE, revision=history.newest))
+
+
+async def recorded(folder: Path, work: Work) -> Disk:
+    with in_use(Disk("recorded")) as disk:
+        disk.begin(folder)
+        await work(disk, folder / NAME)
+    return disk
+
+
+async def state_of(store: Store) -> State:
+    pages = [await store.scan(prefix, limit=10_000) for prefix in ("objects/", "owned/")]
+    return {record.key: (record.value, record.revision) for page in pages for record in page.records}
+
+
+def assert_contiguous(path: Path) -> None:
+    db = apsw.Connection(str(path))
+    count, first, last = db.execute("SELECT count(*), min(rev), max(rev) FROM log").get
+    assert not count or count == last - first + 1
+    db.close()
+
+
+async def surviving(crash: Crash, survival: str) -> AsyncIterator[tuple[Path, SqliteStore]]:
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        lay_out(crash, Path(folder), survival, random.Random(f"{crash.number} {survival}"))  # noqa: S311
+        try:
+            store = await open_file(Path(folder) / NAME)
+        except errors.CannotOpen as error:
+            raise AssertionError(f"crash {crash.number}, {survival}: the store is refused: {error}") from error
+        yield Path(folder) / NAME, store
+        await store.close()
+
+
+async def assert_history_survives(disk: Disk, history: History, *, every: int) -> int:
+    """Returns after how many crashes that was looked at."""
+    number = 0
+    for crash in crashes(disk.before, disk.steps, every=every):
+        for survival in SURVIVALS:
+            async for path, store in surviving(crash, survival):
+                revision = await store.revision()
+                assert crash.acknowledged <= revision <= history.newest, f"crash {crash.number}, {survival}: writes were lost"
+                assert await state_of(store) == history.states[revision], f"crash {crash.number}, {survival}: half a write is there"
+                assert_contiguous(path)
+                number += 1
+    return number
+
+
+async def played(folder: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> tuple[Disk, History]:
+    """A history on a new store, with a checkpoint every few writes."""
+    monkeypatch.setattr(checkpoints, "DUE", 100)
+    history = History()
+
+    async def work(disk: Disk, path: Path) -> None:
+        store = await open_file(path, vfs=disk.vfs_name)
+        await write(store, disk, history, count)
+        await store.close()
+
+    return await recorded(folder, work), history
+
+
+async def test_acknowledged_writes_survive_a_power_loss(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk, history = await played(quick_path, monkeypatch, WRITES)
+    assert await assert_history_survives(disk, history, every=25) > 60
+
+
+@pytest.mark.long
+async def test_acknowledged_writes_survive_a_power_loss_at_every_sync(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk, history = await played(quick_path, monkeypatch, WRITES)
+    assert await assert_history_survives(disk, history, every=1) > 3 * WRITES
+
+
+async def test_new_store_survives_a_power_loss_while_it_is_made(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk, history = await played(quick_path, monkeypatch, 3)
+    assert await assert_history_survives(disk, history, every=1) > 30
+
+
+async def as_of_version_1(path: Path) -> dict[str, tuple[bytes, Revision]]:
+    """A store as the first version left it: with an index that later ones do not keep."""
+    store = await open_file(path)
+    for number in range(50):
+        key = f"objects/pods/a/{number:03}"
+        await store.commit(create(key, b"x" * 500, enter=[f"inside/a/{key}", f"owned/u/{key}"]))
+    state = await state_of(store)
+    await store.close()
+    path.with_name(path.name + "-watermark").unlink()
+    db = apsw.Connection(str(path))
+    db.execute("DROP TABLE identity; PRAGMA user_version = 1")
+    db.close()
+    return state
+
+
+async def test_store_survives_a_power_loss_while_it_is_upgraded(quick_path: Path) -> None:
+    before = await as_of_version_1(quick_path / NAME)
+    history = History()
+    history.newest, history.states = 51, {51: before}
+
+    async def work(disk: Disk, path: Path) -> None:
+        store = await open_file(path, vfs=disk.vfs_name)
+        await write(store, disk, history, 60)
+        await store.close()
+
+    disk = await recorded(quick_path, work)
+    assert await assert_history_survives(disk, history, every=1) > 30
+    for crash in crashes(disk.before, disk.steps):
+        async for path, store in surviving(crash, "some"):
+            assert await store.count("inside/") == 0
+            db = apsw.Connection(str(path))
+            assert db.pragma("user_version") == schema.VERSION
+            db.close()
+
+
+async def careless(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    pragma: str = "",
+    commit: Callable[[groups.Groups, Revision], None] | None = None,
+) -> None:
+    """A history on a store that is wrong in this way must not survive."""
+    if commit is not None:
+        monkeypatch.setattr(groups.Groups, "_commit", commit)
+    if pragma:
+        keep_plans = schema.keep_plans
+
+        def careless_plans(db: apsw.Connection) -> None:
+            keep_plans(db)
+            db.execute(pragma)
+
+        monkeypatch.setattr(schema, "keep_plans", careless_plans)
+    disk, history = await played(folder, monkeypatch, 60)
+    monkeypatch.undo()
+    with pytest.raises(AssertionError, match="crash"):
+        await assert_history_survives(disk, history, every=1)
+
+
+@pytest.mark.parametrize("level", ["OFF", "NORMAL"])
+async def test_planted_bug_commits_that_are_not_synced_is_found(
+    quick_path: Path, monkeypatch: pytest.MonkeyPatch, level: str
+) -> None:
+    await careless(quick_path, monkeypatch, pragma=f"PRAGMA synchronous = {level}")
+
+
+async def test_planted_bug_writes_acknowledged_before_their_commit_is_found(
+    quick_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, commit = groups.Groups._begin, groups.Groups._commit
+    numbers = itertools.count()
+
+    async def begin_if_not_begun(self: groups.Groups) -> None:
+        if not self._db.in_transaction:
+            await begin(self)
+
+    def commit_every_other(self: groups.Groups, revision: Revision) -> None:
+        if next(numbers) % 2:
+            commit(self, revision)
+
+    monkeypatch.setattr(groups.Groups, "_begin", begin_if_not_begun)
+    await careless(quick_path, monkeypatch, commit=commit_every_other)
