@@ -50,7 +50,7 @@ NOT_YET = {
     *("probate.store.etcd", "cryptography", "grpc", "google.protobuf", "prometheus_client", "yaml"),
     *("http.client", "logging.config", "urllib.request", "zoneinfo"),
 }
-MOST_OF_OUR_OWN = 360
+MOST_OF_OUR_OWN = 400
 """Modules that are loaded when the server is ready. There are twice as many."""
 
 
