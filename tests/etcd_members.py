@@ -77,6 +77,7 @@ class Member:
         self.directory = directory
         self.endpoint = f"127.0.0.1:{free_port()}"
         self.peer_url = f"http://127.0.0.1:{free_port()}"
+        self.advertised_peer_url = self.peer_url
         self.cluster = f"{name}={self.peer_url}"
         self._health = f"127.0.0.1:{free_port()}"
         self._flags = [*flags] if durable else ["--unsafe-no-fsync", *flags]
@@ -114,7 +115,7 @@ class Member:
             f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}",
             f"--listen-peer-urls={self.peer_url}",
-            f"--initial-advertise-peer-urls={self.peer_url}",
+            f"--initial-advertise-peer-urls={self.advertised_peer_url}",
             f"--initial-cluster={self.cluster}",
             f"--listen-metrics-urls=http://{self._health}",
             "--logger=zap",
@@ -142,6 +143,20 @@ class Member:
     def log_tail(self) -> str:
         """The end of its log, for messages."""
         return (self.directory / "etcd.log").read_text(errors="replace")[-3000:]
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
+    def pause(self) -> None:
+        """It stands still, and its connections stay open (SIGSTOP)."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """It goes on where it was."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """End it as a power cut would (SIGKILL)."""
@@ -183,10 +198,20 @@ class Member:
 class Cluster:
     """Members that agree by majority. Made as one, started and killed one by one."""
 
-    def __init__(self, *, directory: Path, binary: Path | None = None, size: int = 3, durable: bool = True) -> None:
+    def __init__(
+        self, *, directory: Path, binary: Path | None = None, size: int = 3, durable: bool = True, flags: Sequence[str] = ()
+    ) -> None:
         self.members = [
-            Member(directory=directory / f"m{number}", binary=binary, name=f"m{number}", durable=durable) for number in range(size)
+            Member(directory=directory / f"m{number}", binary=binary, name=f"m{number}", durable=durable, flags=flags)
+            for number in range(size)
         ]
+        self.advertise([member.peer_url for member in self.members])
+
+    def advertise(self, peer_urls: Sequence[str]) -> None:
+        """Tell the members where they reach each other, if it is not where they listen: proxies may be in between."""
+        for member, url in zip(self.members, peer_urls, strict=True):
+            member.advertised_peer_url = url
+            member.cluster = f"{member.name}={url}"
         whole = ",".join(member.cluster for member in self.members)
         for member in self.members:
             member.cluster = whole
