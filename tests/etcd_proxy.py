@@ -7,8 +7,8 @@
         proxy.cut()                     # all connections end, what was held is lost, new ones work as usual
 
 A connection can be cut off in one direction only: `hold_requests` or `hold_answers`, and later `cut` (what was sent is lost) or
-`release` (it arrives late). `release_first_request` delivers some of what was held instead, however late, as a slow network would. For that the proxy has to
-know a request from what a connection says of itself: it reads the heads of HTTP/2's frames.
+`release` (it arrives late). `release_first_request` delivers some of what was held, however late, as a slow network would. For
+that the proxy has to know a request from what a connection says of itself: it reads the heads of HTTP/2's frames.
 """
 
 from __future__ import annotations

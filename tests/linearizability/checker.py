@@ -119,7 +119,7 @@ class Search:
         stuck = [self._operations[at] for at in self._pending(taken)]
         return "\n".join(
             [
-                f"the longest order that explains the answers has {len(self._best)} of {len(self._operations)} operations; its end:",
+                f"the longest order that explains the answers has {len(self._best)} of {len(self._operations)} operations, last",
                 *(f"    {self._operations[at]}" for at in self._best[-SHOWN:]),
                 f"  the register then holds {self._best_state}; none of these can come next:",
                 *(f"    {one}" for one in stuck),

@@ -112,9 +112,7 @@ class Client:
     def _note(self, door: Door, answer: Answer, kind: Kind, key: str, **more: Any) -> None:
         end = None if answer.outcome == "unknown" else answer.end
         given = {"outcome": answer.outcome, **more}
-        self.done.append(
-            Operation(client=self._name, server=door.number, kind=kind, key=key, start=answer.start, end=end, **given)
-        )
+        self.done.append(Operation(client=self._name, server=door.number, kind=kind, key=key, start=answer.start, end=end, **given))
 
     def _door(self) -> Door:
         return self._dice.choice(self._doors)

@@ -51,6 +51,11 @@ def calm(seed: int) -> Plan:
     return _plan(seed, random.Random(f"calm {seed}"), [])  # noqa: S311
 
 
+def calm_and_long(seed: int) -> Plan:
+    """Nothing breaks, for long."""
+    return Plan(seed, LONG_SECONDS, 2, 2, [], is_long=True)
+
+
 def _long(seed: int, dice: random.Random, servers: int) -> Plan:
     kind = _LONG[seed // EVERY_LONG % len(_LONG)]
     fault = Fault(kind, 0.3, LONG_SECONDS - 1.5, dice.randrange(servers), USED)

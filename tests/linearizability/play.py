@@ -8,10 +8,11 @@ import random
 import time
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
-from linearizability import faults
+from linearizability import faults, verdict
 from linearizability.clients import Client
 from linearizability.history import History, Plan
 from linearizability.rights import Rights
@@ -23,6 +24,8 @@ WATCH_BOUND = 7.0
 """Seconds by which an event may be late while no server is killed or paused."""
 AFTERWARDS = 0.4
 """Seconds in which clients go on after the last fault."""
+REVOKED_AT = 0.8
+"""Seconds after which a long history revokes the right: its fault has begun by then."""
 _numbers = itertools.count(1)
 
 
@@ -66,8 +69,7 @@ class Run:
         self._namespace = f"history-{plan.seed}-{next(_numbers)}"
         self._clients = [self._client(f"c{number}") for number in range(plan.clients)]
         self._marker = self._client("marker")
-        pause = 1.5 if plan.is_long else 0.3
-        self._rights = Rights(target.doors, namespace=self._namespace, dice=self._dice("rights"), longest_pause=pause)
+        self._rights = Rights(target.doors, namespace=self._namespace, dice=self._dice("rights"))
         self._watchers: list[Watcher] = []
 
     async def history(self) -> History:
@@ -105,11 +107,19 @@ class Run:
         async with asyncio.TaskGroup() as group:
             for client in self._clients:
                 group.create_task(client.run(is_over))
-            group.create_task(self._rights.change(is_over))
+            group.create_task(self._change_rights(is_over))
             for door in self._target.doors:
                 group.create_task(self._rights.ask(door, is_over))
             await self._break_things()
             is_over.set()
+
+    async def _change_rights(self, is_over: asyncio.Event) -> None:
+        if not self._plan.is_long:
+            await self._rights.change(is_over)
+            return
+        harmed = self._plan.faults[0].target if self._plan.faults else 0
+        unharmed = self._target.doors[harmed - 1]
+        await self._rights.revoke_for_long(unharmed, is_over, at=REVOKED_AT)
 
     async def _break_things(self) -> None:
         """Comes back when the history has lasted as planned, and everything has been mended for a while."""
@@ -156,3 +166,13 @@ class Run:
 
 async def play(target: Target, plan: Plan) -> History:
     return await Run(target, plan).history()
+
+
+def must_hold(loop: Loop, target: Target, plan: Plan, folder: Path) -> History:
+    """Make the history of a plan. If anything is wrong with it, it is saved to be looked at, and the test fails."""
+    history = loop.run(play(target, plan))
+    if found := verdict.problems(history):
+        saved = history.save(folder / f"{history.target}-{plan.seed}.json")
+        told = f"{verdict.report(history, found)}\nto check it again: PYTHONPATH=tests python -m linearizability {saved}"
+        raise AssertionError(told)
+    return history

@@ -93,7 +93,7 @@ def _lists(operations: Iterable[Operation], events: list[Event], *, after: int) 
             _apply(state, events[position])
             position += 1
         if listed.items != state:
-            yield f"a list does not show what there was at its version {listed.version}: {state} expected\n    {listed.items}\n    {listed}"
+            yield f"a list does not show what there was at its version:\n    {state}\n    {listed.items}\n    {listed}"
 
 
 def _apply(state: dict[str, Seen], event: Event) -> None:
