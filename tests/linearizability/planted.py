@@ -64,7 +64,7 @@ def skipped_event(_store: Any) -> None:
     numbers = itertools.count(1)
 
     def lossy(hub: Hub, events: Sequence[Event], *, revision: Revision) -> None:
-        kept = [event for event in events if not event.key.startswith(WATCHED) or next(numbers) % 20]
+        kept = [event for event in events if event.value is None or not event.key.startswith(WATCHED) or next(numbers) % 20]
         publish(hub, kept, revision=revision)
 
     Hub.publish = lossy  # type: ignore[method-assign]
