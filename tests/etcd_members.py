@@ -4,6 +4,7 @@
     member.start()                              # comes back once it serves
     ... f"etcd://{member.endpoint}/some-root" ...
     member.kill(); member.start()               # as after a power cut, on the same data and ports
+    member.pause(); member.resume()             # it keeps its connections and answers nobody meanwhile (SIGSTOP, SIGCONT)
     member.stop()
 
 Nothing here is mocked and nothing is skipped: without an etcd the tests fail and say how to get one. All calls block, also
@@ -151,7 +152,20 @@ class Member:
         """End it in an orderly way. Idempotent."""
         self._end(signal.SIGTERM)
 
+    def pause(self) -> None:
+        """Stop it where it is (SIGSTOP): its connections stay open, and nothing comes out of them."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused member go on (SIGCONT). Does nothing to one that runs."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, sign: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(sign)
+
     def _end(self, sign: signal.Signals) -> None:
+        self.resume()  # a paused process would never see SIGTERM
         process, self._process = self._process, None
         if process is None:
             return
