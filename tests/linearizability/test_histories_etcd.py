@@ -34,4 +34,4 @@ def test_requests_to_two_servers_while_members_and_connections_fail(
     loop: Loop, target: EtcdTarget, seed: int, tmp_path: Path
 ) -> None:
     history = must_hold(loop, target, plans.etcd(seed), tmp_path)
-    assert sum(one.outcome == "ok" for one in history.operations) > 20, "the clients got nothing done"
+    assert sum(one.is_write and one.outcome == "ok" for one in history.operations) > 3, "the clients got nothing done"

@@ -32,4 +32,4 @@ def loop(target: Target) -> Iterator[Loop]:
 @pytest.mark.parametrize("seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.long) for seed in MANY)])
 def test_requests_to_a_server_that_is_killed_and_paused(loop: Loop, target: Target, seed: int, tmp_path: Path) -> None:
     history = must_hold(loop, target, plans.sqlite(seed), tmp_path)
-    assert sum(one.outcome == "ok" for one in history.operations) > 10, "the clients got nothing done"
+    assert sum(one.is_write and one.outcome == "ok" for one in history.operations) > 3, "the clients got nothing done"
