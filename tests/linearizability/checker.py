@@ -23,7 +23,7 @@ from linearizability.model import Impossible, State, is_pure, step
 MAX_CONFIGURATIONS = 300_000
 MAX_SECONDS = 20.0
 SHOWN = 8
-"""How many operations before the one that has no place an explanation shows."""
+"""How many operations an explanation shows: of the order that was found, and of those that have no place after it."""
 
 
 class Verdict(NamedTuple):
@@ -122,7 +122,7 @@ class Search:
                 f"the longest order that explains the answers has {len(self._best)} of {len(self._operations)} operations, last",
                 *(f"    {self._operations[at]}" for at in self._best[-SHOWN:]),
                 f"  the register then holds {self._best_state}; none of these can come next:",
-                *(f"    {one}" for one in stuck),
+                *(f"    {one}" for one in stuck[:SHOWN]),
             ]
         )
 

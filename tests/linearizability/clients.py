@@ -112,8 +112,8 @@ class Client:
         self._note(door, answer, kind, key, **more)
 
     def _note(self, door: Door, answer: Answer, kind: Kind, key: str, **more: Any) -> None:
-        end = None if answer.outcome == "unknown" else answer.end
         given = {"outcome": answer.outcome, **more}
+        end = None if given["outcome"] == "unknown" else answer.end
         self.done.append(Operation(client=self._name, server=door.number, kind=kind, key=key, start=answer.start, end=end, **given))
 
     def _door(self) -> Door:

@@ -77,6 +77,8 @@ class Run:
         if self._plan.is_long:
             await self._target.restart_servers()
         self._watchers = await self._begin()
+        if self._plan.is_long:
+            await self._rights.grant_everywhere()
         watching = [asyncio.create_task(watcher.run()) for watcher in self._watchers]
         try:
             await self._go()

@@ -41,9 +41,15 @@ class Rights:
             await self.revoke(self._dice.choice(self._doors))
             await asyncio.sleep(self._dice.uniform(0, LONGEST_PAUSE))
 
+    async def grant_everywhere(self) -> None:
+        """Grant it, and come back once every server honours it."""
+        await self._until_done(self.grant, self._doors[0])
+        for door in self._doors:
+            while await self.ask_once(door) != "ok":  # noqa: ASYNC110 - another process does it
+                await asyncio.sleep(LONGEST_PAUSE)
+
     async def revoke_for_long(self, door: Door, is_over: asyncio.Event, *, at: float) -> None:
-        """Grant it, revoke it at this time, and leave it so: whoever still honours it does so for too long."""
-        await self._until_done(self.grant, door)
+        """Revoke it at this time, and leave it so: whoever still honours it does so for too long."""
         await asyncio.sleep(at)
         await self._until_done(self.revoke, door)
         await is_over.wait()
@@ -59,12 +65,15 @@ class Rights:
             await self.ask_once(door)
             await asyncio.sleep(pause)
 
-    async def ask_once(self, door: Door) -> None:
+    async def ask_once(self, door: Door) -> Outcome:
         answer = await door.ask("GET", self._object, headers={"Impersonate-User": USER})
         if answer.code in {200, 404}:
             self._note(door, answer, "decision", outcome="ok")
-        elif answer.code == 403:
+            return "ok"
+        if answer.code == 403:
             self._note(door, answer, "decision", outcome="absent")
+            return "absent"
+        return "unknown"
 
     async def grant(self, door: Door) -> Outcome:
         subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": USER}
@@ -79,8 +88,8 @@ class Rights:
         return answer.outcome
 
     def _note(self, door: Door, answer: Answer, kind: Kind, **more: Any) -> None:
-        end = None if answer.outcome == "unknown" else answer.end
         given = {"outcome": answer.outcome, **more}
+        end = None if given["outcome"] == "unknown" else answer.end
         self.done.append(
             Operation(client="rights", server=door.number, kind=kind, key=f"right/{USER}", start=answer.start, end=end, **given)
         )

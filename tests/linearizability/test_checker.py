@@ -125,17 +125,16 @@ def executions(draw: st.DrawFn) -> list[Operation]:
     state: State = None
     history: list[Operation] = []
     for moment in range(draw(st.integers(1, 6))):
-        drawn = draw(operations())
-        outcomes = [one for one in KINDS[drawn.kind] if draw(st.booleans()) or one != "unknown"]
-        answers = [msgspec.structs.replace(drawn, outcome=one, found=state) for one in outcomes]
-        for answer in answers:
-            after = step(state, answer)
-            if not isinstance(after, Impossible):
-                end = None if answer.outcome == "unknown" else 2 * moment + draw(st.integers(0, 5))
-                history.append(msgspec.structs.replace(answer, start=2 * moment - draw(st.integers(0, 5)), end=end))
-                state = after
-                break
-    if history and draw(st.booleans()):
+        kind: Kind = draw(st.sampled_from(("put", "put", "update", "get", "get", "delete"))) if state else "create"
+        outcome: Outcome = "unknown" if kind != "get" and draw(st.integers(0, 5)) == 0 else "ok"
+        start, end = moment - draw(st.integers(0, 6)), moment + draw(st.integers(0, 6))
+        expected = Seen(state, 0) if kind == "update" and state else None
+        done = did(kind, start, end, outcome, value=f"v{moment}", found=state, expected=expected)
+        after = step(state, done)
+        assert not isinstance(after, Impossible)
+        history.append(done)
+        state = after
+    if draw(st.booleans()):
         history[draw(st.integers(0, len(history) - 1))] = draw(operations())
     return history
 
@@ -144,7 +143,7 @@ def is_explained(order: Sequence[Operation]) -> bool:
     """Whether this very order respects real time and the model."""
     state: State = None
     for number, operation in enumerate(order):
-        if any(later.end is not None and later.end < operation.start for later in order[number + 1 :]):
+        if any(later.outcome != "unknown" and (later.end or 0) < operation.start for later in order[number + 1 :]):
             return False
         after = step(state, operation)
         if isinstance(after, Impossible):
