@@ -78,7 +78,8 @@ class Proxy:
     def release(self) -> None:
         """Deliver all that was held, in its order, and hold nothing from now on."""
         for writer, data in self._held:
-            writer.write(data)
+            if not writer.is_closing():  # its connection may have been given up meanwhile
+                writer.write(data)
         self._held.clear()
         self._stop_holding()
 

@@ -67,7 +67,7 @@ def skipped_event(_store: Any) -> None:
         kept = [event for event in events if event.value is None or not event.key.startswith(WATCHED) or next(numbers) % 20]
         publish(hub, kept, revision=revision)
 
-    Hub.publish = lossy  # type: ignore[method-assign]
+    Hub.publish = lossy  # type: ignore[method-assign, assignment]
 
 
 def lasting_right(store: Any) -> None:
@@ -78,7 +78,7 @@ def lasting_right(store: Any) -> None:
         asyncio.get_running_loop().call_later(seconds, take, following, prefix, batch)
         return True
 
-    Following._take = late  # type: ignore[method-assign]
+    Following._take = late  # type: ignore[method-assign, assignment]
 
 
 BUGS: dict[str, Callable[[Any], None]] = {

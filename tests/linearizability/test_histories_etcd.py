@@ -19,8 +19,8 @@ MANY = range(14, 140)
 
 
 @pytest.fixture(scope="module")
-def target(tmp_path_factory: pytest.TempPathFactory) -> EtcdTarget:
-    return EtcdTarget(tmp_path_factory.mktemp("etcd"))
+def target(store_path: Path) -> EtcdTarget:
+    return EtcdTarget(store_path)
 
 
 @pytest.fixture(scope="module")

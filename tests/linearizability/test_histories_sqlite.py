@@ -19,8 +19,8 @@ MANY = range(6, 60)
 
 
 @pytest.fixture(scope="module")
-def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
-    return Target(tmp_path_factory.mktemp("sqlite"))
+def target(store_path: Path) -> Target:
+    return Target(store_path)
 
 
 @pytest.fixture(scope="module")

@@ -30,24 +30,24 @@ def found(kind: type[Target], bug: str, folder: Path, plan: Callable[[int], Plan
 
 
 @pytest.mark.parametrize("kind", [Target, EtcdTarget])
-def test_stale_read_is_found(kind: type[Target], tmp_path: Path) -> None:
-    assert "none of these can come next" in found(kind, "stale-read", tmp_path)
+def test_stale_read_is_found(kind: type[Target], quick_path: Path) -> None:
+    assert "none of these can come next" in found(kind, "stale-read", quick_path)
 
 
 @pytest.mark.parametrize("kind", [Target, EtcdTarget])
-def test_lost_update_is_found(kind: type[Target], tmp_path: Path) -> None:
-    assert "none of these can come next" in found(kind, "lost-update", tmp_path)
+def test_lost_update_is_found(kind: type[Target], quick_path: Path) -> None:
+    assert "none of these can come next" in found(kind, "lost-update", quick_path)
 
 
 @pytest.mark.parametrize("kind", [Target, EtcdTarget])
-def test_event_that_is_skipped_is_found(kind: type[Target], tmp_path: Path) -> None:
-    assert "has no event" in found(kind, "skipped-event", tmp_path)
+def test_event_that_is_skipped_is_found(kind: type[Target], quick_path: Path) -> None:
+    assert "has no event" in found(kind, "skipped-event", quick_path)
 
 
-def test_right_that_is_honoured_too_long_is_found(tmp_path: Path) -> None:
-    assert "right/ann: violated" in found(Target, "lasting-right", tmp_path)
+def test_right_that_is_honoured_too_long_is_found(quick_path: Path) -> None:
+    assert "right/ann: violated" in found(Target, "lasting-right", quick_path)
 
 
 @pytest.mark.long
-def test_right_that_is_honoured_too_long_is_found_on_etcd(tmp_path: Path) -> None:
-    assert "right/ann: violated" in found(EtcdTarget, "lasting-right", tmp_path, plans.calm_and_long)
+def test_right_that_is_honoured_too_long_is_found_on_etcd(quick_path: Path) -> None:
+    assert "right/ann: violated" in found(EtcdTarget, "lasting-right", quick_path, plans.calm_and_long)
