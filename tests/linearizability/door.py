@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any, NamedTuple
 
@@ -11,6 +12,8 @@ from linearizability.history import Outcome, Seen
 
 SECONDS = 0.5
 """How long a client waits for an answer. Faults last longer, so that answers are missed."""
+PATIENCE = 60.0
+"""How long a server that nothing is wrong with may take to do what it is asked."""
 _ABOUT = {200: "ok", 201: "ok", 404: "absent"}
 _NOTHING_DONE = {429, 503, 507}
 """The server says that the request changed nothing; 504 is not among them."""
@@ -46,6 +49,14 @@ class Door:
         except httpx.HTTPError:
             return Answer(start, time.monotonic(), 0, "unknown", {})
         return Answer(start, time.monotonic(), response.status_code, outcome(response), response.json())
+
+    async def insist(self, method: str, path: str, body: Any = None) -> Answer:
+        """The answer to a request that has to succeed, however often it takes. What is there already counts as made."""
+        deadline = time.monotonic() + PATIENCE
+        while (answer := await self.ask(method, path, body)).outcome not in {"ok", "exists"}:
+            assert time.monotonic() < deadline, f"server {self.number} does not do it after {PATIENCE} s: {answer}"
+            await asyncio.sleep(0.02)
+        return answer
 
     def stream(self, path: str, **params: str) -> Any:
         """A watch. Reads wait for long, as there may be nothing to tell."""

@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 
 from linearizability import faults, verdict
 from linearizability.clients import Client
+from linearizability.door import PATIENCE
 from linearizability.history import History, Plan
 from linearizability.rights import Rights
-from linearizability.targets import PATIENCE, Target
+from linearizability.targets import Target
 from linearizability.watchers import Watcher
 
 T = TypeVar("T")
@@ -92,12 +93,8 @@ class Run:
 
     async def _begin(self) -> list[Watcher]:
         door = self._target.doors[0]
-        answer = await door.ask("POST", "/api/v1/namespaces", {"metadata": {"name": self._namespace}})
-        deadline = time.monotonic() + PATIENCE
-        while answer.outcome not in {"ok", "exists"}:
-            assert time.monotonic() < deadline, answer
-            answer = await door.ask("POST", "/api/v1/namespaces", {"metadata": {"name": self._namespace}})
-        listed = await door.ask("GET", f"/api/v1/namespaces/{self._namespace}/configmaps")
+        await door.insist("POST", "/api/v1/namespaces", {"metadata": {"name": self._namespace}})
+        listed = await door.insist("GET", f"/api/v1/namespaces/{self._namespace}/configmaps")
         after = int(listed.body["metadata"]["resourceVersion"])
         doors = self._target.doors
         steady = [Watcher(f"steady-{door.number}", [door], namespace=self._namespace, after=after) for door in doors]

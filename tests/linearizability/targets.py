@@ -6,7 +6,6 @@ Everything runs for many histories, and is made whole after each.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -22,7 +21,6 @@ from served import FEW, Server
 ETCD_RIGHTS_BOUND = 5.0
 """Seconds by which a decision on rights may be late on etcd, where another server may have granted or revoked them."""
 PROBATE = ("-m", "probate")
-PATIENCE = 60.0
 ELECTIONS = ("--heartbeat-interval=50", "--election-timeout=500")
 """Members that are away are missed soon, so that short histories see it."""
 
@@ -68,8 +66,7 @@ class Target:
         self.doors.append(door)
 
     async def _prepare(self) -> None:
-        answer = await self.doors[0].ask("POST", f"{RBAC}/clusterroles", ROLE_OBJECT)
-        assert answer.outcome == "ok", answer
+        await self.doors[0].insist("POST", f"{RBAC}/clusterroles", ROLE_OBJECT)
 
     async def start_again(self, server: Server) -> None:
         """Start a server that was killed. (Two faults may have killed it, and it is started once.)"""
@@ -89,7 +86,7 @@ class Target:
             server.resume()
             await self.start_again(server)
         for door in self.doors:
-            await _until_ready(door)
+            await door.insist("GET", "/api/v1/namespaces/default")
 
 
 class EtcdTarget(Target):
@@ -134,10 +131,3 @@ class EtcdTarget(Target):
     def _stop_members(self) -> None:
         for member in self.cluster.members:
             member.kill()
-
-
-async def _until_ready(door: Door) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while (await door.ask("GET", "/api/v1/namespaces/default")).code != 200:
-        assert time.monotonic() < deadline, f"server {door.number} does not answer after {PATIENCE} s"
-        await asyncio.sleep(0.02)
