@@ -129,7 +129,7 @@ class Endpoints:
         )(metadata=_LEADER)
         self._watches[call] = channel
         try:
-            await call.write(rpc.WatchRequest(create_request=request))
+            await _written(call, rpc.WatchRequest(create_request=request))
             while isinstance(response := await call.read(), rpc.WatchResponse):
                 yield response
             raise failures.Lost("etcd ended the watch")
@@ -140,7 +140,8 @@ class Endpoints:
             raise failures.Lost(str(error)) from error
         except asyncio.CancelledError:
             self._check_not_closed()
-            if call not in self._watches and not _is_cancelled_itself():  # `leave` cancelled the call, not somebody this task
+            if not _is_cancelled_itself():  # the call ended, or `leave` cancelled it, but nobody this task
+                self.leave(channel)
                 raise failures.Lost("its member does not answer any more") from None
             raise
         finally:
@@ -193,6 +194,13 @@ class Endpoints:
         """gRPC cancels what is under way when a channel is closed: that is not the caller's task being cancelled."""
         if self._is_closed and not _is_cancelled_itself():
             raise failures.closed()
+
+
+async def _written(call: _Stream, request: rpc.WatchRequest) -> None:
+    """Send the first message of a stream. Ends when the call ends: gRPC's own `write` waits for ever if that is before it is sent."""
+    writing = asyncio.ensure_future(call.write(request))
+    call.add_done_callback(lambda _: writing.cancel())
+    await writing
 
 
 def _is_cancelled_itself() -> bool:
