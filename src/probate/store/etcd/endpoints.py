@@ -197,9 +197,13 @@ class Endpoints:
 
 
 async def _written(call: _Stream, request: rpc.WatchRequest) -> None:
-    """Send the first message of a stream. Ends when the call ends: gRPC's own `write` waits for ever if that is before it is sent."""
+    """Send the first message of a stream. Ends when the call ends: gRPC's own `write` waits for ever if that comes before."""
     writing = asyncio.ensure_future(call.write(request))
-    call.add_done_callback(lambda _: writing.cancel())
+
+    def end(_: object) -> None:
+        writing.cancel()
+
+    call.add_done_callback(end)
     await writing
 
 
