@@ -23,6 +23,7 @@ hypothesis.settings.load_profile("landing" if os.environ.get("CI") else "everyda
 
 HERE = Path(__file__).parent
 LONG_ONES_FIRST = (
+    "linearizability",
     "simulation",
     "property",
     "crash",

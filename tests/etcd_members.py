@@ -4,6 +4,7 @@
     member.start()                              # comes back once it serves
     ... f"etcd://{member.endpoint}/some-root" ...
     member.kill(); member.start()               # as after a power cut, on the same data and ports
+    member.pause(); member.resume()             # it keeps its connections and answers nobody meanwhile (SIGSTOP, SIGCONT)
     member.stop()
 
 Nothing here is mocked and nothing is skipped: without an etcd the tests fail and say how to get one. All calls block, also
@@ -77,6 +78,7 @@ class Member:
         self.directory = directory
         self.endpoint = f"127.0.0.1:{free_port()}"
         self.peer_url = f"http://127.0.0.1:{free_port()}"
+        self.advertised_peer_url = self.peer_url
         self.cluster = f"{name}={self.peer_url}"
         self._health = f"127.0.0.1:{free_port()}"
         self._flags = [*flags] if durable else ["--unsafe-no-fsync", *flags]
@@ -114,7 +116,7 @@ class Member:
             f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}",
             f"--listen-peer-urls={self.peer_url}",
-            f"--initial-advertise-peer-urls={self.peer_url}",
+            f"--initial-advertise-peer-urls={self.advertised_peer_url}",
             f"--initial-cluster={self.cluster}",
             f"--listen-metrics-urls=http://{self._health}",
             "--logger=zap",
@@ -143,6 +145,10 @@ class Member:
         """The end of its log, for messages."""
         return (self.directory / "etcd.log").read_text(errors="replace")[-3000:]
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
     def kill(self) -> None:
         """End it as a power cut would (SIGKILL)."""
         self._end(signal.SIGKILL)
@@ -151,7 +157,20 @@ class Member:
         """End it in an orderly way. Idempotent."""
         self._end(signal.SIGTERM)
 
+    def pause(self) -> None:
+        """Stop it where it is (SIGSTOP): its connections stay open, and nothing comes out of them."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused member go on (SIGCONT). Does nothing to one that runs."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, sign: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(sign)
+
     def _end(self, sign: signal.Signals) -> None:
+        self.resume()  # a paused process would never see SIGTERM
         process, self._process = self._process, None
         if process is None:
             return
@@ -183,10 +202,20 @@ class Member:
 class Cluster:
     """Members that agree by majority. Made as one, started and killed one by one."""
 
-    def __init__(self, *, directory: Path, binary: Path | None = None, size: int = 3, durable: bool = True) -> None:
+    def __init__(
+        self, *, directory: Path, binary: Path | None = None, size: int = 3, durable: bool = True, flags: Sequence[str] = ()
+    ) -> None:
         self.members = [
-            Member(directory=directory / f"m{number}", binary=binary, name=f"m{number}", durable=durable) for number in range(size)
+            Member(directory=directory / f"m{number}", binary=binary, name=f"m{number}", durable=durable, flags=flags)
+            for number in range(size)
         ]
+        self.advertise([member.peer_url for member in self.members])
+
+    def advertise(self, peer_urls: Sequence[str]) -> None:
+        """Tell the members where they reach each other, if it is not where they listen: proxies may be in between."""
+        for member, url in zip(self.members, peer_urls, strict=True):
+            member.advertised_peer_url = url
+            member.cluster = f"{member.name}={url}"
         whole = ",".join(member.cluster for member in self.members)
         for member in self.members:
             member.cluster = whole

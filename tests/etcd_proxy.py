@@ -6,8 +6,9 @@
         await proxy.something_is_held()
         proxy.cut()                     # all connections end, what was held is lost, new ones work as usual
 
-`release_first_request` delivers some of what was held instead, however late, as a slow network would. For that the proxy has to
-know a request from what a connection says of itself: it reads the heads of HTTP/2's frames.
+A connection can be cut off in one direction only: `hold_requests` or `hold_answers`, and later `cut` (what was sent is lost) or
+`release` (it arrives late). `release_first_request` delivers some of what was held, however late, as a slow network would. For
+that the proxy has to know a request from what a connection says of itself: it reads the heads of HTTP/2's frames.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Proxy:
         self._holds_requests = False
         self._holds_answers = False
         self.endpoint = ""
+        self.last_request = 0.0
+        """When somebody last asked for something, by the loop's clock."""
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -61,11 +64,23 @@ class Proxy:
         """Wait until something that was sent has been kept back."""
         await self._is_held.wait()
 
+    @property
+    def is_holding(self) -> bool:
+        return self._holds_requests or self._holds_answers
+
     def cut(self) -> None:
         """End all connections and forget what was held. New connections work."""
         self._held.clear()
         for writer in self._writers:
             writer.transport.abort()
+        self._stop_holding()
+
+    def release(self) -> None:
+        """Deliver all that was held, in its order, and hold nothing from now on."""
+        for writer, data in self._held:
+            if not writer.is_closing():  # its connection may have been given up meanwhile
+                writer.write(data)
+        self._held.clear()
         self._stop_holding()
 
     async def release_first_request(self) -> None:
@@ -97,6 +112,8 @@ class Proxy:
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, is_request: bool) -> None:
         with contextlib.suppress(OSError):
             while data := await source.read(65536):
+                if is_request:
+                    self.last_request = asyncio.get_running_loop().time()
                 if self._holds_requests if is_request else self._holds_answers:
                     self._held.append((sink, data))
                     self._is_held.set()

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from probate.clock import SystemClock
+from probate.clock import Clock, SystemClock
 from probate.store.contract import Event, Outcome, Refused, Revision
 from probate.store.etcd.address import Address, Tls
 from probate.store.etcd.store import EtcdStore, Timeouts, open_etcd
@@ -18,11 +18,11 @@ PATIENCE = 30.0
 
 @asynccontextmanager
 async def opened(
-    *endpoints: str, root: str = "tests", timeouts: Timeouts = QUICK, tls: Tls | None = None
+    *endpoints: str, root: str = "tests", timeouts: Timeouts = QUICK, tls: Tls | None = None, clock: Clock | None = None
 ) -> AsyncIterator[EtcdStore]:
     """A store of a process of its own, closed afterwards."""
     where = Address(endpoints, root, tls)
-    store = await open_etcd(where, clock=SystemClock(), process=str(uuid.uuid4()), timeouts=timeouts)
+    store = await open_etcd(where, clock=clock or SystemClock(), process=str(uuid.uuid4()), timeouts=timeouts)
     try:
         yield store
     finally:

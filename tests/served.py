@@ -12,7 +12,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,11 @@ _numbers = itertools.count(1)
 class Server:
     """Its files are in `folder`. `url` is where it serves, and stays."""
 
-    def __init__(self, folder: Path, store: str, *options: str, listen: str = "127.0.0.1:0") -> None:
+    def __init__(
+        self, folder: Path, store: str, *options: str, listen: str = "127.0.0.1:0", program: Sequence[str] = ("-m", "probate")
+    ) -> None:
         self._folder = folder
-        self._command = [sys.executable, "-m", "probate", "serve", "--store", store, *options]
+        self._command = [sys.executable, *program, "serve", "--store", store, *options]
         number = next(_numbers)
         self.kubeconfig = folder / f"probate-{number}.kubeconfig"
         self.log = folder / f"server-{number}.log"
@@ -58,8 +60,24 @@ class Server:
     def kill_and_start_again(self) -> None:
         """And had come back."""
         self.kill()
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Start it where it was, after it was killed."""
         self._process, url = self._started(self.url.partition("//")[2])
         assert url == self.url
+
+    def pause(self) -> None:
+        """It stands still, and its connections stay open (SIGSTOP)."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """It goes on where it was."""
+        self._process.send_signal(signal.SIGCONT)
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
 
     def end(self) -> None:
         """As its owner ends it. It must end well."""

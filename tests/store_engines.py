@@ -113,6 +113,9 @@ class ModelStore:
         changes = [change.revision for change in self._open().changes if change.key.startswith(prefix)]
         return contract.Calm(max(changes, default=contract.NOTHING), self._model.revision)
 
+    def confirmed(self) -> Revision | None:
+        return None if self._closed else self._hub.revision
+
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
         keys.check_key(key)
         checks.check_at(key, at)

@@ -1,8 +1,7 @@
 """Which controllers there are, and how they run beside the server.
 
-Two kinds of them. Some look at the store in bulk: what they do twice does no harm, so every server on a store runs them. The others
-act through the API like anybody; two of the same would make everything twice, so on a store that several servers share, the one
-that holds the Lease runs them.
+Two kinds of them. Some look at the store in bulk: every server on a store runs them. The others act through the API like anybody.
+Two of the same do no harm, but much twice, so on a store that several servers share, the one that holds the Lease runs them.
 """
 
 from __future__ import annotations
@@ -194,9 +193,9 @@ async def at_work(
                         await collector.following.wait()
             async with running(teams(), report):  # last, since nobody waits for them
                 yield
+            if leadership is not None:  # at once: others wait for it, and nobody waits for what still has to end here
+                await leadership.resign()
         await api.close()
-        if leadership is not None:
-            await leadership.resign()
         if everywhere:
             with suppress(errors.ApiError):
                 await identities.withdraw(Client(Local(api, user_of("identities"))), server.identity)

@@ -59,6 +59,9 @@ class RoughStore:
     def calm(self, prefix: str) -> Calm | None:
         return None if self._is_dead or self._weather.happens(0.1) else self._inner.calm(prefix)
 
+    def confirmed(self) -> Revision | None:
+        return None if self._is_dead else self._inner.confirmed()
+
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
         await self._reach()
         return await self._inner.read(key, at=at)

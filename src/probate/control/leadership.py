@@ -1,8 +1,13 @@
 """Which of several servers on one store runs the controllers: whoever holds the Lease.
 
-The holder renews it every few seconds. Others watch the Lease by their own clocks: once it has not changed for its whole duration,
-its holder is taken for dead, and the first to write itself into it leads. A holder that cannot renew stops its work well before
-that. So two never work at once, as long as their clocks run equally fast; what time they show does not matter.
+The holder renews the Lease twice a second. The other candidates watch it. By their own monotonic clocks, a Lease that has not
+changed for its whole duration has a dead holder, and the first to write itself into it leads; one that was given back is taken at
+once. What time anybody's clock shows does not matter.
+
+The duration is short, so that the work goes on within 2 s after a holder was killed. A holder that was merely held up for longer
+loses the Lease and learns of it when it renews next. Until then two may work at once. That does no harm: whatever a controller
+writes is refused if it was based on something old, and what two have made is one too many for both of them. So a holder stops by
+itself only when it could not reach the store for long, when nothing that it does would get there anyway.
 """
 
 from __future__ import annotations
@@ -16,13 +21,17 @@ from probate import errors
 from probate.aio import tasks
 from probate.client.objects import Client, Kind, Object
 from probate.clock import Clock
+from probate.control.informers import Informer, Name, name_of
 from probate.machinery.moments import micro_time
 
 LEASES = Kind("coordination.k8s.io", "v1", "leases")
-DURATION_SECONDS = 15.0
+DURATION_SECONDS = 2
+"""A whole number: the API has no others."""
+EVERY_SECONDS = 0.5
 PATIENCE_SECONDS = 10.0
-"""A holder that has not renewed for so long stops."""
-EVERY_SECONDS = 2.0
+"""A holder that could not reach the store for so long stops."""
+RESPITE_SECONDS = 1.0
+"""How long a holder has to renew when the store has stood still for everybody, and answers again."""
 
 log = logging.getLogger(__name__)
 
@@ -37,15 +46,17 @@ class Leadership:
         self._clock = clock
         self._identity = identity
         self._namespace, self._name = namespace, name
-        self._seen: tuple[str, float] = ("", 0.0)  # a version of the Lease, and since when it is the newest
+        self._version = ""  # the newest one of the Lease that this candidate has seen
+        self._expires = 0.0  # when its holder counts as dead, by our monotonic clock
+        self._respited = ""  # the version that was given a respite
+        self._news = asyncio.Event()
         self._is_held_by_another = False
         self.is_leader = False
 
     async def run(self, work: Callable[[], AbstractAsyncContextManager[None]]) -> None:
         """Do the work whenever, and as long as, this candidate leads. Never returns."""
         while True:
-            while not await self._try():
-                await self._clock.sleep(EVERY_SECONDS)
+            await self._stand_by()
             self.is_leader = True
             log.info("%s leads", self._identity)
             try:
@@ -66,21 +77,55 @@ class Leadership:
         except errors.ApiError as error:
             log.info("the lease could not be given back: %s", error)
 
+    async def _stand_by(self) -> None:
+        """Returns when this candidate holds the Lease."""
+        if await self._try():  # nobody else is there, most often: then nothing has to be watched
+            return
+        informer = Informer(self._client, LEASES, self._clock, f"metadata.name={self._name}")
+        informer.listen(self._hear)
+        following = asyncio.ensure_future(informer.run())
+        try:
+            while not await self._try():
+                await self._wait_for_expiry()
+        finally:
+            await tasks.stop(following)
+
+    def _hear(self, before: Object | None, after: Object | None) -> None:
+        """The Lease has changed."""
+        if name_of(after or before or {}) != Name(self._namespace, self._name):
+            return
+        if after is None:  # somebody deleted it
+            self._expires = self._clock.monotonic()
+        else:
+            self._note(after)
+        self._news.set()
+
+    async def _wait_for_expiry(self) -> None:
+        """Returns when the Lease may be free, at the latest when its holder counts as dead."""
+        if not self._is_held_by_another:  # what it was that failed is not known
+            await self._clock.sleep(EVERY_SECONDS)
+        while (left := self._expires - self._clock.monotonic()) > 0:
+            self._news.clear()
+            heard, waited = asyncio.ensure_future(self._news.wait()), asyncio.ensure_future(self._clock.sleep(left))
+            try:
+                await asyncio.wait({heard, waited}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                await tasks.stop(heard, waited)
+
     async def _renew(self) -> None:
-        """Returns when the lead is lost, or cannot be kept for sure."""
+        """Returns when another holds the Lease, or when the store could not be reached for long."""
         renewed = self._clock.monotonic()
-        while self._clock.monotonic() - renewed < PATIENCE_SECONDS:
+        while True:
             await self._clock.sleep(EVERY_SECONDS)
             began = self._clock.monotonic()
             trying = asyncio.ensure_future(self._try())
-            patience = asyncio.ensure_future(self._clock.sleep(PATIENCE_SECONDS - (began - renewed)))
+            # However late it is, one attempt is made: who was merely busy still holds the Lease, if nobody has taken it.
+            patience = asyncio.ensure_future(self._clock.sleep(max(renewed + PATIENCE_SECONDS - began, EVERY_SECONDS)))
             try:
                 await asyncio.wait({trying, patience}, return_when=asyncio.FIRST_COMPLETED)
-                if not trying.done():
-                    return
-                if trying.result():
+                if trying.done() and trying.result():
                     renewed = began
-                elif self._is_held_by_another:
+                elif self._is_held_by_another or self._clock.monotonic() - renewed >= PATIENCE_SECONDS:
                     return
             finally:
                 await tasks.stop(trying, patience)
@@ -88,12 +133,13 @@ class Leadership:
     async def _try(self) -> bool:
         """Write this candidate into the Lease, if it may be. False if not, or if that is not known."""
         self._is_held_by_another = False
+        began = self._clock.monotonic()
         try:
             lease = await self._client.get(LEASES, self._namespace, self._name)
             if lease is None:
                 await self._client.create(LEASES, self._namespace, {"metadata": {"name": self._name}, "spec": self._spec({})})
                 return True
-            if not self._may_take(lease):
+            if not self._may_take(lease, since=began):
                 self._is_held_by_another = True
                 return False
             await self._client.update(LEASES, {**lease, "spec": self._spec(lease.get("spec") or {})})
@@ -102,21 +148,28 @@ class Leadership:
             return False
         return True
 
-    def _may_take(self, lease: Object) -> bool:
-        spec, version = lease.get("spec") or {}, lease["metadata"]["resourceVersion"]
-        if version != self._seen[0]:
-            self._seen = (version, self._clock.monotonic())
-        holder = spec.get("holderIdentity")
+    def _may_take(self, lease: Object, *, since: float) -> bool:
+        self._note(lease)
+        now, holder = self._clock.monotonic(), (lease.get("spec") or {}).get("holderIdentity")
         if not holder or holder == self._identity:
             return True
-        return self._clock.monotonic() - self._seen[1] >= float(spec.get("leaseDurationSeconds") or DURATION_SECONDS)
+        if now - since >= EVERY_SECONDS and self._respited != self._version:  # the store stood still: so did the holder's renewals
+            self._expires, self._respited = max(self._expires, now + RESPITE_SECONDS), self._version
+        return self._expires <= now
+
+    def _note(self, lease: Object) -> None:
+        """See whether it was renewed, and until when that is good."""
+        version, spec = lease["metadata"]["resourceVersion"], lease.get("spec") or {}
+        if version != self._version:
+            duration = float(spec.get("leaseDurationSeconds") or DURATION_SECONDS) if spec.get("holderIdentity") else 0.0
+            self._version, self._expires = version, self._clock.monotonic() + duration
 
     def _spec(self, before: Object) -> Object:
         now = micro_time(self._clock.now())
         is_new = before.get("holderIdentity") != self._identity
         return {
             "holderIdentity": self._identity,
-            "leaseDurationSeconds": int(DURATION_SECONDS),
+            "leaseDurationSeconds": DURATION_SECONDS,
             "acquireTime": now if is_new else before.get("acquireTime") or now,
             "renewTime": now,
             "leaseTransitions": (before.get("leaseTransitions") or 0) + (1 if is_new and before else 0),

@@ -235,6 +235,14 @@ class Store(Protocol):
         """
         ...
 
+    def confirmed(self) -> Revision | None:
+        """A revision which had every change that was acknowledged a few seconds ago, and earlier; None if none is known.
+
+        A watch that has reached it is current, up to these seconds (SQLite: none; etcd: 5). While it is None, what was learned
+        by watching may be older than that, and nobody may decide by it. Costs next to nothing.
+        """
+        ...
+
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
         """The key's record, or None if it is not there; now, or for objects as of revision `at`.
 
@@ -324,7 +332,7 @@ class Store(Protocol):
         ...
 
     async def check(self) -> None:
-        """Returns if the store can be read now; else raises what is wrong."""
+        """Returns if the store can be read now and watches are current (see `confirmed`); else raises what is wrong."""
         ...
 
     async def close(self) -> None:

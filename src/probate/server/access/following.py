@@ -2,7 +2,8 @@
 
 Each of the four resources is listed once and watched from there on, in the very step in which the store makes a change known,
 which is before whoever made it is answered. So on SQLite no request is answered by grants that are older than itself. On etcd,
-changes by other servers come by its watch, some milliseconds late; and when etcd does not answer, no request is answered at all.
+changes by other servers come by its watch, some milliseconds late. When the store cannot confirm that its watches are current
+(`Store.confirmed`), requests wait, and are refused after `PATIENCE`: nothing is decided by what may have been taken back since.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from probate.store.contract import Batch, Record, Store, Watch
 
 PATIENCE = 5.0
 """Seconds that a request waits for grants that are not older than itself."""
+RETRY_SECONDS = 1
+"""After how long a request that waited in vain may come again."""
 LOOK_SECONDS = 0.05
 """After how long who waits looks for themselves."""
 
@@ -43,14 +46,15 @@ class Following:
         """Whether all changes are followed as they happen."""
         if not self._is_live:
             self._is_live = all(self._is_followed(prefix, watch) for prefix, watch in self._watches.items())
-        return self._is_live
+        return self._is_live and self._store.confirmed() is not None
 
     def _is_followed(self, prefix: str, watch: Watch | None) -> bool:
         """Whether the watch has come to the present. (From there on nothing comes between a change and its news.)"""
         if watch is None:
             return False
         calm = self._store.calm(prefix)
-        return calm is None or calm.since <= watch.revision
+        reached = self._store.confirmed() if calm is None else calm.since
+        return reached is not None and reached <= watch.revision
 
     async def catch_up(self) -> None:
         """Come back when they are. `StoreUnavailable` if that takes too long: who may do what is not known now."""
@@ -62,7 +66,8 @@ class Following:
                         async with asyncio.timeout(LOOK_SECONDS):
                             await self._news.wait()
         except TimeoutError:
-            raise errors.StoreUnavailable("who may do what is not known at the moment, please try again") from None
+            told = "who may do what is not known at the moment, please try again"
+            raise errors.StoreUnavailable(told, errors.Details(retry_after_seconds=RETRY_SECONDS)) from None
 
     async def run(self, pause: Callable[[], Awaitable[None]]) -> None:
         """Follow all of them. Never returns; after a failure it goes on once `pause` is over."""

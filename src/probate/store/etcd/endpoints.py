@@ -6,13 +6,16 @@ connection and etcd cannot know of the call, or `Lost`, it may.
 
 All calls go to one member as long as it answers. Each call says that it wants a member that has a leader, so a member that
 was cut off from the others refuses instead of letting callers wait, and ends its watches.
+
+A member that stops answering without closing its connections (a paused process, a network that drops packets) is left by the
+first call that gets no answer in time. The watches that run on it end with `Lost` in the same step, so they go on elsewhere too.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import grpc
 
@@ -39,6 +42,7 @@ _OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.keepalive_time_ms", 6_000),  # etcd hangs up on those who ask more often than every five seconds
     ("grpc.keepalive_timeout_ms", 4_000),
+    ("grpc.http2.ping_timeout_ms", 4_000),  # without it a ping may stay unanswered for a minute, whatever the line above says
     ("grpc.http2.max_pings_without_data", 0),
 )
 
@@ -56,6 +60,7 @@ TXN = Method("/etcdserverpb.KV/Txn", rpc.TxnRequest, rpc.TxnResponse)
 DELETE = Method("/etcdserverpb.KV/DeleteRange", rpc.DeleteRangeRequest, rpc.DeleteRangeResponse)
 COMPACT = Method("/etcdserverpb.KV/Compact", rpc.CompactionRequest, rpc.CompactionResponse)
 _WATCH = "/etcdserverpb.Watch/Watch"
+_Stream: TypeAlias = "grpc.aio.StreamStreamCall[Any, rpc.WatchResponse]"
 
 
 def pauses() -> Iterator[float]:
@@ -76,14 +81,18 @@ class Endpoints:
         self.reached = 0  # the newest revision that any of them has spoken of
         self._current = 0
         self._is_closed = False
+        self._watches: dict[_Stream, grpc.aio.Channel] = {}  # those under way, and where
 
-    async def ask(self, method: Method[Q, A], request: Q, *, seconds: float) -> A:
-        """The answer of whichever member gives one. For calls that may be carried out twice."""
+    async def ask(self, method: Method[Q, A], request: Q, *, seconds: float, patience: float | None = None) -> A:
+        """The answer of whichever member gives one. For calls that may be carried out twice.
+
+        Each member has `patience` seconds to answer, half of all the time unless it is given.
+        """
         deadline = self.clock.monotonic() + seconds
         why = "no connection"
         for pause in pauses():
             try:
-                return await self.send(method, request, deadline=deadline, patience=seconds / 2)
+                return await self.send(method, request, deadline=deadline, patience=patience or seconds / 2)
             except failures.Unsent:
                 break
             except failures.Lost as lost:
@@ -118,8 +127,9 @@ class Endpoints:
         call = channel.stream_stream(
             _WATCH, request_serializer=rpc.WatchRequest.SerializeToString, response_deserializer=rpc.WatchResponse.FromString
         )(metadata=_LEADER)
+        self._watches[call] = channel
         try:
-            await call.write(rpc.WatchRequest(create_request=request))
+            await _written(call, rpc.WatchRequest(create_request=request))
             while isinstance(response := await call.read(), rpc.WatchResponse):
                 yield response
             raise failures.Lost("etcd ended the watch")
@@ -130,14 +140,26 @@ class Endpoints:
             raise failures.Lost(str(error)) from error
         except asyncio.CancelledError:
             self._check_not_closed()
+            if not _is_cancelled_itself():  # the call ended, or `leave` cancelled it, but nobody this task
+                self.leave(channel)
+                raise failures.Lost("its member does not answer any more") from None
             raise
         finally:
+            self._watches.pop(call, None)
             call.cancel()
 
     def leave(self, channel: grpc.aio.Channel) -> None:
-        """Use another member from now on, if this is the one in use."""
+        """Use another member from now on, if this is the one in use. The watches that run on it end with `Lost`."""
         if self._channels[self._current] is channel:
             self._current = (self._current + 1) % len(self._channels)
+        for call in [call for call, where in self._watches.items() if where is channel]:
+            del self._watches[call]
+            call.cancel()
+
+    def leave_watched(self) -> None:
+        """Use other members than those on which watches run: these do not show what they should."""
+        for channel in dict.fromkeys(self._watches.values()):
+            self.leave(channel)
 
     async def close(self) -> None:
         """Hang up. Calls under way raise `StoreUnavailable`."""
@@ -170,9 +192,25 @@ class Endpoints:
 
     def _check_not_closed(self) -> None:
         """gRPC cancels what is under way when a channel is closed: that is not the caller's task being cancelled."""
-        task = asyncio.current_task()
-        if self._is_closed and task is not None and not task.cancelling():
+        if self._is_closed and not _is_cancelled_itself():
             raise failures.closed()
+
+
+async def _written(call: _Stream, request: rpc.WatchRequest) -> None:
+    """Send the first message of a stream. Ends when the call ends: gRPC's own `write` waits for ever if that comes before."""
+    writing = asyncio.ensure_future(call.write(request))
+
+    def end(_: object) -> None:
+        writing.cancel()
+
+    call.add_done_callback(end)
+    await writing
+
+
+def _is_cancelled_itself() -> bool:
+    """Whether somebody cancelled the running task, and not only the call that it waits for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _connect(address: Address) -> list[grpc.aio.Channel]:

@@ -42,6 +42,11 @@ class Feed:
         self._hub = hub
         self._waiting: list[asyncio.Future[None]] = []
 
+    @property
+    def revision(self) -> Revision:
+        """Everything up to here has been published."""
+        return self._hub.revision
+
     async def run(self) -> None:
         """Publish what happens. Never returns."""
         while True:

@@ -2,7 +2,8 @@
 
 Any number of servers may use one etcd. Each sees the others' changes in its watches, and all are bound by the same guards,
 since etcd itself evaluates them. An etcd that does not answer is waited for within each call's time and then reported as
-`StoreUnavailable`; watches stay open meanwhile and go on by themselves once it is back.
+`StoreUnavailable`; watches stay open meanwhile and go on by themselves once it is back. How old the view that watches give
+may be is bounded: `currency` compares it with etcd every second, and `confirmed` says whether it is known to be recent.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from probate.store import checks, keys
 from probate.store.contract import Calm, Limits, Outcome, Page, Record, Revision, Txn, Watch
 from probate.store.etcd import failures, requests
 from probate.store.etcd.address import Address
+from probate.store.etcd.currency import Currency
 from probate.store.etcd.endpoints import Endpoints
 from probate.store.etcd.feed import Feed, tick
 from probate.store.etcd.layout import Layout
@@ -36,6 +38,7 @@ class Timeouts(NamedTuple):
     connect: float = 10.0
     read: float = 5.0
     write: float = 10.0
+    stale: float = 5.0  # how old the view that watches give may be (see `currency`)
 
 
 async def open_etcd(
@@ -71,9 +74,13 @@ class EtcdStore:
         self._reads = Reads(endpoints, layout, seconds=timeouts.read)
         self._past = Past(endpoints, layout, self._slots, seconds=timeouts.write)
         self._feed = Feed(endpoints, layout, hub)
+        self._currency = Currency(endpoints, layout, self._feed, seconds=timeouts.stale)
         self._failure: errors.ApiError | None = None
         self._closing: asyncio.Task[None] | None = None
-        self._task = tasks.guard(self._feed.run(), name="etcd feed", on_failure=self._break)
+        self._tasks = (
+            tasks.guard(self._feed.run(), name="etcd feed", on_failure=self._break),
+            tasks.guard(self._currency.run(), name="etcd currency", on_failure=self._break),
+        )
 
     @property
     def limits(self) -> Limits:
@@ -87,6 +94,9 @@ class EtcdStore:
         self._check_is_open()
         checks.check_watch(prefix)
         return None  # others write too
+
+    def confirmed(self) -> Revision | None:
+        return None if self._failure is not None else self._currency.confirmed()
 
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
         self._check_is_open()
@@ -161,6 +171,7 @@ class EtcdStore:
 
     async def check(self) -> None:
         await self.revision()
+        self._currency.check()
 
     async def close(self) -> None:
         if self._closing is None:
@@ -170,7 +181,7 @@ class EtcdStore:
     async def _close(self) -> None:
         self._failure = self._failure or failures.closed()
         await self._writes.drain()
-        await tasks.stop(self._task)
+        await tasks.stop(*self._tasks)
         self._hub.close(failures.closed())
         with contextlib.suppress(errors.ProbateError):  # what stays is removed by a later compaction
             await self._slots.remove_all(seconds=1.0)

@@ -109,6 +109,9 @@ class SqliteStore:
             self._check_is_open()
         return self._calmness.of(prefix, noted=self._groups.revision, now=self._moments.revision())
 
+    def confirmed(self) -> Revision | None:
+        return self._hub.revision if self._failure is None else None
+
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
         keys.check_key(key)
         self._check_is_open()

@@ -1,0 +1,53 @@
+"""The server that runs the controllers is killed, or ended: another goes on with its work, and how soon is printed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import etcd_members
+import watching
+from probate.control.leadership import DURATION_SECONDS
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+@pytest.mark.parametrize("way", ["kill", "end"])
+def test_controllers_stood_still_for_fifteen_seconds_when_their_server_was_gone(
+    etcd_member: etcd_members.Member, tmp_path: Path, capsys: pytest.CaptureFixture[str], way: str
+) -> None:
+    store = f"etcd://{etcd_member.endpoint}/takeover-{way}"
+    with watching.serving(store, tmp_path) as one, watching.serving(store, tmp_path) as other:
+        assert other.http.post(REPLICA_SETS, json=replica_set(1)).status_code == 201
+        holder = made(other, 1)  # so the first one leads, and works
+        (one.server.kill if way == "kill" else one.server.end)()
+        began = time.monotonic()
+        assert other.http.patch(f"{REPLICA_SETS}/web", json={"spec": {"replicas": 2}}, headers=MERGE).status_code == 200
+        assert made(other, 2) != holder
+        with capsys.disabled():
+            took = time.monotonic() - began
+            print(f" [after the {way}: {took:.2f} s to the next pod, with a lease of {DURATION_SECONDS} s] ", end="")
+
+
+def replica_set(replicas: int) -> dict[str, Any]:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return {"metadata": {"name": "web"}, "spec": spec}
+
+
+def made(server: watching.Served, number: int) -> str:
+    """Wait until there are so many pods; gives the server that leads then."""
+    found = watching.until(
+        server.http,
+        REPLICA_SETS,
+        "web",
+        lambda now: now is not None and (now.get("status") or {}).get("replicas") == number,
+    )
+    assert found is not None
+    return str(server.http.get(f"{LEASES}/probate").json()["spec"]["holderIdentity"])

@@ -1,0 +1,112 @@
+"""What clients did and saw while faults happened: operations, watches, and the plan that led to them. Saved as JSON.
+
+Times are seconds of one monotonic clock, that of the process which ran all clients.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+Kind = Literal["get", "stale-get", "create", "update", "put", "delete", "list", "decision"]
+"""`update` and `delete` with `expected` set compare and swap by resourceVersion; `put` and `delete` without it do not compare.
+`decision` is a request of a user whose right is the key: it reads whether the right exists."""
+Outcome = Literal["ok", "absent", "exists", "conflict", "failed", "unknown"]
+"""`failed`: the server said that nothing was changed. `unknown`: a write whose answer did not come."""
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """An object as a client saw it: each write has a value of its own."""
+
+    value: str
+    version: int
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One request. `value` is what it wrote, `found` what it read, `expected` what a compare-and-swap compared with."""
+
+    client: str
+    server: int
+    kind: Kind
+    key: str
+    start: float
+    end: float | None
+    outcome: Outcome = "ok"
+    value: str | None = None
+    expected: Seen | None = None
+    found: str | None = None
+    version: int = 0
+    items: dict[str, Seen] | None = None
+
+    @property
+    def is_write(self) -> bool:
+        return self.kind in {"create", "update", "put", "delete"}
+
+    def __str__(self) -> str:
+        end = "never" if self.end is None else f"{self.end:.4f}"
+        details = [f"{name}={getattr(self, name)}" for name in ("value", "expected", "found", "version") if getattr(self, name)]
+        return f"[{self.start:.4f} .. {end}] {self.client}@{self.server} {self.kind} {self.key} {self.outcome} {' '.join(details)}"
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One event of a watch, and when it came."""
+
+    type: str
+    key: str
+    value: str
+    version: int
+    time: float
+
+
+class Watching(msgspec.Struct):
+    """What one watcher saw, over all its connections. `reached` is the last version that it had to see and did."""
+
+    name: str
+    after: int
+    reached: int = 0
+    connections: int = 0
+    events: list[Event] = []
+    errors: list[str] = []
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Something that breaks at a time after the beginning, for a while. `target` is the number of a server or a member."""
+
+    kind: str
+    at: float
+    seconds: float
+    target: int
+    peer: int = -1
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """All that is decided before a history begins. The seed decides it, and each client's choices."""
+
+    seed: int
+    seconds: float
+    keys: int
+    clients: int
+    faults: list[Fault]
+    is_long: bool = False
+
+
+class History(msgspec.Struct):
+    """One run. `rights_bound` and `watch_bound` are the seconds that decisions and events may be late (None: not bounded)."""
+
+    target: str
+    plan: Plan
+    rights_bound: float
+    watch_bound: float | None = None
+    operations: list[Operation] = []
+    watches: list[Watching] = []
+
+    def save(self, path: Path) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1))
+        return path
+
+
+def load(path: Path) -> History:
+    return msgspec.json.decode(path.read_bytes(), type=History)

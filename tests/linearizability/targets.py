@@ -1,0 +1,133 @@
+"""What histories are made on: one server on SQLite, or two on an etcd of three members with a proxy on every connection.
+
+Everything runs for many histories, and is made whole after each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from etcd_members import Cluster
+from etcd_proxy import Proxy
+from linearizability.door import Door
+from linearizability.rights import RBAC, ROLE_OBJECT
+from served import FEW, Server
+
+ETCD_RIGHTS_BOUND = 5.0
+"""Seconds by which a decision on rights may be late on etcd, where another server may have granted or revoked them."""
+PROBATE = ("-m", "probate")
+ELECTIONS = ("--heartbeat-interval=50", "--election-timeout=500")
+"""Members that are away are missed soon, so that short histories see it."""
+
+
+class Target:
+    """Servers on one store. `program` is what runs them: planted bugs have one of their own."""
+
+    name = "sqlite"
+    rights_bound = 0.0
+
+    def __init__(self, folder: Path, *, program: Sequence[str] = PROBATE) -> None:
+        self._folder = folder
+        self._program = program
+        self._stack = AsyncExitStack()
+        self.servers: list[Server] = []
+        self.doors: list[Door] = []
+        self._starting = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self._stack.aclose()
+
+    async def _start(self) -> None:
+        await self._serve(f"sqlite:{self._folder / 'probate.db'}")
+        await self._prepare()
+
+    async def _serve(self, store: str) -> None:
+        def start() -> Server:
+            return Server(self._folder, store, *FEW, program=self._program)
+
+        server = await asyncio.to_thread(start)
+        self._stack.push_async_callback(asyncio.to_thread, server.over)
+        door = Door(len(self.servers), server.url)
+        self._stack.push_async_callback(door.close)
+        self.servers.append(server)
+        self.doors.append(door)
+
+    async def _prepare(self) -> None:
+        await self.doors[0].insist("POST", f"{RBAC}/clusterroles", ROLE_OBJECT)
+
+    async def start_again(self, server: Server) -> None:
+        """Start a server that was killed. (Two faults may have killed it, and it is started once.)"""
+        async with self._starting:
+            if not server.is_running:
+                await asyncio.to_thread(server.start_again)
+
+    async def restart_servers(self) -> None:
+        """Let every server forget what it knows of its store, and how it reaches it."""
+        for server in self.servers:
+            server.kill()
+        await self.make_whole()
+
+    async def make_whole(self) -> None:
+        """Start what was killed, and come back once every server serves."""
+        for server in self.servers:
+            server.resume()
+            await self.start_again(server)
+        for door in self.doors:
+            await door.insist("GET", "/api/v1/namespaces/default")
+
+
+class EtcdTarget(Target):
+    """Two servers on three members."""
+
+    name = "etcd"
+    rights_bound = ETCD_RIGHTS_BOUND
+
+    async def _start(self) -> None:
+        self.cluster = Cluster(directory=self._folder / "etcd", durable=False, flags=ELECTIONS)
+        self.peers = [await self._proxy(member.peer_url.removeprefix("http://")) for member in self.cluster.members]
+        self.cluster.advertise([f"http://{proxy.endpoint}" for proxy in self.peers])
+        self._stack.push_async_callback(asyncio.to_thread, self._stop_members)
+        await asyncio.to_thread(self.cluster.start)
+        self.links: list[list[Proxy]] = []  # of each server to each member
+        for number in range(2):
+            links = [await self._proxy(endpoint) for endpoint in self.cluster.endpoints]
+            self.links.append(links)
+            order = links[number:] + links[:number]  # each server begins with another member
+            await self._serve(f"etcd://{','.join(proxy.endpoint for proxy in order)}/linearizability")
+        await self._prepare()
+
+    async def _proxy(self, target: str) -> Proxy:
+        return await self._stack.enter_async_context(Proxy(target))
+
+    def used_member(self, server: int) -> int:
+        """The member that a server last asked for something."""
+        return max(range(len(self.links[server])), key=lambda number: self.links[server][number].last_request)
+
+    async def make_whole(self) -> None:
+        for member in self.cluster.members:
+            member.resume()
+            if not member.is_running:
+                member.spawn()
+        for proxy in (*self.peers, *(link for links in self.links for link in links)):
+            if proxy.is_holding:
+                proxy.cut()
+        for member in self.cluster.members:
+            await asyncio.to_thread(member.wait_until_serving)
+        await super().make_whole()
+
+    def _stop_members(self) -> None:
+        for member in self.cluster.members:
+            member.kill()
