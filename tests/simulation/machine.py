@@ -11,6 +11,7 @@ import contextvars
 import random
 import uuid
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from contextvars import Context, ContextVar
 from typing import Any
 
@@ -148,7 +149,10 @@ class Machine:
             return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
         clock = self._clock
-        api = Api(store, Kinds(store, builtin.load()), clock, new_uid=new_uid, random=self._random)
+        api, *others = [
+            Api(store, Kinds(store, builtin.load()), clock, new_uid=new_uid, random=self._random)
+            for _ in range(self._weather.climate.leaders)
+        ]
         keep = self._weather.climate.history
         tasks.guard(
             retention.keep_history(store, clock, keep=keep, interval=keep / 4), name="retention", on_failure=self._loop.fail
@@ -156,8 +160,10 @@ class Machine:
         try:
             await bootstrap.ensure_namespaces(api)
             await seeding.ensure_roles(api)
-            await api.kinds.refresh(now=api.now())
-            async with controllers.at_work(api, clock, self._weather.climate.crew):
+            async with AsyncExitStack() as stack:
+                for one in (api, *others):  # each as if it were the only one that leads
+                    await one.kinds.refresh(now=one.now())
+                    await stack.enter_async_context(controllers.at_work(one, clock, self._weather.climate.crew))
                 process.app = App(api)
                 await process.death.wait()
         except errors.ApiError as error:

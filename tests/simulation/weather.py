@@ -39,6 +39,7 @@ class Climate(NamedTuple):
     p_write_fails: float
     p_crash: float
     p_cut: float  # of a watch, at each batch
+    leaders: int  # how many run all controllers at once, on the same store, for good
 
 
 def climate(seed: object) -> Climate:
@@ -58,6 +59,7 @@ def climate(seed: object) -> Climate:
         p_write_fails=0.03 * storm,
         p_crash=0.006 * storm,
         p_cut=0.03 * storm,
+        leaders=dice.choice((1, 1, 1, 2)),
     )
 
 
