@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import random
 import uuid
 from collections.abc import Callable
@@ -79,6 +80,11 @@ class Machine:
     def is_up(self) -> bool:
         return self._process is not None and self._process.app is not None and self._process.is_open
 
+    def set_clock(self, seconds: float) -> None:
+        """Somebody sets the wall clock while the server runs."""
+        self._tell(f"the clock is set by {seconds:+.0f} s")
+        self._clock.wrong += seconds
+
     def crash(self) -> None:
         """The process dies now."""
         if self._process is None or self._store is None:
@@ -139,8 +145,10 @@ class Machine:
         self._court.compare(self.inner)
         self.lives += 1
         self._tell("the server starts")
+        self._court.clock_was_set = self._court.clock_was_set or self._clock.wrong != 0.0
         process = self._process = Process()
         self._store = RoughStore(self.inner, self._weather, self._outside, self._court.written, self.crash)
+        self._store.compacting = functools.partial(self._court.compacting, keep=self._weather.climate.history)
         self._loop.create_task(self._main(process, self._store), context=self._context(process))
         return process
 

@@ -151,6 +151,8 @@ class Run:
         climate = self._weather.climate
         while self._done < self._steps:
             await asyncio.sleep(self._dice.expovariate(1 / (climate.pace * 30)))
+            if jump := self._weather.jump():
+                self._machine.set_clock(jump)
             if self._weather.happens(climate.p_crash * 30) and self._goes_on():
                 if self._dice.random() < 0.3:
                     await self._machine.stop()

@@ -17,6 +17,7 @@ from probate.server import content, deletions, effects, index, places, sightings
 from probate.server.api import Api
 from probate.server.deletions import Plan
 from probate.server.request import Target
+from probate.store import retention
 from probate.store.contract import EmptyRange, Event, Guard, Revision, Unchanged
 from probate.store.hub import Hub, Subscription
 from probate.store.sqlite.groups import Groups
@@ -187,3 +188,12 @@ def test_two_leaders_who_keep_what_both_have_made(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(weather, "climate", always_two)
     monkeypatch.setattr(replicas.Replicas, "_delete", nobody_deletes)
     assert "pods, and wants" in found().failure
+
+
+def test_history_that_is_forgotten_when_the_clock_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsteady(seed: object) -> weather.Climate:
+        return drawn(seed)._replace(history=5.0, p_jump=0.3, p_crash=0.0, pace=0.1)
+
+    monkeypatch.setattr(weather, "climate", unsteady)
+    monkeypatch.setattr(retention, "SteadyClock", lambda clock: clock)
+    assert "was forgotten, but what is kept begins at" in found().failure

@@ -40,6 +40,7 @@ class Climate(NamedTuple):
     p_crash: float
     p_cut: float  # of a watch, at each batch
     leaders: int  # how many run all controllers at once, on the same store, for good
+    p_jump: float  # of the wall clock, by hours, each time that somebody could set it
 
 
 def climate(seed: object) -> Climate:
@@ -60,6 +61,7 @@ def climate(seed: object) -> Climate:
         p_crash=0.006 * storm,
         p_cut=0.03 * storm,
         leaders=dice.choice((1, 1, 1, 2)),
+        p_jump=dice.choice((0.0, 0.0, 0.3)),
     )
 
 
@@ -103,6 +105,12 @@ class Weather:
     def part_of(self, number: int) -> int:
         """How many of so many come through."""
         return self._dice.randint(0, number)
+
+    def jump(self) -> float:
+        """By how many seconds somebody sets the wall clock now; most often by none."""
+        if not self.climate.p_jump or not self.happens(self.climate.p_jump):
+            return 0.0
+        return self._dice.choice((-1, 1)) * self._dice.uniform(60, 12 * 3600)
 
     def between(self, least: float, most: float) -> float:
         return self._dice.uniform(least, most)
