@@ -147,11 +147,11 @@ class Cluster(House):
 
     async def _wait(self, seconds: float) -> None:
         """Let time go on. With controllers, all that can happen at a time has happened before the next time comes."""
-        until = self.clock.now() + seconds
+        until = self.clock.monotonic() + seconds
         while self._names and (soonest := self.clock.next) is not None and soonest < until:
-            await self.clock.advance(max(0.0, soonest - self.clock.now()))
+            await self.clock.advance(max(0.0, soonest - self.clock.monotonic()))
             await self._rest()
-        await self.clock.advance(until - self.clock.now())
+        await self.clock.advance(until - self.clock.monotonic())
 
     async def _rest(self) -> None:
         """Come back when the collector has seen everything and waits: for changes, or for a time."""

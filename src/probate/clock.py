@@ -40,16 +40,35 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
+class SteadyClock:
+    """A clock whose wall-clock time is that of another one when this was made, and what has passed since.
+
+    For ages that are reckoned from times which the process itself has noted: nobody who sets the wall clock changes them.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.monotonic, self.sleep = clock.monotonic, clock.sleep
+        self._apart = clock.now() - clock.monotonic()
+
+    def now(self) -> float:
+        return self._apart + self.monotonic()
+
+
 class FakeClock:
     """A clock that stands still until it is told to go on."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._now = start
+        self._wrong = 0.0  # by how much the wall clock differs from what passed
         self._ids = itertools.count()
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
 
     def now(self) -> float:
-        return self._now
+        return self._now + self._wrong
+
+    def jump(self, seconds: float) -> None:
+        """Somebody sets the wall clock, forward or back. No time passes by that."""
+        self._wrong += seconds
 
     def monotonic(self) -> float:
         return self._now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,6 +32,8 @@ class Court:
         self._waiting: deque[Change] = deque()
         self._actors: dict[int, str] = {}
         self._groups: tuple[SqliteStore | None, int] = (None, -1)
+        self._reached: list[tuple[float, int]] = []  # when which revision had been reached
+        self.clock_was_set = False  # before the server started: then it takes the times that it noted before for others
 
     # --- what is committed ----------------------------------------------------------------------------------------------
 
@@ -42,6 +45,14 @@ class Court:
         read = len(self.history.changes)
         self.history.read_on(store)
         self._waiting.extend(self.history.changes[read:])
+        self._reached.append((asyncio.get_running_loop().time(), self.history.revision))
+
+    def compacting(self, before: int, *, keep: float) -> None:
+        """History is about to be forgotten: only what was history already when as much time ago as it is kept."""
+        now = asyncio.get_running_loop().time()
+        old = max((revision for moment, revision in self._reached if moment <= now - keep), default=1)
+        if before > old and not self.clock_was_set:
+            self._broken(f"history before {before} was forgotten, but what is kept begins at {old}")
 
     def written(self, txns: Sequence[Txn], outcomes: Sequence[Outcome], actor: str) -> None:
         """Learn who made which change."""

@@ -167,9 +167,10 @@ class LoopClock:
 
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop
+        self.wrong = 0.0  # by how much the wall clock was set since the start
 
     def now(self) -> float:
-        return EPOCH + self._loop.time()
+        return EPOCH + self._loop.time() + self.wrong
 
     def monotonic(self) -> float:
         return self._loop.time()

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import random
 import uuid
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from contextvars import Context, ContextVar
 from typing import Any
 
@@ -78,6 +80,11 @@ class Machine:
     def is_up(self) -> bool:
         return self._process is not None and self._process.app is not None and self._process.is_open
 
+    def set_clock(self, seconds: float) -> None:
+        """Somebody sets the wall clock while the server runs."""
+        self._tell(f"the clock is set by {seconds:+.0f} s")
+        self._clock.wrong += seconds
+
     def crash(self) -> None:
         """The process dies now."""
         if self._process is None or self._store is None:
@@ -138,8 +145,10 @@ class Machine:
         self._court.compare(self.inner)
         self.lives += 1
         self._tell("the server starts")
+        self._court.clock_was_set = self._court.clock_was_set or self._clock.wrong != 0.0
         process = self._process = Process()
         self._store = RoughStore(self.inner, self._weather, self._outside, self._court.written, self.crash)
+        self._store.compacting = functools.partial(self._court.compacting, keep=self._weather.climate.history)
         self._loop.create_task(self._main(process, self._store), context=self._context(process))
         return process
 
@@ -148,7 +157,10 @@ class Machine:
             return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
         clock = self._clock
-        api = Api(store, Kinds(store, builtin.load()), clock, new_uid=new_uid, random=self._random)
+        api, *others = [
+            Api(store, Kinds(store, builtin.load()), clock, new_uid=new_uid, random=self._random)
+            for _ in range(self._weather.climate.leaders)
+        ]
         keep = self._weather.climate.history
         tasks.guard(
             retention.keep_history(store, clock, keep=keep, interval=keep / 4), name="retention", on_failure=self._loop.fail
@@ -156,8 +168,10 @@ class Machine:
         try:
             await bootstrap.ensure_namespaces(api)
             await seeding.ensure_roles(api)
-            await api.kinds.refresh(now=api.now())
-            async with controllers.at_work(api, clock, self._weather.climate.crew):
+            async with AsyncExitStack() as stack:
+                for one in (api, *others):  # each as if it were the only one that leads
+                    await one.kinds.refresh(now=one.now())
+                    await stack.enter_async_context(controllers.at_work(one, clock, self._weather.climate.crew))
                 process.app = App(api)
                 await process.death.wait()
         except errors.ApiError as error:

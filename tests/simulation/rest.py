@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
+
+import msgspec
 
 from probate.server import index, wire
 from probate.store.sqlite.store import SqliteStore
@@ -10,6 +14,8 @@ from simulation.history import COLLECTORS, History, Version
 from simulation.world import Standing, World
 
 _DOUBT = {Standing.UNKNOWN, Standing.PRESUMED_DEAD, Standing.OUT_OF_REACH}
+_PODS = "objects/pods/"
+_COUNTED = (_PODS, "objects/replicasets.apps/", "objects/replicationcontrollers/")
 _DEFINITIONS = "objects/customresourcedefinitions.apiextensions.k8s.io/-/"
 
 
@@ -51,6 +57,28 @@ def _excused(world: World) -> set[str]:
 
 def _waits_only(found: Version) -> bool:
     return found.is_waiting and COLLECTORS.issuperset(found.metadata.finalizers)
+
+
+def miscounted(history: History) -> Iterator[str]:
+    """ReplicaSets and ReplicationControllers that have more or fewer pods than they want, however many have made them."""
+    objects = {key: msgspec.json.decode(value) for key, (_, value) in history.values.items() if key.startswith(_COUNTED)}
+    pods = Counter(
+        one["uid"]
+        for key, found in objects.items()
+        if key.startswith(_PODS) and _is_active(found)
+        for one in found["metadata"].get("ownerReferences") or ()
+        if one.get("controller")
+    )
+    for key, found in objects.items():
+        if not key.startswith(_PODS) and "deletionTimestamp" not in found["metadata"]:
+            wanted, there = found["spec"]["replicas"], pods[found["metadata"]["uid"]]
+            if wanted != there:
+                yield f"{key} has {there} pods, and wants {wanted}"
+
+
+def _is_active(pod: dict[str, Any]) -> bool:
+    is_over = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return not is_over and "deletionTimestamp" not in pod["metadata"]
 
 
 def entries_wrong(history: History, store: SqliteStore) -> list[str]:

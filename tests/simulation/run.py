@@ -26,6 +26,7 @@ from simulation.weather import Weather
 QUIET_SECONDS = 20.0
 """When nothing was written for so long but signs of life, nothing will be."""
 MAX_REST_SECONDS = 600.0
+LAST = "last"
 STORY = 60
 """Lines that are told of a run that failed."""
 
@@ -115,16 +116,25 @@ class Run:
         """Make the namespaces and the custom kinds, which the weather may hinder."""
         wanted: list[tuple[kinds.Kind, dict[str, Any]]] = [(kinds.NAMESPACE, {"metadata": {"name": name}}) for name in NAMESPACES]
         wanted += [(kinds.DEFINITION, kinds.definition(kind)) for kind in kinds.CUSTOM]
-        user = "preparation"
         for kind, body in wanted:
-            while True:
-                try:
-                    answer = await self._machine.ask(user, "POST", kind.path(), body=body)
-                    if answer.code in (201, 409):
-                        break
-                except Exception:  # noqa: BLE001,S110 not there yet
-                    pass
-                await asyncio.sleep(0.1)
+            await self._create(kind.path(), body)
+
+    async def _create(self, path: str, body: dict[str, Any]) -> None:
+        """Create something, however often that has to be tried."""
+        while True:
+            try:
+                answer = await self._machine.ask("preparation", "POST", path, body=body)
+                if answer.code in (201, 409):
+                    break
+            except Exception:  # noqa: BLE001,S110 not there yet
+                pass
+            await asyncio.sleep(0.1)
+
+    async def _leave_something_to_make(self) -> None:
+        """Where pods are made, some are when all is calm: as many as are wanted, however many leaders make them."""
+        await self._create(kinds.NAMESPACE.path(), {"metadata": {"name": LAST}})
+        replicas = {"metadata": {"name": LAST}, **kinds.body(kinds.REPLICAS, is_bound=False)}
+        await self._create(kinds.REPLICAS.path(LAST), replicas)
 
     def _user(self, name: str, known: deque[Known]) -> User:
         pace = self._weather.climate.pace
@@ -141,6 +151,8 @@ class Run:
         climate = self._weather.climate
         while self._done < self._steps:
             await asyncio.sleep(self._dice.expovariate(1 / (climate.pace * 30)))
+            if jump := self._weather.jump():
+                self._machine.set_clock(jump)
             if self._weather.happens(climate.p_crash * 30) and self._goes_on():
                 if self._dice.random() < 0.3:
                     await self._machine.stop()
@@ -154,6 +166,8 @@ class Run:
         self._start(self._caretaker.run())  # the other one may just have gone to sleep for long
         for watcher in self._watchers:
             watcher.is_calm = True
+        if "replicasets" in self._weather.climate.crew:
+            await self._leave_something_to_make()
         began = self._loop.time()
         newest, since = -1, began
         while self._loop.time() - since < QUIET_SECONDS:
@@ -169,6 +183,8 @@ class Run:
             raise Violation("there is no server at the end")
         court.compare(store)
         undone = list(rest.left_undone(court.world))
+        if "replicasets" in self._weather.climate.crew:
+            undone += rest.miscounted(court.history)
         if undone:
             raise Violation("at rest, " + "; ".join(undone))
         wrong = rest.entries_wrong(court.history, store)

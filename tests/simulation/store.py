@@ -33,6 +33,7 @@ class RoughStore:
         self._written = written
         self._die = die
         self._is_dead = False
+        self.compacting: Callable[[Revision], None] = lambda _: None
 
     def cut_off(self) -> None:
         """The process is dead: nothing of it reaches the store any more."""
@@ -146,6 +147,7 @@ class RoughStore:
 
     async def compact(self, before: Revision) -> None:
         await self._reach()
+        self.compacting(before)
         await self._inner.compact(before)
 
     async def note_time(self, now: float) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from probate import controllers
 from probate.gc import knots
 from probate.gc.collector import Collector
 from probate.machinery.ownership import Action, Delete, Item, Places, Seen, Standing, Unblock
@@ -17,10 +18,12 @@ from probate.server.api import Api
 from probate.server.deletions import Plan
 from probate.server.request import Target
 from probate.server.world import World
+from probate.store import retention
 from probate.store.contract import EmptyRange, Event, Guard, Revision, Txn, Unchanged
 from probate.store.hub import Hub, Subscription
 from probate.store.sqlite.groups import Groups
-from simulation import seeds
+from probate.workloads import replicas
+from simulation import seeds, weather
 from simulation.run import Report
 
 STEPS = 500
@@ -189,3 +192,37 @@ def test_write_that_is_acknowledged_and_lost(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Groups, "_commit", forgetful)
     assert seeds.first_failure(range(300), STEPS) is not None
+
+
+def always_two(seed: object) -> weather.Climate:
+    """The climate of a seed, with two leaders that make pods."""
+    crew = (*controllers.IN_BULK, "replicationcontrollers", "replicasets")
+    return drawn(seed)._replace(leaders=2, crew=crew)
+
+
+drawn = weather.climate
+
+
+def test_two_leaders_one_of_whom_releases_owners_without_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = effects._release
+    monkeypatch.setattr(weather, "climate", always_two)
+    monkeypatch.setattr(effects, "_release", lambda *given, **more: unguarded(release(*given, **more)))
+    assert seeds.first_failure(range(300), STEPS) is not None
+
+
+def test_two_leaders_who_keep_what_both_have_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nobody_deletes(*_: object) -> None:
+        pass
+
+    monkeypatch.setattr(weather, "climate", always_two)
+    monkeypatch.setattr(replicas.Replicas, "_delete", nobody_deletes)
+    assert "pods, and wants" in found().failure
+
+
+def test_history_that_is_forgotten_when_the_clock_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsteady(seed: object) -> weather.Climate:
+        return drawn(seed)._replace(history=5.0, p_jump=0.3, p_crash=0.0, pace=0.1)
+
+    monkeypatch.setattr(weather, "climate", unsteady)
+    monkeypatch.setattr(retention, "SteadyClock", lambda clock: clock)
+    assert "was forgotten, but what is kept begins at" in found().failure

@@ -39,6 +39,8 @@ class Climate(NamedTuple):
     p_write_fails: float
     p_crash: float
     p_cut: float  # of a watch, at each batch
+    leaders: int  # how many run all controllers at once, on the same store, for good
+    p_jump: float  # of the wall clock, by hours, each time that somebody could set it
 
 
 def climate(seed: object) -> Climate:
@@ -58,6 +60,8 @@ def climate(seed: object) -> Climate:
         p_write_fails=0.03 * storm,
         p_crash=0.006 * storm,
         p_cut=0.03 * storm,
+        leaders=dice.choice((1, 1, 1, 2)),
+        p_jump=dice.choice((0.0, 0.0, 0.3)),
     )
 
 
@@ -101,6 +105,12 @@ class Weather:
     def part_of(self, number: int) -> int:
         """How many of so many come through."""
         return self._dice.randint(0, number)
+
+    def jump(self) -> float:
+        """By how many seconds somebody sets the wall clock now; most often by none."""
+        if not self.climate.p_jump or not self.happens(self.climate.p_jump):
+            return 0.0
+        return self._dice.choice((-1, 1)) * self._dice.uniform(60, 12 * 3600)
 
     def between(self, least: float, most: float) -> float:
         return self._dice.uniform(least, most)

@@ -1,7 +1,8 @@
 """Which servers are there: each holds a Lease under its own name, and those of servers that are no more go.
 
 Every server does both for itself, so this runs in each of them. A server's Lease is there from its start to its end; that of one
-that ended without a word is deleted when it has expired, by a timer.
+that ended without a word is deleted when it has expired, by a timer. Clocks of servers differ, and may be set: who deletes it must
+also have seen no renewal for a while, by a clock that nobody sets.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 
 from probate.client.objects import Client, Object
+from probate.clock import Clock
 from probate.control import times
 from probate.control.informers import Name
 from probate.control.kinds import LEASES
@@ -21,6 +23,8 @@ NAMESPACE = "kube-system"
 LABEL, VALUE = "apiserver.kubernetes.io/identity", "kube-apiserver"
 DURATION_SECONDS = 3600
 RENEW_SECONDS = 10.0
+SILENT_SECONDS = 3 * RENEW_SECONDS
+"""Whoever was not heard of for so long, while somebody listened, may be gone."""
 
 
 def name_for(who: str) -> str:
@@ -30,7 +34,8 @@ def name_for(who: str) -> str:
 
 def start(means: Means) -> list[Workers]:
     """The worker of this server's own Lease, and the one that looks at all of them."""
-    return [Identity(means).workers, Expiry("expired server identities", means, means.informers.of(LEASES), left).workers]
+    leases = means.informers.of(LEASES)
+    return [Identity(means).workers, Expiry("expired server identities", means, leases, Silence(means.clock).left).workers]
 
 
 async def withdraw(client: Client, identity: str) -> None:
@@ -69,12 +74,24 @@ class Identity:
         return RENEW_SECONDS
 
 
-def left(lease: Object, now: float) -> float | None:
-    """In how many seconds the server that holds the Lease counts as gone; None if it is none of a server's. (AL-2)"""
-    if not _is_ours(lease):
-        return None
-    expires = expires_at(lease)
-    return 0.0 if expires is None else times.past(expires, now)
+class Silence:
+    """Knows for how long each Lease was not renewed, as seen from here."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._renewed: dict[str, tuple[str, float]] = {}  # by name: the newest version, and when it was seen first
+
+    def left(self, lease: Object, now: float) -> float | None:
+        """In how many seconds the server that holds the Lease counts as gone; None if it is none of a server's. (AL-2)"""
+        if not _is_ours(lease):
+            return None
+        meta, heard, expires = lease["metadata"], self._clock.monotonic(), expires_at(lease)
+        if expires is None:
+            return 0.0
+        known = self._renewed.get(meta["name"])
+        if known is None or known[0] != meta["resourceVersion"]:
+            known = self._renewed[meta["name"]] = meta["resourceVersion"], heard
+        return max(times.past(expires, now), times.until(known[1] + SILENT_SECONDS, heard))
 
 
 def _is_ours(lease: Object) -> bool:

@@ -3,6 +3,9 @@
 An engine knows revisions, not times. So every `interval` this notes which revision the store had reached, and compacts to
 the newest one that was noted at least `keep` seconds ago: history is kept for `keep` and at most one interval more.
 The notes are in the store, so a restart forgets neither them nor the history. Several servers on one store may all do this.
+
+While a process runs, it goes by the wall-clock time of its start and what has passed since: a clock that is set hours forward does
+not make all history look old, and one that is set back does not date what is new to the past.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import logging
 
 from probate import errors
-from probate.clock import Clock
+from probate.clock import Clock, SteadyClock
 from probate.store.contract import Store
 
 log = logging.getLogger(__name__)
@@ -25,6 +28,7 @@ async def keep_history(store: Store, clock: Clock, *, keep: float = KEEP, interv
 
     What is not kept for long is forgotten more often: else most of what is there would be older than it has to be.
     """
+    clock = SteadyClock(clock)
     interval = interval if interval is not None else min(INTERVAL, max(SHORTEST_INTERVAL, keep / 5))
     while True:
         try:

@@ -64,6 +64,21 @@ async def test_al_2_the_lease_of_a_server_that_is_no_more_goes_when_it_has_expir
         assert await lease(stage, "here") is not None
 
 
+async def test_lease_of_a_living_server_was_deleted_when_the_clock_was_set_hours_forward() -> None:
+    async with staged("identities") as stage:
+        await stranger(stage, renewTime=micro(stage), leaseDurationSeconds=3600)
+        others = micro(stage)  # what time it is where the other server runs
+        stage.cluster.clock.jump(7200)
+        await stage.client.patch(LEASES, NAMESPACE, "stranger", {"spec": {"renewTime": others, "leaseTransitions": 1}})
+        await stage.pass_time(20)
+        assert await lease(stage, "stranger") is not None
+        await stage.pass_time(20)
+        assert await lease(stage, "stranger") is None, "it has expired, and nobody renews it"
+        stage.cluster.clock.jump(-7200)
+        await stage.pass_time(60)
+        assert await lease(stage, "here") is not None
+
+
 @pytest.mark.parametrize("spec", [{"leaseDurationSeconds": 100}, {"renewTime": "2030-01-01T00:00:00.000000Z"}])
 async def test_al_2_a_lease_that_does_not_tell_is_expired(spec: Object) -> None:
     async with staged("identities") as stage:

@@ -47,6 +47,25 @@ async def is_kept(store: Store, revision: Revision) -> bool:
     return True
 
 
+@pytest.mark.parametrize("jumps", [(10 * KEEP,), (-10 * KEEP, 10 * KEEP)])
+async def test_history_was_forgotten_when_the_clock_was_set(
+    store: Store, clock: FakeClock, keeping: asyncio.Task[None], jumps: tuple[float, ...]
+) -> None:
+    await clock.advance(INTERVAL / 2)
+    old = await steps.create(store, "objects/k/x", b"old")
+    await clock.advance(INTERVAL)
+    new = await steps.update(store, "objects/k/x", b"new", old)
+    await clock.advance(INTERVAL)
+    for jump in jumps:
+        clock.jump(jump)
+        await clock.advance(INTERVAL)
+        new = await steps.update(store, "objects/k/x", b"new", new)
+    await clock.advance(INTERVAL)
+    assert await is_kept(store, old)
+    await clock.advance(KEEP)
+    assert not await is_kept(store, old)
+
+
 async def test_history_is_kept_for_the_time_promised_and_at_most_an_interval_more(
     store: Store, clock: FakeClock, keeping: asyncio.Task[None]
 ) -> None:
