@@ -1,11 +1,11 @@
 """Makes a store as this version of Probate writes it, with a record of what it serves, for later versions to open.
 
-    python tools/make-store-fixture.py v0.9                    tests/data/stores/v0.9.db.xz and v0.9.json.xz
-    python tools/make-store-fixture.py v0.9 --etcd PROGRAM     tests/data/stores/v0.9-etcd.json.xz
+    python tools/make-store-fixture.py format-2                   tests/data/stores/format-2.db.xz and format-2.json.xz
+    python tools/make-store-fixture.py format-1 --etcd PROGRAM    tests/data/stores/format-1-etcd.json.xz
 
-Run it once for each release, before anything is changed, and commit the files: tests/integration/test_upgrade.py opens them all. The
-store holds objects of many kinds with history, owners, finalizers, a custom kind, and objects that were deleted or are held in
-the middle of a deletion. The record has each list byte for byte, now and at an earlier revision.
+Run it for each release and for each format of the store, and commit the files: tests/integration/test_upgrade.py opens them all.
+The store holds objects of many kinds with history, owners, finalizers, a custom kind, and objects that were deleted or are held
+in the middle of a deletion. The record has each list byte for byte, now and at an earlier revision.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ class Maker:
 
     def _plain(self) -> None:
         for number in range(120):
-            self.create(f"{A}/configmaps", {"metadata": {"name": f"config-{number:03}"}, "data": {"number": str(number), "text": "ä€𝄞"}})
+            self.create(
+                f"{A}/configmaps", {"metadata": {"name": f"config-{number:03}"}, "data": {"number": str(number), "text": "ä€𝄞"}}
+            )
         for round_ in range(3):
             for number in range(0, 120, 8):
                 change = {"data": {f"round-{round_}": "x" * 50}, "metadata": {"labels": {"round": str(round_)}}}
@@ -200,12 +202,14 @@ def filled(store: str, folder: Path) -> dict[str, Any]:
 
 
 def write(name: str, content: bytes) -> None:
+    """Compress a file of the fixture."""
     target = FOLDER / f"{name}.xz"
     target.write_bytes(lzma.compress(content, preset=9 | lzma.PRESET_EXTREME))
     print(f"{target}: {target.stat().st_size:,} bytes")
 
 
 def make_sqlite(name: str) -> None:
+    """The fixture of a store in a file."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "probate.db"
         record = filled(f"sqlite:{file}", Path(folder))
@@ -235,6 +239,7 @@ def etcd_member(program: str, folder: Path) -> Iterator[str]:
 
 
 def make_etcd(name: str, program: str) -> None:
+    """The fixture of a store on etcd: its keys, to be written into another etcd."""
     with tempfile.TemporaryDirectory() as folder, etcd_member(program, Path(folder)) as endpoint:
         record = filled(f"etcd://{endpoint}/probate", Path(folder))
         pairs = [[base64.b64encode(kv.key).decode(), base64.b64encode(kv.value).decode()] for kv in dumped(endpoint)]
@@ -254,8 +259,9 @@ def dumped(endpoint: str) -> list[rpc.KeyValue]:
 
 
 def main() -> None:
+    """Make what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", help="of the version, such as v0.9")
+    parser.add_argument("name", help="of the fixture, such as format-2")
     parser.add_argument("--etcd", metavar="PROGRAM", help="make the fixture of an etcd store, with this etcd")
     given = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -37,6 +37,7 @@ class Listing(NamedTuple):
     revision: Revision
     last: str
     remaining: int | None
+    warnings: tuple[str, ...] = ()  # about what was left out
 
 
 class Listings:

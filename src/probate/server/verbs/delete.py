@@ -17,6 +17,7 @@ from probate.server.delete_options import DeleteOptions
 from probate.server.deletions import Plan
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
+from probate.server.verbs import unsafe_delete
 from probate.store.contract import EmptyRange, Record, Refused, Revision
 
 MAX_TRIES = 20
@@ -47,6 +48,8 @@ async def delete(api: Api, request: Request, at: Target, form: Form) -> Answer:
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body = await request.read_body()
     options = await api.apart(len(body), lambda: delete_options.read(body, media, request.query))
+    if options.is_unsafe:
+        return await unsafe_delete.remove(api, request.user, at)
     act = Act(request.user, options)
     answer = await delete_one(api, at, options, form, act)
     return answer._replace(warnings=warnings_of(at.resource, options) + act.warnings)

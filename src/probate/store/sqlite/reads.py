@@ -9,17 +9,19 @@ import apsw
 import orjson
 
 from probate.store import keys
-from probate.store.contract import Page, Record, Revision
+from probate.store.contract import Damaged, Found, Page, Record, Revision
+from probate.store.sqlite import verify
 
-_OBJECT = "SELECT live.key, log.value, live.rev FROM live JOIN log ON log.rev = live.rev WHERE live.key = ?"
+_OBJECT = "SELECT live.key, log.value, live.rev, log.crc FROM live LEFT JOIN log ON log.rev = live.rev WHERE live.key = ?"
+"""(A version that the log does not have is damage: the object must not seem to be absent.)"""
 _ENTRY = "SELECT key, x'', rev FROM entry WHERE key = ?"
 _OBJECTS = (
-    "SELECT live.key, log.value, live.rev FROM live JOIN log ON log.rev = live.rev "
+    "SELECT live.key, log.value, live.rev, log.crc FROM live LEFT JOIN log ON log.rev = live.rev "
     "WHERE live.key >= ? AND live.key < ? ORDER BY live.key LIMIT ?"
 )
 _MANY_OBJECTS = (
-    "SELECT live.key, log.value, live.rev FROM json_each(?) AS wanted JOIN live ON live.key = wanted.value "
-    "JOIN log ON log.rev = live.rev"
+    "SELECT live.key, log.value, live.rev, log.crc FROM json_each(?) AS wanted JOIN live ON live.key = wanted.value "
+    "LEFT JOIN log ON log.rev = live.rev"
 )
 _FILLED = (
     "SELECT wanted.value FROM json_each(?) AS wanted WHERE EXISTS "
@@ -48,27 +50,39 @@ def revision(db: Executor) -> Revision:
     return newest
 
 
-def record(db: Executor, key: str) -> Record | None:
+def record(db: Executor, key: str) -> Found:
     """The key as it is now."""
+    is_object = keys.is_object(key)
     row = db.execute(
-        _OBJECT if keys.is_object(key) else _ENTRY, (key,)
+        _OBJECT if is_object else _ENTRY, (key,)
     ).get  # reads to the end: a cursor left in mid-answer would hold its snapshot
-    return None if row is None else Record(*row)
+    if row is None:
+        return None
+    return verify.found(*row) if is_object else Record(*row)
 
 
-def records(db: Executor, wanted: Sequence[str]) -> list[Record | None]:
+def records(db: Executor, wanted: Sequence[str]) -> list[Found]:
     """Several keys as they are now."""
     if len(wanted) < FEW or not all(map(keys.is_object, wanted)):
         return [record(db, key) for key in wanted]
-    found = {row[0]: Record(*row) for row in db.execute(_MANY_OBJECTS, (orjson.dumps(wanted).decode(),))}
+    intact, damaged = verify.records(db.execute(_MANY_OBJECTS, (orjson.dumps(wanted).decode(),)).fetchall())
+    found: dict[str, Record | Damaged] = {one.key: one for one in intact}
+    found.update({one.key: one for one in damaged})
     return [found.get(key) for key in wanted]
 
 
 def page(db: Executor, prefix: str, after: str, limit: int, now: Revision) -> Page:
     """The first records of a range as it is now, which is revision `now`."""
-    statement = _OBJECTS if keys.is_object(prefix) else _ENTRIES
+    is_object = keys.is_object(prefix)
+    statement = _OBJECTS if is_object else _ENTRIES
     rows: list[Any] = db.execute(statement, (keys.start_of(prefix, after), keys.end_of(prefix), limit + 1)).fetchall()
-    return Page([Record(*row) for row in rows[:limit]], now, len(rows) > limit)
+    more = len(rows) > limit
+    if more:
+        del rows[limit:]
+    if not is_object:
+        return Page([Record(*row) for row in rows], now, more)
+    intact, damaged = verify.records(rows)
+    return Page(intact, now, more, damaged)
 
 
 def pages(db: Executor, prefixes: Sequence[str], limit: int, now: Revision) -> list[Page]:

@@ -1,6 +1,6 @@
 """The tables of a store file, and what must be true of a file before it is used.
 
-    log    every change, by revision: the object's value after it, and the revision of the version it replaced
+    log    every change, by revision: the object's value after it with its checksum, and the revision of the version it replaced
     live   which version of each object is the current one
     gone   where deleted objects ended, so that the past can be read; swept with the history
     entry  the index keys
@@ -24,8 +24,9 @@ from pathlib import Path
 import apsw
 
 from probate import errors
+from probate.store.sqlite import upgrade
 
-VERSION = 2
+VERSION = 3
 APPLICATION_ID = 0x50524254  # "PRBT"
 _MAGIC = b"SQLite format 3\x00"
 _PAGE_BYTES = 2_048
@@ -37,7 +38,7 @@ SQLite's commit looks at each page in the cache, to forget those past the end of
 _READER_CACHE_KIB = 16 * 1024
 
 TABLES = """
-CREATE TABLE log (rev INTEGER PRIMARY KEY, key TEXT NOT NULL, prev INTEGER, value BLOB);
+CREATE TABLE log (rev INTEGER PRIMARY KEY, key TEXT NOT NULL, prev INTEGER, value BLOB, crc INTEGER);
 CREATE TABLE live (key TEXT PRIMARY KEY, rev INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE gone (key TEXT NOT NULL, rev INTEGER NOT NULL, PRIMARY KEY (key, rev)) WITHOUT ROWID;
 CREATE TABLE entry (key TEXT PRIMARY KEY, rev INTEGER NOT NULL) WITHOUT ROWID;
@@ -45,9 +46,6 @@ CREATE TABLE times (time REAL PRIMARY KEY, rev INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE meta (compacted INTEGER NOT NULL, swept INTEGER NOT NULL);
 INSERT INTO meta VALUES (0, 0);
 """
-
-FROM_1 = "DELETE FROM entry WHERE key >= 'inside/' AND key < 'inside0';"
-"""Version 1 kept an index of what lies in each namespace. Who still needs it must not open a file that has none."""
 
 
 def open_file(path: Path) -> apsw.Connection:
@@ -105,12 +103,12 @@ def keep_plans(db: apsw.Connection) -> None:
 
 
 def prepare(db: apsw.Connection) -> None:
-    """Make the tables where there are none yet; bring those of an older version up to date."""
+    """Make the tables where there are none yet; bring those of an older version up to date (`upgrade`)."""
     version = db.pragma("user_version")
-    if version == 1:
-        db.execute(f"BEGIN; {FROM_1} PRAGMA user_version = {VERSION}; COMMIT")
     if version == 0:
         db.execute(f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT")
+    elif version < VERSION:
+        upgrade.upgrade(db, version, VERSION)
 
 
 def check_place(path: Path) -> None:
