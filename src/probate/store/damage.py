@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from probate import errors
 from probate.errors import Details
@@ -26,6 +26,15 @@ MAX_LOGGED = 100
 """Damaged objects that are logged one by one. `probate store check` lists them all."""
 
 Listener: TypeAlias = Callable[[Damaged], None]
+
+
+class Change(Protocol):
+    """What an engine knows of a change."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def revision(self) -> int: ...
 
 
 class ObjectName(NamedTuple):
@@ -75,11 +84,16 @@ class Damage:
                 self._known[one.key] = one
                 self._tell(one)
 
-    def forget(self, changed: Iterable[str]) -> None:
-        """The objects that have these keys were replaced or deleted. Costs nothing while nothing is damaged."""
+    def forget(self, changes: Iterable[Change]) -> None:
+        """These objects were replaced or deleted. Costs nothing while nothing is damaged.
+
+        (Where somebody writes damaged data, that is a change too: what was read of it already stays known.)
+        """
         if self._known:
-            for key in changed:
-                self._known.pop(key, None)
+            for change in changes:
+                known = self._known.get(change.key)
+                if known is not None and known.revision < change.revision:
+                    del self._known[change.key]
 
     def readable(self, found: Found) -> Record | None:
         """What was found. `DamagedObject` if that is damaged."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -55,7 +56,7 @@ class Feed:
                 async with aclosing(self._chapters(self._hub.revision)) as chapters:
                     async for events, revision in chapters:
                         self._hub.publish_shown(events, revision=revision)
-                        self._damage.forget(event.key for event in events)
+                        self._damage.forget(events)
                         self._wake()
             except errors.Gone as gone:
                 await self._begin_anew(gone)
@@ -74,10 +75,11 @@ class Feed:
         async with aclosing(self._chapters(after)) as chapters:
             async for events, revision in chapters:
                 mine = [event for event in events if event.key.startswith(prefix)]
-                unshown = next((event for event in mine if isinstance(event, Damaged)), None)
-                if unshown is not None:
-                    raise damage.gap_of(unshown)
-                yield mine, revision  # type: ignore[misc]
+                shown = list(itertools.takewhile(lambda event: isinstance(event, Event), mine))
+                unshown = mine[len(shown) :]
+                yield shown, revision if not unshown else Revision(unshown[0].revision - 1)  # type: ignore[misc]
+                if unshown and isinstance(unshown[0], Damaged):
+                    raise damage.gap_of(unshown[0])
                 if revision >= self._hub.revision:
                     return
 

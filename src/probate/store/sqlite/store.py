@@ -210,7 +210,7 @@ class SqliteStore:
     async def _announce(self, changes: list[writes.Change]) -> None:
         """Make the changes known, a part at a time so that others get their turn. (Whoever reads meanwhile is ahead of watches.)"""
         self._moments.let_go()
-        self.damage.forget(change.key for change in changes)
+        self.damage.forget(changes)
         self._calmness.note((change.key for change in changes), self._groups.revision)
         piece = turns.piece(PART, SMALL_PART)
         for start in range(0, len(changes), piece):
