@@ -12,7 +12,7 @@ from __future__ import annotations
 from probate import errors
 from probate.store.etcd import requests
 from probate.store.etcd import rpc_pb2 as rpc
-from probate.store.etcd.endpoints import TXN, Endpoints
+from probate.store.etcd.endpoints import RANGE, TXN, Endpoints
 from probate.store.etcd.layout import Layout
 
 VERSION = 2
@@ -29,7 +29,17 @@ async def check(endpoints: Endpoints, layout: Layout, *, seconds: float) -> None
     answer = await endpoints.ask(TXN, request, seconds=seconds)
     if answer.succeeded:
         return
-    found = answer.responses[0].response_range.kvs[0].value
+    _check_is_known(answer.responses[0].response_range.kvs[0].value)
+
+
+async def check_is_known(endpoints: Endpoints, layout: Layout, *, seconds: float) -> None:
+    """`CannotOpen` if the store is of a newer version. Writes nothing."""
+    answer = await endpoints.ask(RANGE, rpc.RangeRequest(key=layout.format), seconds=seconds)
+    if answer.kvs:
+        _check_is_known(answer.kvs[0].value)
+
+
+def _check_is_known(found: bytes) -> None:
     if not found.isdigit():
         raise errors.CannotOpen(f"the store's version on etcd is {found[:40]!r}, which is no number. Restore a copy of etcd's data")
     if int(found) > VERSION:

@@ -53,12 +53,12 @@ def open_file(path: Path) -> apsw.Connection:
 
     Only for who holds the file's `ProcessLock`: looking into a file and closing it drops the locks that SQLite holds on it.
     """
-    _check_is_a_database(path)
+    check_is_a_database(path)
     try:
         db = apsw.Connection(str(path))
         db.set_busy_timeout(5_000)
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # whatever is refused is left as it is
-        _check_belongs_to_us(db, path)
+        check_belongs_to_us(db, path)
         _check_is_whole(db, path)
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
@@ -123,14 +123,16 @@ def check_place(path: Path) -> None:
         raise errors.CannotOpen(f"{path} is one of several names of a file, so others cannot be kept out of it. Name another file")
 
 
-def _check_is_a_database(path: Path) -> None:
+def check_is_a_database(path: Path) -> None:
+    """`CannotOpen` if the file holds something else."""
     if path.exists() and path.stat().st_size:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 raise errors.CannotOpen(f"{path} is not a Probate store (and no SQLite database at all). Name another file")
 
 
-def _check_belongs_to_us(db: apsw.Connection, path: Path) -> None:
+def check_belongs_to_us(db: apsw.Connection, path: Path) -> None:
+    """`CannotOpen` if another program made the file, or a newer Probate."""
     tables = db.execute("SELECT count(*) FROM sqlite_schema").get
     owner, version = db.pragma("application_id"), db.pragma("user_version")
     if (tables or owner or version) and owner != APPLICATION_ID:
