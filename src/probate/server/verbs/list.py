@@ -120,7 +120,8 @@ async def _collect(
     while True:
         room = limit - len(records) if limit else chunk
         page = await api.store.scan(prefix, after=after, limit=min(chunk, room) if wanted.is_everything else chunk, at=at)
-        at, chunk = page.revision, _next_chunk(page.records)
+        at, size = page.revision, _size(page.records)
+        chunk = _next_chunk(len(page.records), size)
         found = page.records if wanted.is_everything else await _matching(api, resource, page.records, wanted)
         damaged += page.damaged
         if limit and len(found) > room:
@@ -129,7 +130,7 @@ async def _collect(
         records += found
         if not page.more:
             return Found(records, at, "", damaged)
-        await turn.note(found)
+        await turn.note(size if wanted.is_everything else _size(found))
         after = page.last
         if limit and len(records) == limit:
             return Found(records, at, after, damaged)
@@ -142,7 +143,7 @@ async def pages(api: Api, resource: Resource, prefix: str, wanted: Filter, *, fi
     after, chunk = "", first
     while True:
         page = await api.store.scan(prefix, after=after, limit=chunk, at=at)
-        at, chunk = page.revision, _next_chunk(page.records)
+        at, chunk = page.revision, _next_chunk(len(page.records), _size(page.records))
         found = page.records if wanted.is_everything else await _matching(api, resource, page.records, wanted)
         if not page.more:
             yield Found(found, at, "", page.damaged)
@@ -152,10 +153,13 @@ async def pages(api: Api, resource: Resource, prefix: str, wanted: Filter, *, fi
         await asyncio.sleep(0)
 
 
-def _next_chunk(records: list[Record]) -> int:
-    """How many records to read next, if they are like these."""
-    size = sum([len(record.value) for record in records])
-    return max(1, min(CHUNK, CHUNK_BYTES * len(records) // size)) if size else CHUNK
+def _size(records: list[Record]) -> int:
+    return sum([len(record.value) for record in records])
+
+
+def _next_chunk(number: int, size: int) -> int:
+    """How many records to read next, if they are like these that were read."""
+    return max(1, min(CHUNK, CHUNK_BYTES * number // size)) if size else CHUNK
 
 
 async def _matching(api: Api, resource: Resource, records: list[Record], wanted: Filter) -> list[Record]:

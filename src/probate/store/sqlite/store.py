@@ -26,6 +26,7 @@ from probate.store.hub import Buffer, Chapter, Hub, HubWatch
 from probate.store.sqlite import database, failures, groups, past, reads, sweep, writes
 from probate.store.sqlite.lately import Lately
 from probate.store.sqlite.moments import Moments
+from probate.store.sqlite.verify import Verified
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ class SqliteStore:
     def __init__(self, opened: database.Database, buffer: Buffer) -> None:
         self.database = opened
         self.damage = Damage()
+        self._verified = Verified(is_on=opened.reader is not opened.writer)
         self._moments = Moments(opened.reader, holds=opened.reader is not opened.writer)
         self._calmness = Calmness()
         self._lately = Lately()
@@ -71,6 +73,7 @@ class SqliteStore:
             turn=opened.turn,
             after_step=self._moments.let_go,
         )
+        self._groups.on_foreign_write = self._verified.forget
         self._hub = Hub(self._groups.revision, buffer)
         self._failure: errors.ApiError | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -122,7 +125,7 @@ class SqliteStore:
         self._check_is_open()
         now = self._moments.revision()
         if at is None or (at == now and keys.is_object(prefix)):
-            page = self._moments.read(reads.page, prefix, after, limit, now)
+            page = self._moments.read(reads.page, reads.Range(prefix, after, limit), now, self._verified)
         else:
             checks.check_at(prefix, at)
             self._check_is_known(at)
@@ -134,7 +137,8 @@ class SqliteStore:
     async def scan_many(self, prefixes: Sequence[str], *, limit: int) -> list[Page]:
         checks.check_scan_many(prefixes, limit, LIMITS)
         self._check_is_open()
-        pages = self._moments.read(reads.pages, prefixes, limit, self._moments.revision())
+        ranges = [reads.Range(prefix, "", limit) for prefix in prefixes]
+        pages = self._moments.read(reads.pages, ranges, self._moments.revision(), self._verified)
         self.damage.note([one for page in pages for one in page.damaged])
         return pages
 
