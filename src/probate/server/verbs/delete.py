@@ -17,7 +17,6 @@ from probate.server.delete_options import DeleteOptions
 from probate.server.deletions import Plan
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
-from probate.server.verbs import unsafe_delete
 from probate.store.contract import EmptyRange, Record, Refused, Revision
 
 MAX_TRIES = 20
@@ -49,6 +48,8 @@ async def delete(api: Api, request: Request, at: Target, form: Form) -> Answer:
     body = await request.read_body()
     options = await api.apart(len(body), lambda: delete_options.read(body, media, request.query))
     if options.is_unsafe:
+        from probate.server.verbs import unsafe_delete  # noqa: PLC0415 hardly anybody needs it
+
         return await unsafe_delete.remove(api, request.user, at)
     act = Act(request.user, options)
     answer = await delete_one(api, at, options, form, act)

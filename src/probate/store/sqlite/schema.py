@@ -24,7 +24,6 @@ from pathlib import Path
 import apsw
 
 from probate import errors
-from probate.store.sqlite import upgrade
 
 VERSION = 3
 APPLICATION_ID = 0x50524254  # "PRBT"
@@ -108,6 +107,8 @@ def prepare(db: apsw.Connection) -> None:
     if version == 0:
         db.execute(f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT")
     elif version < VERSION:
+        from probate.store.sqlite import upgrade  # noqa: PLC0415 hardly any start needs it
+
         upgrade.upgrade(db, version, VERSION)
 
 
