@@ -15,8 +15,8 @@ from typing import Protocol
 import store_model
 from probate import errors
 from probate.clock import SystemClock
-from probate.store import checks, contract, hub, keys
-from probate.store.contract import Outcome, Page, Record, Revision, Store, Txn, Watch
+from probate.store import checks, contract, damage, hub, keys
+from probate.store.contract import Found, Outcome, Page, Record, Revision, Store, Txn, Watch
 from probate.store.etcd import address
 from probate.store.etcd import store as etcd
 from probate.store.sqlite import database
@@ -101,6 +101,7 @@ class ModelStore:
 
     def __init__(self, model: store_model.Model, buffer: hub.Buffer) -> None:
         self.limits = contract.Limits(key_bytes=keys.MAX_BYTES, value_bytes=1_000_000, entries=100, guards=50, page=1000)
+        self.damage = damage.Damage()
         self._model = model
         self._hub = hub.Hub(model.revision, buffer)
         self._closed = False
@@ -121,7 +122,7 @@ class ModelStore:
         checks.check_at(key, at)
         return self._open().read(key, at=at)
 
-    async def read_many(self, keys: Sequence[str]) -> list[Record | None]:
+    async def read_many(self, keys: Sequence[str]) -> list[Found]:
         if len(keys) > self.limits.page:
             raise errors.TooLarge(f"{len(keys)} keys are too many")
         return [await self.read(key) for key in keys]

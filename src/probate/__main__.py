@@ -12,6 +12,7 @@ def main() -> None:
 
     starting.begin()
     from probate.cli import main as cli  # noqa: PLC0415
+    from probate.cli.doors import Doors, StoreCheck  # noqa: PLC0415
     from probate.settings import Settings  # noqa: PLC0415
 
     def serve(settings: Settings) -> None:
@@ -19,8 +20,13 @@ def main() -> None:
 
         assembly.serve(settings, began=_BEGAN)
 
+    def check_store(address: str) -> StoreCheck:
+        from probate import store_checks  # noqa: PLC0415 other commands do not need it
+
+        return store_checks.check(address)
+
     try:
-        cli.run(serve=serve)
+        cli.run(Doors(serve, check_store))
     except KeyboardInterrupt:
         sys.exit(130)
 

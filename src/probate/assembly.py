@@ -32,7 +32,7 @@ from probate.machinery import builtin
 from probate.machinery.signing import Wanted
 from probate.machinery.uids import Uids
 from probate.metrics import Registry
-from probate.server import api_services, bootstrap, furniture, kubeconfig, listener, own_service
+from probate.server import api_services, bootstrap, damage_reports, furniture, kubeconfig, listener, own_service
 from probate.server.access import seeding
 from probate.server.access.owners import Owners
 from probate.server.admission import plugins
@@ -168,6 +168,8 @@ async def _furnish(api: Api, admission: tuple[str, ...], host: str, port: int) -
     await asyncio.gather(seeding.ensure_roles(api), furniture.ensure(api), api_services.settle(api))
     await plugins.install(api, admission)
     await own_service.ensure(api, host, port)
+    damage_reports.measure(api)
+    damage_reports.report(api)
     api.kinds.on_change = functools.partial(api_services.settle, api)
 
 

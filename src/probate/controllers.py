@@ -16,10 +16,11 @@ from typing import Any
 
 from probate import crew, errors
 from probate.aio import tasks
+from probate.client import objects
 from probate.client.objects import Client
 from probate.clock import Clock
 from probate.control.events import Events
-from probate.control.informers import Informers
+from probate.control.informers import Damaged, Informers, Name, nothing_damaged
 from probate.control.leadership import Leadership
 from probate.control.means import Means, Server
 from probate.control.reconcile import Loop
@@ -33,6 +34,7 @@ from probate.lifecycle.namespaces import Namespaces
 from probate.lifecycle.scopes import Kind, Scopes
 from probate.machinery.rbac.users import AUTHENTICATED, User, account
 from probate.metrics import Registry
+from probate.server import damage_reports
 from probate.server.api import Api
 from probate.server.doers import Doer, Leads
 from probate.server.local import Local
@@ -174,7 +176,14 @@ async def at_work(
         await api.elsewhere(lambda: crew.STARTS)  # which takes a while if nobody has looked at it before (`probate.late`)
         figures = api.figures.registry
         own = {name: Client(Local(api, user_of(name))) for name in chosen}
-        async with controlling(client, clock, chosen, report, settings=settings, metrics=figures, server=server, own=own):
+        given: Any = {
+            "settings": settings,
+            "metrics": figures,
+            "server": server,
+            "own": own,
+            "damaged": functools.partial(_damaged, api),
+        }
+        async with controlling(client, clock, chosen, report, **given):
             yield
 
     def teams() -> Loops:
@@ -201,6 +210,10 @@ async def at_work(
                 await identities.withdraw(Client(Local(api, user_of("identities"))), server.identity)
 
 
+def _damaged(api: Api, kind: objects.Kind) -> list[Name]:
+    return [Name(*one) for one in damage_reports.names(api.store, kind.group, kind.plural)]
+
+
 @asynccontextmanager
 async def controlling(  # noqa: PLR0913 whatever controllers may use is given here
     client: Client,
@@ -212,12 +225,13 @@ async def controlling(  # noqa: PLR0913 whatever controllers may use is given he
     metrics: Registry,
     server: Server = SOMEBODY,
     own: Mapping[str, Client] = NOTHING,
+    damaged: Damaged = nothing_damaged,
 ) -> AsyncGenerator[None, None]:
     """Those that act through the API, all on the same informers. They begin when those have listed what there is.
 
     The client is who looks and tells; `own` has those through which each of them acts, where it is not the same.
     """
-    informers, events = Informers(client, clock), Events(client, clock)
+    informers, events = Informers(client, clock, damaged), Events(client, clock)
     means = Means(client, informers, events, clock, settings, figures := Registry(), server)
     started = [workers for name in names for workers in crew.STARTS[name](_handed(means, own.get(name)))]
     loops = {workers.title: _when_synced(informers, workers) for workers in started}

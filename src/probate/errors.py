@@ -25,6 +25,7 @@
     │   ├── FutureRevision         504  a revision that the store has not reached
     │   ├── Denied                 4xx  a webhook or a policy says no, with a code and a reason of its own
     │   ├── StoreFull              507  no room: nothing was written, reads go on
+    │   ├── DamagedObject          500  what is stored of one object is damaged; the others are fine
     │   └── StoreDamaged           500  the engine found its own data broken
     │       └── StoreFilesLost     500  a file of a running store was removed, replaced or truncated; nothing is written any more
     ├── TooSlow                    a watcher did not keep up and was cut off; resume after `.revision`
@@ -240,6 +241,18 @@ class Denied(ApiError):
         super().__init__(message, details)
         self.code = code  # type: ignore[misc]
         self.reason = reason  # type: ignore[misc]
+
+
+class DamagedObject(ApiError):
+    """What is stored of one object is not what was written. It is there, as of `revision`, and nobody knows what it was."""
+
+    code = 500
+    reason = "StorageReadError"
+
+    def __init__(self, message: str, details: Details | None = None, *, key: str = "", revision: int = 0) -> None:
+        super().__init__(message, details)
+        self.key = key
+        self.revision = revision
 
 
 class StoreDamaged(ApiError):

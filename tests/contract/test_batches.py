@@ -222,7 +222,7 @@ MANY = [f"objects/many/{number:02}" for number in range(40)]
 async def fill(store: Store, value: bytes = b"v") -> list[Record]:
     """Many objects, each with an entry, as they are when they are read."""
     await store.commit_many([contract.create(key, value + key.encode(), enter=[f"owned/{key}"]) for key in MANY])
-    return [record for record in await store.read_many(MANY) if record is not None]
+    return [record for record in await store.read_many(MANY) if isinstance(record, Record)]
 
 
 def deletes(records: list[Record], *guards: contract.Guard) -> list[contract.Txn]:

@@ -16,7 +16,7 @@ NAMES = [f"objects/many/{number:03}" for number in range(120)]
 async def fill(store: Store) -> list[Record]:
     """Objects that all refer to one owner, as they are when they are read."""
     await store.commit_many([contract.create(key, b"v" + key.encode(), enter=[f"owned/u/{key}"]) for key in NAMES])
-    return [record for record in await store.read_many(NAMES) if record is not None]
+    return [record for record in await store.read_many(NAMES) if isinstance(record, Record)]
 
 
 def deletes(records: list[Record], guard: contract.Guard | None = None) -> list[contract.Txn]:

@@ -110,8 +110,8 @@ async def test_many_keys_are_read_at_one_revision_while_they_change(store: Store
     writing = asyncio.create_task(write())
     while not writing.done():
         one, other = await store.read_many([first, second])
-        assert one is not None
-        assert other is not None
+        assert isinstance(one, Record)
+        assert isinstance(other, Record)
         assert int(one.value) - int(other.value) in {0, 1}
         assert (one.revision > other.revision) == (one.value != other.value)
         await asyncio.sleep(0)

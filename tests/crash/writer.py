@@ -53,7 +53,8 @@ async def commit_singly(store: Store, dice: random.Random) -> None:
 async def commit_in_bulk(store: Store, dice: random.Random) -> None:
     while True:
         keys: Sequence[str] = [f"objects/things/a/{number}" for number in dice.sample(range(OBJECTS), 100)]
-        txns = [next_txn(key, now, dice) for key, now in zip(keys, await store.read_many(keys), strict=True)]
+        found = [now if isinstance(now, Record) else None for now in await store.read_many(keys)]
+        txns = [next_txn(key, now, dice) for key, now in zip(keys, found, strict=True)]
         for txn, outcome in zip(txns, await store.commit_many(txns), strict=True):
             say(txn, outcome)
 

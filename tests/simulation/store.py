@@ -12,7 +12,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import Context, ContextVar
 
 from probate import errors
-from probate.store.contract import Batch, Calm, Limits, Outcome, Page, Record, Revision, Sink, Txn, Watch
+from probate.store.contract import Batch, Calm, Found, Limits, Outcome, Page, Record, Revision, Sink, Txn, Watch
+from probate.store.damage import Damage
 from probate.store.sqlite.store import SqliteStore
 from simulation.weather import Fate, Weather
 
@@ -43,6 +44,10 @@ class RoughStore:
     def limits(self) -> Limits:
         return self._inner.limits
 
+    @property
+    def damage(self) -> Damage:
+        return self._inner.damage
+
     # --- reading --------------------------------------------------------------------------------------------------------
 
     async def _reach(self) -> None:
@@ -67,7 +72,7 @@ class RoughStore:
         await self._reach()
         return await self._inner.read(key, at=at)
 
-    async def read_many(self, keys: Sequence[str]) -> list[Record | None]:
+    async def read_many(self, keys: Sequence[str]) -> list[Found]:
         await self._reach()
         return await self._inner.read_many(keys)
 

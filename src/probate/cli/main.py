@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
 import click
 
 from probate import __version__, errors
+from probate.cli.doors import Doors
 from probate.cli.serve import serve_command
+from probate.cli.store import store_group
 from probate.cli.token import token_command
-from probate.settings import Settings
-
-Serve = Callable[[Settings], None]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -26,12 +24,13 @@ def probate() -> None:
 
 probate.add_command(serve_command)
 probate.add_command(token_command)
+probate.add_command(store_group)
 
 
-def run(*, serve: Serve) -> None:
+def run(doors: Doors) -> None:
     """Run the command line. What a command does to a process is given from outside: commands know no engine."""
     try:
-        probate(prog_name="probate", obj=serve)
+        probate(prog_name="probate", obj=doors)
     except errors.ProbateError as error:
         click.echo(f"probate: {' '.join(str(error).split())}", err=True)  # one line, whatever a library says
         sys.exit(1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from probate import logs
+from probate.cli.doors import Doors
 from probate.machinery import durations
 from probate.settings import (
     ADMISSION,
@@ -367,7 +367,7 @@ class Duration(click.ParamType[float]):
     help="Where a Service is that webhooks are behind, as there is no cluster network. May be given more than once.",
 )
 @click.pass_obj
-def serve_command(serve: Callable[[Settings], None], /, **given: Any) -> None:
+def serve_command(doors: Doors, /, **given: Any) -> None:
     """Serve the API until SIGTERM or Ctrl-C.
 
     \b
@@ -375,4 +375,4 @@ def serve_command(serve: Callable[[Settings], None], /, **given: Any) -> None:
     probate serve --store memory:                 nothing is kept
     probate serve --store etcd://10.0.0.1:2379    on etcd, for more than one machine
     """
-    serve(Settings(**given))
+    doors.serve(Settings(**given))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from probate import errors
@@ -18,6 +18,15 @@ from probate.client.objects import MERGE_PATCH, Client, Happening, Kind, Object,
 from probate.clock import Clock
 
 RETRY_SECONDS = 1.0
+
+Damaged: TypeAlias = Callable[[Kind], Collection["Name"]]
+"""The objects of a kind that cannot be read, since their stored data is damaged. They are not gone: they stay as last seen."""
+
+
+def nothing_damaged(_kind: Kind) -> Collection[Name]:
+    """For who has no store to ask."""
+    return ()
+
 
 Listener: TypeAlias = Callable[[Object | None, Object | None], None]
 """Called with an object before and after a change; None is for "was not there"."""
@@ -74,8 +83,9 @@ class Mark:
 class Informer:
     """The objects of one kind, or those of them that a field selector selects. Never change one: copy it first."""
 
-    def __init__(self, client: Client, kind: Kind, clock: Clock, where: str = "") -> None:
+    def __init__(self, client: Client, kind: Kind, clock: Clock, where: str = "", damaged: Damaged = nothing_damaged) -> None:
         self.kind = kind
+        self._damaged = damaged
         self._query = {"fieldSelector": where} if where else {}
         self.is_synced = asyncio.Event()
         self._client = client
@@ -101,6 +111,10 @@ class Informer:
 
     def get(self, name: Name) -> Object | None:
         return self._objects.get(name)
+
+    def may_be_there(self, name: Name) -> bool:
+        """Whether there may be such an object: one whose stored data is damaged is in no list, and is there all the same."""
+        return name in self._objects or name in self._damaged(self.kind)
 
     def within(self, namespace: str) -> list[Object]:
         """The objects of a namespace."""
@@ -155,7 +169,8 @@ class Informer:
         self._gone &= {_uid(one) for one in listed.items}
         there = {name_of(one): one for one in listed.items if _uid(one) not in self._gone}
         self._mark.seen = int(listed.revision)
-        for name in [name for name in self._objects if name not in there]:
+        damaged = self._damaged(self.kind)
+        for name in [name for name in self._objects if name not in there and name not in damaged]:
             self._replace(name, None)
         for name, one in there.items():
             if not _is_same(self._objects.get(name), one):
@@ -217,9 +232,10 @@ class Informer:
 class Informers:
     """One informer for each kind that somebody asked for."""
 
-    def __init__(self, client: Client, clock: Clock) -> None:
+    def __init__(self, client: Client, clock: Clock, damaged: Damaged = nothing_damaged) -> None:
         self._client = client
         self._clock = clock
+        self._damaged = damaged
         self._writer: Client | None = None
         self._all: dict[tuple[Kind, str], Informer] = {}
 
@@ -233,7 +249,7 @@ class Informers:
         """The objects of a kind; `only` those of a name, or `where` a field is so, for whoever needs no others."""
         selected = f"metadata.name={only}" if only else where
         if (kind, selected) not in self._all:
-            self._all[kind, selected] = Informer(self._client, kind, self._clock, selected)
+            self._all[kind, selected] = Informer(self._client, kind, self._clock, selected, self._damaged)
         found = self._all[kind, selected]
         return found if self._writer is None else found.through(self._writer)
 

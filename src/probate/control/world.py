@@ -61,7 +61,11 @@ class World(Protocol):
         ...
 
     async def items(self, wheres: Sequence[str]) -> list[Item | None]:
-        """The objects that are there, as they are now."""
+        """The objects that are there, as they are now. Those that are `damaged` cannot be read."""
+        ...
+
+    async def damaged(self, wheres: Sequence[str]) -> set[str]:
+        """Of objects that were looked for in vain, those that are there, but whose stored data is damaged."""
         ...
 
     async def owners(self, asked: Sequence[tuple[Item, Owner]], *, known: Mapping[str, Item] = ...) -> list[Seen]:

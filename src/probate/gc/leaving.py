@@ -122,10 +122,14 @@ class Leaving:
         (page,) = await self._world.dependents([item], limit=turns.piece(TURN))
         if not page.wheres:
             return [Release(item, "no dependent refers to it")]
+        readable = there(await self._world.items(page.wheres))
+        if not readable:  # damaged: the owner stays until they are removed. (Or they have just gone.)
+            self._later.add(self._clock.monotonic() + RETRY_SECONDS, "settle", item.where, since)
+            return []
         self._orphaning[item.where] = since
         because = f"owner {item.meta.name} ({item.meta.uid}) leaves its dependents behind"
         uids = frozenset({item.meta.uid})
-        return [Drop(one, uids, because, (item,)) for one in there(await self._world.items(page.wheres))]
+        return [Drop(one, uids, because, (item,)) for one in readable]
 
 
 def _removes(action: Action) -> bool:

@@ -15,12 +15,16 @@ The first two are never true here: what is in a namespace is known by itself, no
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from probate.lifecycle.sweep import Remains
 from probate.machinery.gvk import GroupResource
 
 Condition = dict[str, Any]
+
+MAX_NAMED = 10
+"""Damaged objects that are named."""
 
 
 class _Wording(NamedTuple):
@@ -62,6 +66,8 @@ def of_objects(remains: Remains) -> str:
         parts.append(f"finalizers are remaining: {_finalizers(remains.finalizers)}")
     if failed:
         parts.append(f"{failed} could not be deleted and are tried again")
+    if remains.damaged:
+        parts.append(_damaged(remains.damaged))
     return "; ".join(parts)
 
 
@@ -71,12 +77,18 @@ def _messages(remains: Remains | None) -> dict[str, str]:
     if remains is None:
         return found
     if remains.failures:
-        found["NamespaceDeletionContentFailure"] = f"Some content could not be deleted: {_resources(remains.failures)}"
+        told = f"Some content could not be deleted: {_resources(remains.failures)}"
+        found["NamespaceDeletionContentFailure"] = f"{told}; {_damaged(remains.damaged)}" if remains.damaged else told
     if remains.resources:
         found["NamespaceContentRemaining"] = f"Some resources are remaining: {_resources(remains.resources)}"
     if remains.finalizers:
         found["NamespaceFinalizersRemaining"] = f"Some finalizers are remaining: {_finalizers(remains.finalizers)}"
     return found
+
+
+def _damaged(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"the stored data is damaged of {', '.join(names[:MAX_NAMED])}{more}"
 
 
 def _resources(counts: Counter[GroupResource]) -> str:

@@ -38,11 +38,15 @@ class Way(NamedTuple):
 
 
 class Remains(NamedTuple):
-    """What is left: objects by resource, by the finalizers they have, and those that could not be deleted by resource."""
+    """What is left: objects by resource, by the finalizers they have, and those that could not be deleted by resource.
+
+    Of those, the ones whose stored data is damaged are named.
+    """
 
     resources: Counter[GroupResource]
     finalizers: Counter[str]
     failures: Counter[GroupResource]
+    damaged: tuple[str, ...] = ()
 
 
 class Sweep:
@@ -59,6 +63,7 @@ class Sweep:
         self._todo: dict[str, None] = {}  # of those, what has to be looked at
         self._tried: dict[str, int] = {}  # at which revision an object was last deleted
         self._failed: dict[str, None] = {}
+        self._damaged: dict[str, None] = {}  # of those that failed
         self._denied: dict[str, None] = {}
         self._rights = 0  # under which it was
 
@@ -88,6 +93,7 @@ class Sweep:
             Counter(resource_at(where) for where in self._found),
             Counter(finalizer for item in items for finalizer in item.meta.finalizers),
             Counter(resource_at(where) for where in (*self._failed, *self._denied)),
+            tuple(_named(where, resource_at(where)) for where in self._damaged),
         )
 
     async def step(self, scope: Item, because: str) -> bool:
@@ -115,7 +121,9 @@ class Sweep:
         for where in wheres:
             del self._todo[where]
         try:
-            due = self._sort(wheres, await self._world.items(wheres))
+            items = await self._world.items(wheres)
+            damaged = await self._world.damaged([where for where, item in zip(wheres, items, strict=True) if item is None])
+            due = self._sort(wheres, items, damaged)
             actions = [Delete(item, self._way.policy, because, (scope,)) for item in due]
             rights = self._world.rights()
             outcomes = await self._world.act(actions)
@@ -128,12 +136,16 @@ class Sweep:
             self._todo.update(dict.fromkeys(wheres))
             raise
 
-    def _sort(self, wheres: list[str], items: list[Item | None]) -> list[Item]:
-        """Forget what is gone, keep what is held. Returns what has to be deleted."""
+    def _sort(self, wheres: list[str], items: list[Item | None], damaged: set[str]) -> list[Item]:
+        """Forget what is gone, keep what is held, and what nobody can read. Returns what has to be deleted."""
         due = []
         for where, item in zip(wheres, items, strict=True):
             self._failed.pop(where, None)
             self._denied.pop(where, None)
+            self._damaged.pop(where, None)
+            if where in damaged:
+                self._failed[where] = self._damaged[where] = None
+                continue
             if item is None:
                 self._found.pop(where, None)
                 self._tried.pop(where, None)
@@ -153,3 +165,7 @@ class Sweep:
             self._denied[item.where] = None
         else:
             self._failed[item.where] = None
+
+
+def _named(where: str, resource: GroupResource) -> str:
+    return f"{resource} {where.rpartition('/')[2]}"

@@ -22,7 +22,7 @@ from probate.server.deletions import Plan
 from probate.server.doers import Doer, Done, Office, Results
 from probate.server.writing import sure
 from probate.store import contract
-from probate.store.contract import EmptyRange, Record, Txn
+from probate.store.contract import Damaged, EmptyRange, Record, Txn
 
 PART, SMALL_PART = 500, 25
 """Actions that are planned before others get the event loop, and that are committed together; few while others ask."""
@@ -125,6 +125,9 @@ class Acting:
         plans: dict[int, Plan | None] = {}
         for (at, action), record in zip(actions.items(), records, strict=True):
             resource = self._kind_at(action.item.where)
+            if isinstance(record, Damaged):  # whoever looks again sees that
+                plans[at] = None
+                continue
             is_held = record is not None and await content.is_held(self._store, resource, record)
             plans[at] = effects.plan(action, record, resource, moment, is_held=is_held)
         return plans

@@ -30,7 +30,7 @@ async def listed(store: Store, namespace: str, more: str, *, limit: int, resourc
         if keys.end_of(folder) <= more:
             continue
         page = await store.scan(f"{folder}{namespace}/", after=more, limit=limit - len(found))
-        found += [record.key for record in page.records]
+        found += page.keys
         if len(found) == limit:
             return Places(found, found[-1])
     return Places(found)

@@ -118,8 +118,10 @@ class Kinds:
             await self.on_change()
 
     async def _look_at_all(self, now: str) -> None:
-        records = [record async for page in paging.pages(self._store, places.everywhere(self._resource)) for record in page.records]
-        found = {record.key: await self._look(record) for record in records}
+        pages = [page async for page in paging.pages(self._store, places.everywhere(self._resource))]
+        found = {record.key: await self._look(record) for page in pages for record in page.records}
+        damaged = (one.key for page in pages for one in page.damaged)
+        found |= {key: self._known[key] for key in damaged if key in self._known}  # as it was last read: it is not gone
         changed = [one for key, one in found.items() if self._known.get(key) is not one]
         changed += [one for key, one in self._known.items() if found.get(key) is not one]
         for group in {one.group for one in changed}:

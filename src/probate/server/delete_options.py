@@ -5,18 +5,22 @@ How dependents are to be treated can be said in several dialects: `machinery.pro
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from probate import errors
-from probate.machinery import propagation, typed
+from probate.machinery import problems, propagation, typed
 from probate.machinery.deletion import Policy, Wish
-from probate.machinery.problems import shown
+from probate.machinery.problems import Path, Problem, shown
 from probate.server import query, reading, refusals
 from probate.server.query import Query
 
-_TYPES: dict[str, type] = {**propagation.FIELDS, "gracePeriodSeconds": int, "preconditions": dict, "dryRun": list}
+UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+"""Removes an object whose stored data is damaged, and nothing else."""
+_TYPES: dict[str, type] = {**propagation.FIELDS, "gracePeriodSeconds": int, "preconditions": dict, "dryRun": list, UNSAFE: bool}
 _PRECONDITIONS: dict[str, type] = {"uid": str, "resourceVersion": str}
 _NAMES = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
+_NOT_WITH_UNSAFE = ("dryRun", "gracePeriodSeconds", "orphanDependents", "preconditions", "propagationPolicy")
 
 
 class DeleteOptions(NamedTuple):
@@ -28,6 +32,7 @@ class DeleteOptions(NamedTuple):
     uid: str = ""
     resource_version: str = ""
     is_dry_run: bool = False
+    is_unsafe: bool = False  # only for an object whose stored data is damaged
 
     @property
     def wish(self) -> Wish:
@@ -38,7 +43,7 @@ class DeleteOptions(NamedTuple):
 def read(body: bytes, media: str, given: Query) -> DeleteOptions:
     """The options of this request. `BadRequest` or `Invalid` if they make no sense."""
     fields = _from_body(body, media) if body.strip() else _from_query(given)
-    found = [*query.dry_run_problems(fields.get("dryRun", ())), *propagation.check(fields)]
+    found = [*query.dry_run_problems(fields.get("dryRun", ())), *propagation.check(fields), *_unsafe_problems(fields)]
     if found:
         raise refusals.invalid_options("DeleteOptions", found)
     preconditions = fields.get("preconditions") or {}
@@ -49,7 +54,23 @@ def read(body: bytes, media: str, given: Query) -> DeleteOptions:
         uid=preconditions.get("uid") or "",
         resource_version=preconditions.get("resourceVersion") or "",
         is_dry_run=bool(fields.get("dryRun")),
+        is_unsafe=bool(fields.get(UNSAFE)),
     )
+
+
+def check_suits_collections(options: DeleteOptions) -> None:
+    """`Invalid` if only one object can be deleted so."""
+    if options.is_unsafe:
+        why = "is not allowed with DELETECOLLECTION, try again after removing the option"
+        raise refusals.invalid_options("DeleteOptions", [problems.invalid(Path(UNSAFE), True, why)])
+
+
+def _unsafe_problems(fields: dict[str, Any]) -> Iterator[Problem]:
+    """Whoever removes a damaged object cannot say anything else: there is nothing left to hold it against."""
+    if fields.get(UNSAFE):
+        for name in _NOT_WITH_UNSAFE:
+            if fields.get(name) not in (None, [], {}):
+                yield problems.invalid(Path(UNSAFE), True, f"cannot be set together with .{name}")
 
 
 def _from_body(body: bytes, media: str) -> dict[str, Any]:
@@ -81,6 +102,7 @@ def _from_query(given: Query) -> dict[str, Any]:
         **{name: _said(given, name, type_) for name, type_ in propagation.FIELDS.items()},
         "preconditions": {name: text for name, text in preconditions.items() if text},
         "dryRun": list(given.get("dryRun", ())),
+        UNSAFE: _said(given, UNSAFE, bool),
     }
     return {name: found for name, found in fields.items() if found not in (None, {}, [])}
 

@@ -13,7 +13,7 @@ from probate.store import contract
 COMPONENT = "garbage-collector-controller"
 
 
-async def record(api: Api, resource: Resource, item: Item, reason: str, message: str) -> None:
+async def record(api: Api, resource: Resource, item: Item, reason: str, message: str, *, component: str = COMPONENT) -> None:
     """Write a warning about the object. The same one is written once. Refused where nothing can be created any more."""
     namespace = item.meta.namespace or "default"
     guard = await writing.open_namespace(api, namespace)
@@ -31,13 +31,13 @@ async def record(api: Api, resource: Resource, item: Item, reason: str, message:
         },
         "reason": reason,
         "message": message,
-        "source": {"component": COMPONENT},
+        "source": {"component": component},
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": 1,
         "type": "Warning",
         "eventTime": None,
-        "reportingComponent": COMPONENT,
+        "reportingComponent": component,
         "reportingInstance": "",
     }
     event["involvedObject"] = {name: value for name, value in event["involvedObject"].items() if value is not None}  # type: ignore[attr-defined]

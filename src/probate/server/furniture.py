@@ -18,7 +18,7 @@ from probate.server import deletions, index, managed, places, wire, writing
 from probate.server.api import Api
 from probate.server.bootstrap import MANAGER
 from probate.server.request import Target
-from probate.store.contract import Record, Txn, create
+from probate.store.contract import Damaged, Found, Txn, create
 
 Object = dict[str, Any]
 
@@ -53,9 +53,11 @@ def _pieces(api: Api) -> Iterator[_Piece]:
         yield _Piece(kinds[seed.resource], seed.object, condition, seed)
 
 
-def _change(api: Api, piece: _Piece, key: str, there: Record | None) -> Txn | None:
+def _change(api: Api, piece: _Piece, key: str, there: Found) -> Txn | None:
     if there is None:
         return _new(api, piece, key)
+    if isinstance(there, Damaged):
+        return None
     new = None if piece.seed is None else flows.mended(piece.seed, wire.loaded(there, piece.resource))
     return None if new is None else deletions.change(there, wire.meta(there.value), new).txn
 

@@ -17,6 +17,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from probate import errors
+from probate.server import damage_reports
 from probate.server.api import Api
 
 CHECKS = {"livez": ("ping", "log"), "readyz": ("ping", "log", "etcd", "store"), "healthz": ("ping", "log", "etcd", "store")}
@@ -30,9 +31,10 @@ class Finding(NamedTuple):
     name: str
     problem: str | None
     is_excluded: bool = False
+    detail: str = ""  # what is worth knowing although all is well
 
     def __str__(self) -> str:
-        well = "excluded: ok" if self.is_excluded else "ok"
+        well = "excluded: ok" if self.is_excluded else f"ok: {self.detail}" if self.detail else "ok"
         return f"[+]{self.name} {well}" if self.problem is None else f"[-]{self.name} failed: {self.problem}"
 
 
@@ -42,10 +44,14 @@ async def examine(api: Api, endpoint: str, only: str, excluded: Collection[str] 
     if only in STORE and not wanted:
         wanted = [only]
     problem = await _problem_of_store(api) if any(one in STORE and one not in excluded for one in wanted) else None
-    return [
-        Finding(one, None, is_excluded=True) if one in excluded else Finding(one, problem if one in STORE else _problem(api, one))
-        for one in wanted
-    ] or None
+    return [Finding(one, None, is_excluded=True) if one in excluded else _finding(api, one, problem) for one in wanted] or None
+
+
+def _finding(api: Api, name: str, problem: str | None) -> Finding:
+    """What one check finds, where this is the problem of the store. Damaged objects keep nobody from using the others."""
+    if name not in STORE:
+        return Finding(name, _problem(api, name))
+    return Finding(name, problem, detail=damage_reports.detail(api.store) if name == "store" else "")
 
 
 def names(api: Api, endpoint: str) -> tuple[str, ...]:

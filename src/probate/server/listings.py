@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from probate.store.contract import Calm, Record, Revision
+from probate.store.contract import Calm, Revision
 
 MAX_BYTES = 24 * 1024 * 1024
 """Of all lists together. One that takes more than a quarter of it is not kept."""
@@ -37,6 +36,7 @@ class Listing(NamedTuple):
     revision: Revision
     last: str
     remaining: int | None
+    warnings: tuple[str, ...] = ()  # about what was left out
 
 
 class Listings:
@@ -93,9 +93,9 @@ class Turn:
         self._size = 0
         self._is_on = False
 
-    async def note(self, records: Sequence[Record]) -> None:
-        """So much was read. From a size on it goes on when it is its turn."""
-        self._size += sum([len(record.value) for record in records])
+    async def note(self, size: int) -> None:
+        """So many bytes were read. From a size on it goes on when it is its turn."""
+        self._size += size
         if self._size > LARGE_BYTES and not self._is_on:
             await self._room.acquire()
             self._is_on = True

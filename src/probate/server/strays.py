@@ -12,7 +12,7 @@ from probate.machinery.catalog import Resource
 from probate.machinery.ownership import Item, Owner
 from probate.server import places, wire
 from probate.store import keys
-from probate.store.contract import Store
+from probate.store.contract import Record, Store
 
 MAX_NAMESPACES = 1_000
 MAX_PLACES = 5_000
@@ -23,7 +23,7 @@ _NAMESPACES = f"objects/{places.NAMESPACES}/{places.NO_NAMESPACE}/"
 
 async def elsewhere(store: Store, kind_of: Callable[[Owner], Resource | None], asked: Sequence[tuple[Item, Owner]]) -> list[bool]:
     """Whether each owner is in another namespace than the item."""
-    namespaces = [record.key.rpartition("/")[2] for record in (await store.scan(_NAMESPACES, limit=MAX_NAMESPACES)).records]
+    namespaces = [key.rpartition("/")[2] for key in (await store.scan(_NAMESPACES, limit=MAX_NAMESPACES)).keys]
     found, room = [], MAX_PLACES
     for item, owner in asked:
         kind = kind_of(owner)
@@ -41,4 +41,4 @@ def _places(kind: Resource, namespaces: list[str], item: Item, owner: Owner) -> 
 async def _is_at_any(store: Store, wheres: list[str], owner: Owner) -> bool:
     there = await store.read_many(wheres) if wheres else []
     await asyncio.sleep(0)
-    return any(record is not None and wire.meta(record.value).uid == owner.uid for record in there)
+    return any(isinstance(record, Record) and wire.meta(record.value).uid == owner.uid for record in there)

@@ -17,7 +17,7 @@ from probate import errors
 from probate.aio import turns
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupResource, GroupVersion
-from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Touch, Whole
+from probate.machinery.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Standing, Touch, Whole
 from probate.machinery.rbac.rules import Ask
 from probate.recent import Recent
 from probate.server import content, events, index, places, sightings, strays, wire
@@ -25,7 +25,7 @@ from probate.server.acting import Acting
 from probate.server.api import Api
 from probate.server.doers import Doer
 from probate.store import contract, keys
-from probate.store.contract import Batch, Event, Page, Record, Revision
+from probate.store.contract import Batch, Damaged, Event, Page, Record, Revision
 
 SLICE, SMALL_SLICE = 100, 12
 """Objects that are read before others get the event loop; few while others ask."""
@@ -66,15 +66,15 @@ class World:
         return self._api.access.grants.generation
 
     async def position(self) -> int | None:
-        found = await self._store.read(POSITION)
-        return None if found is None else int(found.value)
+        [found] = await self._store.read_many([POSITION])
+        return int(found.value) if isinstance(found, Record) else None
 
     async def note_position(self, revision: int) -> None:
-        found = await self._store.read(POSITION)
+        [found] = await self._store.read_many([POSITION])
         value = b"%d" % revision
         if found is None:
             await self._store.commit(contract.create(POSITION, value))
-        elif int(found.value) < revision:
+        elif isinstance(found, Damaged) or int(found.value) < revision:
             await self._store.commit(contract.update(POSITION, value, revision=found.revision))
 
     async def revision(self) -> int:
@@ -117,7 +117,7 @@ class World:
         slice_ = turns.piece(SLICE, SMALL_SLICE)
         for start in range(0, len(wheres), slice_):
             records = await self._store.read_many(wheres[start : start + slice_])
-            items = [None if record is None else sightings.item_of(record) for record in records]
+            items = [sightings.item_of(record) if type(record) is Record else None for record in records]
             found += items
             # What does not come by in the feed would never be forgotten.
             self._read.update({item.where: item for item in items if item is not None and not item.where.startswith(_HIDDEN)})
@@ -154,12 +154,21 @@ class World:
             if item is not None and item.meta.uid == owner.uid:  # a namesake says nothing: it may be gone, and the owner there
                 found[where] = item
         unseen = [where for where, item in found.items() if item is None]
+        damaged: set[str] = set()
         if unseen:
             found.update(zip(unseen, await self.items(unseen), strict=True))
+            damaged = await self.damaged([where for where in unseen if found[where] is None])
         return [
-            sightings.standing(item, owner, kind, found.get(where))
+            sightings.standing(item, owner, kind, found.get(where)) if where not in damaged else Seen(Standing.UNKNOWN)
             for (item, owner), kind, where in zip(asked, kinds, wheres, strict=True)
         ]
+
+    async def damaged(self, wheres: Sequence[str]) -> set[str]:
+        if not wheres or not self._store.damage.known:  # whoever has just read a damaged one knows of it
+            return set()
+        slices = [wheres[start : start + SLICE] for start in range(0, len(wheres), SLICE)]
+        found = [await self._store.read_many(one) for one in slices]
+        return {record.key for some in found for record in some if isinstance(record, Damaged)}
 
     async def elsewhere(self, asked: Sequence[tuple[Item, Owner]]) -> list[bool]:
         return await strays.elsewhere(self._store, self._resource_of, asked)
@@ -209,8 +218,8 @@ class World:
         return await self._page(f"objects/{resource}/", more, limit)
 
     async def users_of(self, definition: str) -> list[str]:
-        found = await self._store.read(definition)
-        if found is None:
+        [found] = await self._store.read_many([definition])
+        if not isinstance(found, Record):  # what it defines is not known, if it is damaged: who refers to it is left alone
             return []
         await self._api.kinds.catch_up(found, now=self._api.now())
         spec: dict[str, Any] = orjson.loads(found.value)["spec"]
@@ -237,7 +246,7 @@ class World:
 
     async def _page(self, prefix: str, more: str, limit: int) -> Places:
         page = await self._store.scan(prefix, after=more, limit=limit)
-        return Places([record.key for record in page.records], page.records[-1].key if page.more else "")
+        return Places(page.keys, page.last if page.more else "")
 
     def kind_at(self, where: str) -> Resource:
         """The resource of an object, in any version that is served. One that is served no more is like any other."""

@@ -13,6 +13,11 @@ committed before it. An empty store is at revision 1 (on etcd, which counts its 
 Revisions never fall or come again, also over a crash. Whoever has
 seen revision R of this store and reads again sees R or later.
 
+**Damage.** A value that is not what was written (a checksum tells) is never handed out, and its object is never taken for
+absent: `read` raises `DamagedObject`, `read_many` and `scan` name it, `count`, `filled` and guards count it, and a change of it
+that a watch cannot show ends the watches of its range with `Gone`. `damage` has all that was found so far. Whoever knows its
+revision can replace or delete it like any other.
+
 **Durability.** When `commit` returns a revision, the transaction is on disk (SQLite: synced; etcd: agreed on by a
 majority). What was not acknowledged is there whole or not at all.
 
@@ -35,11 +40,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, NewType, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NewType, Protocol, TypeAlias
 
 import msgspec
 
 from probate import errors
+
+if TYPE_CHECKING:
+    from probate.store.damage import Damage
 
 Revision = NewType("Revision", int)
 
@@ -55,12 +63,41 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     revision: Revision
 
 
+class Damaged(msgspec.Struct, frozen=True, gc=False):
+    """An object that is there, but whose value is not what was written: `problem` says how that shows. It is never absent."""
+
+    key: str
+    revision: Revision
+    problem: str
+
+
+Found: TypeAlias = Record | Damaged | None
+"""What a look at one key can find."""
+
+
 class Page(msgspec.Struct, frozen=True, gc=False):
-    """Part of a range, in key order, as it was at `revision`. `more` says whether the range goes on after the last record."""
+    """Part of a range, in key order, as it was at `revision`. `more` says whether the range goes on after `last`.
+
+    Objects whose values are damaged are not among the records.
+    """
 
     records: list[Record]
     revision: Revision
     more: bool
+    damaged: tuple[Damaged, ...] = ()
+
+    @property
+    def keys(self) -> list[str]:
+        """All keys of the page, those of damaged objects too."""
+        keys = [record.key for record in self.records]
+        return sorted([*keys, *(one.key for one in self.damaged)]) if self.damaged else keys
+
+    @property
+    def last(self) -> str:
+        """The last key of the page, damaged or not: the next page follows it. Only for a page that has any."""
+        if not self.damaged:
+            return self.records[-1].key
+        return max(self.damaged[-1].key, self.records[-1].key if self.records else "")
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
@@ -224,6 +261,11 @@ class Store(Protocol):
     @property
     def limits(self) -> Limits: ...
 
+    @property
+    def damage(self) -> Damage:
+        """The damaged objects that were found so far."""
+        ...
+
     async def revision(self) -> Revision:
         """The revision of the newest transaction: at least that of every transaction acknowledged before this call."""
         ...
@@ -246,13 +288,16 @@ class Store(Protocol):
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
         """The key's record, or None if it is not there; now, or for objects as of revision `at`.
 
-        Sees every transaction acknowledged before the call. Never waits for writers.
+        Sees every transaction acknowledged before the call. Never waits for writers. `DamagedObject` if its value is damaged,
         `Gone` if `at` was compacted, `FutureRevision` if it has not been reached.
         """
         ...
 
-    async def read_many(self, keys: Sequence[str]) -> list[Record | None]:
-        """What `read` says of each key, all at one revision, in the order asked. At most `limits.page` keys."""
+    async def read_many(self, keys: Sequence[str]) -> list[Found]:
+        """What `read` says of each key, all at one revision, in the order asked. At most `limits.page` keys.
+
+        One that is damaged is said to be, and keeps nobody from reading the others.
+        """
         ...
 
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:

@@ -20,8 +20,8 @@ from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
 
 from probate import errors
-from probate.store import keys
-from probate.store.contract import Batch, Event, Revision, Sink
+from probate.store import damage, keys
+from probate.store.contract import Batch, Damaged, Event, Revision, Sink
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +83,26 @@ class Hub:
         for prefix, share in shares.items():
             for subscription in tuple(self._subscriptions[prefix]):
                 subscription.push(share, before)
+
+    def publish_shown(self, events: Sequence[Event | Damaged], *, revision: Revision) -> None:
+        """`publish`, where some changes may be of damaged objects: these cannot be shown, so the watches of their ranges end."""
+        if Damaged not in map(type, events):
+            self.publish(events, revision=revision)  # type: ignore[arg-type]
+            return
+        shown: list[Event] = []
+        for event in events:
+            if isinstance(event, Event):
+                shown.append(event)
+                continue
+            self.publish(shown, revision=Revision(event.revision - 1))
+            self._break_off_at(event)
+            shown = []
+        self.publish(shown, revision=revision)
+
+    def _break_off_at(self, change: Damaged) -> None:
+        for prefix in self._route(change.key) if self._subscriptions else ():
+            for subscription in tuple(self._subscriptions.get(prefix, ())):
+                subscription.end(damage.gap_of(change))
 
     def subscribe(self, prefix: str, *, after: Revision) -> Subscription:
         """From now on, collect what is published of this range with a revision above `after`."""

@@ -16,6 +16,6 @@ async def pages(store: Store, prefix: str, *, size: int = 500, at: Revision | No
         yield page
         if not page.more:
             return
-        after = page.records[-1].key
+        after = page.last
         if keys.is_object(prefix):
             at = page.revision

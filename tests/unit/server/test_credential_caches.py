@@ -24,7 +24,7 @@ from probate.server.authentication.listed import Listed
 from probate.server.authentication.oidc import Issuer as Trusted
 from probate.server.authentication.oidc import Oidc
 from probate.server.authentication.recognition import Recognition
-from probate.store.contract import Record, Store
+from probate.store.contract import Found, Store
 
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 PEM = ec.generate_private_key(ec.SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -49,7 +49,7 @@ class HeldStore:
         """Hold the next read."""
         self.may_end.clear()
 
-    async def read_many(self, keys: Sequence[str]) -> list[Record | None]:
+    async def read_many(self, keys: Sequence[str]) -> list[Found]:
         found = await self._inner.read_many(keys)
         if not self.may_end.is_set() and not self.is_reading.is_set():
             self.is_reading.set()

@@ -12,7 +12,7 @@ from probate.server import deletions, index, managed, places, wire, writing
 from probate.server.api import Api
 from probate.server.bootstrap import MANAGER
 from probate.server.request import Target
-from probate.store.contract import Record, Refused, Txn, create
+from probate.store.contract import Damaged, Found, Refused, Txn, create
 
 MAX_TRIES = 20
 """Several servers may do so at once."""
@@ -39,9 +39,11 @@ async def _needed(api: Api) -> list[Txn]:
     return [txn for txn in made if txn is not None]
 
 
-def _change(api: Api, resource: Resource, seed: Seed, key: str, there: Record | None) -> Txn | None:
+def _change(api: Api, resource: Resource, seed: Seed, key: str, there: Found) -> Txn | None:
     if there is None:
         return _new(api, resource, seed, key)
+    if isinstance(there, Damaged):  # it grants nothing until it is removed; then the next start makes it anew
+        return None
     old = wire.loaded(there, resource)
     if old.get("roleRef") != seed.object.get("roleRef") and not bootstrap.is_left_alone(old):
         return deletions.removal(there, wire.meta(there.value)).txn  # that cannot be changed: the binding is made anew

@@ -64,8 +64,10 @@ class Configured:
         async with self._reading:
             before = self._known.get(resource, {})
             pages = paging.pages(self._store, places.everywhere(found))
-            records = [record async for page in pages for record in page.records]
-            now = {record.key: _look(record, before, found) for record in records}
+            now: dict[str, _Known] = {}
+            async for page in pages:
+                now |= {record.key: _look(record, before, found) for record in page.records}
+                now |= {one.key: before[one.key] for one in page.damaged if one.key in before}  # it goes on as it was last read
             self._known[resource] = now
             if now != before:
                 for listener in self._listeners[resource]:

@@ -19,7 +19,7 @@ from probate.server.authentication import jwt
 from probate.server.authentication.jwt import Claims, Parsed
 from probate.server.tls import authority
 from probate.settings import DEFAULT_ISSUER
-from probate.store.contract import NOTHING, Record, Revision, Store
+from probate.store.contract import NOTHING, Found, Record, Revision, Store
 
 LEEWAY = 10.0
 """Seconds by which the clocks of servers may differ."""
@@ -161,9 +161,9 @@ class Accounts:
         return True
 
     @staticmethod
-    def _end(record: Record | None, uid: str) -> float:
-        """Until when a token may be used for what it is tied to: not at all, if that is gone, or is another now."""
-        meta = None if record is None else wire.meta(record.value)
+    def _end(record: Found, uid: str) -> float:
+        """Until when a token may be used for what it is tied to: not at all, if that is gone or damaged, or is another now."""
+        meta = wire.meta(record.value) if isinstance(record, Record) else None
         if meta is None or meta.uid != uid:
             return float("-inf")
         stamp = meta.deletion_timestamp

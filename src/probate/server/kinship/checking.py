@@ -11,6 +11,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
+from probate import errors
 from probate.machinery.catalog import Resource
 from probate.machinery.gvk import GroupVersion
 from probate.machinery.ownership import Item, Meta, Owner, Standing
@@ -68,7 +69,10 @@ async def _told(api: Api, user: User, at: Target, uid: str, owner: Owner) -> str
     if not await api.access.allows(user, _read(kind, at, owner)):
         return ""
     where = sightings.place(item, owner, kind)
-    found = await api.store.read(where) if where else None
+    try:
+        found = await api.store.read(where) if where else None
+    except errors.DamagedObject:
+        return f"what is stored of {owner} is damaged: until it is removed, this object is not collected"
     seen = sightings.standing(item, owner, kind, None if found is None else sightings.item_of(found))
     if seen.standing is Standing.DANGLING:
         return await _lost(api, user, item, owner, kind, found)
@@ -104,8 +108,8 @@ async def _circle(api: Api, user: User, at: Target, item: Item, above: Item) -> 
         if kind is None or not await api.access.allows(user, _read(kind, at, parents[0])):
             return ""
         where = sightings.place(seen, parents[0], kind)
-        record = await api.store.read(where) if where else None
-        if record is None:
+        [record] = await api.store.read_many([where]) if where else [None]
+        if not isinstance(record, Record):
             return ""
         seen = sightings.item_of(record)
     return ""

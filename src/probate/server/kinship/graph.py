@@ -185,7 +185,7 @@ class Collecting:
             likely = (record for record in objects if any(needle in record.value for needle in needles))
             found |= {item.meta.uid: item for item in map(item_of, likely) if item.meta.uid in uids}
             seen, is_more = seen + len(page.records), page.more
-            after = page.records[-1].key if page.more else ""
+            after = page.last if page.more else ""
             await asyncio.sleep(0)
         for uid in sorted(uids - set(found)):
             where = f"among the first {seen} objects" if is_more else "anywhere"

@@ -73,7 +73,7 @@ async def owners(api: Api, request: Request) -> Answer:
     references = orjson.loads(record.value)["metadata"].get("ownerReferences") or []
     seen = await world.owners([(item, owner) for owner in item.meta.owner_references])
     there = [one.item.where for one in seen if one.item is not None]
-    records = {one.key: one for one in await api.store.read_many(there) if one is not None} if there else {}
+    records = {one.key: one for one in await api.store.read_many(there) if isinstance(one, Record)} if there else {}
     items = []
     for reference, owner, one in zip(references, item.meta.owner_references, seen, strict=True):
         found = records.get(one.item.where) if one.item is not None else None
@@ -112,7 +112,8 @@ async def _dependents(api: Api, uid: str, page: Page, wanted: Callable[[Object],
     if not page.records:
         return []
     world = World(api)
-    records = [one for one in await api.store.read_many(index.distinct(one.key for one in page.records)) if one is not None]
+    wheres = index.distinct(one.key for one in page.records)
+    records = [one for one in await api.store.read_many(wheres) if isinstance(one, Record)]
     found = [(record, item_of(record)) for record in records]
     tied = [(record, item, owner) for record, item in found if (owner := _reference(item, uid)) is not None]
     seen = await _standings(world, [(item, owner) for _, item, owner in tied])

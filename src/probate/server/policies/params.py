@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from probate import errors
 from probate.machinery import label_selectors
 from probate.machinery.catalog import Resource
 from probate.machinery.policies.evaluating import Trouble
 from probate.machinery.problems import Path
 from probate.server import places, wire
 from probate.server.api import Api
-from probate.store import paging
+from probate.store import damage, paging
 
 Object = dict[str, Any]
 
@@ -43,13 +44,18 @@ def _namespace(resource: Resource, ref: Object, namespace: str) -> str:
 
 async def _found(api: Api, resource: Resource, ref: Object, namespace: str) -> list[Object]:
     if name := str(ref.get("name") or ""):
-        record = await api.store.read(places.of(resource, namespace, name))
+        try:
+            record = await api.store.read(places.of(resource, namespace, name))
+        except errors.DamagedObject as error:
+            raise Trouble(str(error)) from error
         return [] if record is None else [wire.served(record, resource)]
     selector, wrong = label_selectors.compile_object(ref.get("selector") or {}, Path("selector"))
     if wrong:
         raise Trouble(wrong[0].message)
     found: list[Object] = []
     async for page in paging.pages(api.store, places.within(resource, namespace)):
+        if page.damaged:  # nobody knows whether it is selected
+            raise Trouble(str(damage.error_of(page.damaged[0])))
         found += [wire.served(one, resource) for one in page.records if selector.matches(wire.meta(one.value).labels or {})]
         if len(found) > MAX_PARAMS:
             raise Trouble(f"paramRef.selector selects more than {MAX_PARAMS} objects")

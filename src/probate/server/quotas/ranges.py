@@ -50,6 +50,7 @@ class Range:
         found: dict[str, Counted] = {}
         async for page in paging.pages(store, self.where.prefix):
             found |= {record.key: self._count(record.value) for record in page.records}
+            found |= {one.key: usage.count(self.where.resource, {}) for one in page.damaged}  # it is there, whatever it is
         self.objects = found
         missed, self._missed = self._missed, []
         for event in missed:

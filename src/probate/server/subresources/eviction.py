@@ -26,7 +26,7 @@ from probate.server.negotiation import Form
 from probate.server.request import Request, Target
 from probate.server.subresources.binding import DONE
 from probate.server.verbs import delete
-from probate.store import paging
+from probate.store import damage, paging
 from probate.store.contract import Record
 
 Object = dict[str, Any]
@@ -134,6 +134,8 @@ async def _budgets(api: Api, at: Target) -> Any:
     if budgets is None:
         return
     async for page in paging.pages(api.store, places.within(budgets, at.namespace or "")):
+        if page.damaged:  # it may cover this pod: nobody knows
+            raise damage.error_of(page.damaged[0])
         for record in page.records:
             yield Budget(budgets, record, wire.loaded(record, budgets))
 

@@ -47,6 +47,10 @@ async def delete(api: Api, request: Request, at: Target, form: Form) -> Answer:
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body = await request.read_body()
     options = await api.apart(len(body), lambda: delete_options.read(body, media, request.query))
+    if options.is_unsafe:
+        from probate.server.verbs import unsafe_delete  # noqa: PLC0415 hardly anybody needs it
+
+        return await unsafe_delete.remove(api, request.user, at)
     act = Act(request.user, options)
     answer = await delete_one(api, at, options, form, act)
     return answer._replace(warnings=warnings_of(at.resource, options) + act.warnings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from probate import errors
-from probate.server import delete_options, filtering, negotiation, places, query, shaping, snapshots, versions
+from probate.server import damage_reports, delete_options, filtering, negotiation, places, query, shaping, snapshots, versions
 from probate.server.admission.attributes import Act
 from probate.server.api import Answer, Api
 from probate.server.negotiation import Form
@@ -18,6 +18,7 @@ async def deletecollection(api: Api, request: Request, at: Target, form: Form) -
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body = await request.read_body()
     options = await api.apart(len(body), lambda: delete_options.read(body, media, request.query))
+    delete_options.check_suits_collections(options)
     prefix = places.within(at.resource, at.namespace)
     start = await snapshots.start(api.store, selected, prefix)
     wanted = await filtering.read(api, at, selected)
@@ -34,4 +35,5 @@ async def deletecollection(api: Api, request: Request, at: Target, form: Form) -
     answer = await api.apart(
         shaping.weight(records, form), lambda: shaping.many(api, records, at.resource, form, revision=found.revision)
     )
-    return answer._replace(warnings=delete.warnings_of(at.resource, options) + act.warnings)
+    left_out = damage_reports.warnings(found.damaged)
+    return answer._replace(warnings=delete.warnings_of(at.resource, options) + act.warnings + left_out)

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from probate import errors
 from probate.machinery.catalog import Resource
-from probate.server import filtering, negotiation, places, query, shaping, snapshots, versions, wire
+from probate.server import damage_reports, filtering, negotiation, places, query, shaping, snapshots, versions, wire
 from probate.server.api import Answer, Api
 from probate.server.filtering import Filter
 from probate.server.listings import Listing, Place, Turn
 from probate.server.negotiation import Form
 from probate.server.request import Request, Target
-from probate.store.contract import Record, Revision, Store
+from probate.store.contract import Damaged, Record, Revision, Store
 
 CHUNK = 500
 CHUNK_BYTES = 4 * 1024 * 1024
@@ -37,6 +37,7 @@ class Found(NamedTuple):
     records: list[Record]
     revision: Revision
     last: str
+    damaged: tuple[Damaged, ...] = ()  # left out
 
 
 async def list_(api: Api, request: Request, at: Target, form: Form) -> Answer:
@@ -53,10 +54,11 @@ async def list_(api: Api, request: Request, at: Target, form: Form) -> Answer:
         found = found._replace(records=await versions.served(api, at.resource, found.records))
     continue_ = snapshots.token(found.revision, found.last, prefix, remaining) if found.last else ""
     shape = functools.partial(shaping.many, api, found.records, at.resource, form)
-    return await api.apart(
+    answer = await api.apart(
         shaping.weight(found.records, form),
         lambda: shape(revision=found.revision, continue_=continue_, remaining=remaining),
     )
+    return answer._replace(warnings=damage_reports.warnings(found.damaged)) if found.damaged else answer
 
 
 async def _whole(api: Api, resource: Resource, prefix: str, limit: int) -> Answer:
@@ -67,13 +69,15 @@ async def _whole(api: Api, resource: Resource, prefix: str, limit: int) -> Answe
     if known is None or calm is None:
         found = await collect(api, resource, prefix, filtering.EVERYTHING, snapshots.NOW, limit)
         remaining = await _remaining(api.store, prefix, snapshots.NOW, found)
-        known = Listing(wire.items(found.records, resource), found.revision, found.last, remaining)
+        warnings = damage_reports.warnings(found.damaged)
+        known = Listing(wire.items(found.records, resource), found.revision, found.last, remaining, warnings)
         api.listings.keep(place, known)
         revision = found.revision
     else:
         revision = calm.now
     continue_ = snapshots.token(revision, known.last, prefix, known.remaining) if known.last else ""
-    return Answer(200, wire.listing(resource, known.items, revision=revision, continue_=continue_, remaining=known.remaining))
+    body = wire.listing(resource, known.items, revision=revision, continue_=continue_, remaining=known.remaining)
+    return Answer(200, body, warnings=known.warnings)
 
 
 async def _remaining(store: Store, prefix: str, start: snapshots.Start, found: Found) -> int | None:
@@ -110,22 +114,26 @@ async def _collect(
     api: Api, resource: Resource, prefix: str, wanted: Filter, start: snapshots.Start, limit: int, turn: Turn
 ) -> Found:
     records: list[Record] = []
+    damaged: tuple[Damaged, ...] = ()
     at, after = start.at, start.after
     chunk = FIRST_CHUNK
     while True:
         room = limit - len(records) if limit else chunk
         page = await api.store.scan(prefix, after=after, limit=min(chunk, room) if wanted.is_everything else chunk, at=at)
-        at, chunk = page.revision, _next_chunk(page.records)
+        at, size = page.revision, _size(page.records)
+        chunk = _next_chunk(len(page.records), size)
         found = page.records if wanted.is_everything else await _matching(api, resource, page.records, wanted)
+        damaged += page.damaged
         if limit and len(found) > room:
-            return Found(records + found[:room], at, found[room - 1].key)
+            last = found[room - 1].key
+            return Found(records + found[:room], at, last, tuple(one for one in damaged if one.key <= last))
         records += found
         if not page.more:
-            return Found(records, at, "")
-        await turn.note(found)
-        after = page.records[-1].key
+            return Found(records, at, "", damaged)
+        await turn.note(size if wanted.is_everything else _size(found))
+        after = page.last
         if limit and len(records) == limit:
-            return Found(records, at, after)
+            return Found(records, at, after, damaged)
         await asyncio.sleep(0)
 
 
@@ -135,20 +143,23 @@ async def pages(api: Api, resource: Resource, prefix: str, wanted: Filter, *, fi
     after, chunk = "", first
     while True:
         page = await api.store.scan(prefix, after=after, limit=chunk, at=at)
-        at, chunk = page.revision, _next_chunk(page.records)
+        at, chunk = page.revision, _next_chunk(len(page.records), _size(page.records))
         found = page.records if wanted.is_everything else await _matching(api, resource, page.records, wanted)
         if not page.more:
-            yield Found(found, at, "")
+            yield Found(found, at, "", page.damaged)
             return
-        after = page.records[-1].key
-        yield Found(found, at, after)
+        after = page.last
+        yield Found(found, at, after, page.damaged)
         await asyncio.sleep(0)
 
 
-def _next_chunk(records: list[Record]) -> int:
-    """How many records to read next, if they are like these."""
-    size = sum([len(record.value) for record in records])
-    return max(1, min(CHUNK, CHUNK_BYTES * len(records) // size)) if size else CHUNK
+def _size(records: list[Record]) -> int:
+    return sum([len(record.value) for record in records])
+
+
+def _next_chunk(number: int, size: int) -> int:
+    """How many records to read next, if they are like these that were read."""
+    return max(1, min(CHUNK, CHUNK_BYTES * number // size)) if size else CHUNK
 
 
 async def _matching(api: Api, resource: Resource, records: list[Record], wanted: Filter) -> list[Record]:

@@ -16,12 +16,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import TypeAlias
 
 from probate import errors
-from probate.store.contract import Event, Revision
+from probate.store import damage
+from probate.store.contract import Damaged, Event, Revision
 from probate.store.etcd import failures, requests
 from probate.store.etcd import rpc_pb2 as rpc
 from probate.store.etcd.endpoints import RANGE, TXN, Endpoints, pauses
@@ -32,13 +35,17 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 10.0
 
+_Chapter: TypeAlias = tuple[list[Event | Damaged], Revision]
+"""Changes as they come, with those that cannot be shown, and up to where they are complete."""
+
 
 class Feed:
     """What keeps the hub up to date."""
 
-    def __init__(self, endpoints: Endpoints, layout: Layout, hub: Hub) -> None:
+    def __init__(self, endpoints: Endpoints, layout: Layout, hub: Hub, known: damage.Damage) -> None:
         self._endpoints = endpoints
         self._layout = layout
+        self._damage = known
         self._hub = hub
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -53,7 +60,8 @@ class Feed:
             try:
                 async with aclosing(self._chapters(self._hub.revision)) as chapters:
                     async for events, revision in chapters:
-                        self._hub.publish(events, revision=revision)
+                        self._hub.publish_shown(events, revision=revision)
+                        self._damage.forget(events)
                         self._wake()
             except errors.Gone as gone:
                 await self._begin_anew(gone)
@@ -71,7 +79,12 @@ class Feed:
         """What the hub has published of a range, until it has caught up with the hub (see `hub.History`)."""
         async with aclosing(self._chapters(after)) as chapters:
             async for events, revision in chapters:
-                yield [event for event in events if event.key.startswith(prefix)], revision
+                mine = [event for event in events if event.key.startswith(prefix)]
+                shown = list(itertools.takewhile(lambda event: isinstance(event, Event), mine))
+                unshown = mine[len(shown) :]
+                yield shown, revision if not unshown else Revision(unshown[0].revision - 1)  # type: ignore[misc]
+                if unshown and isinstance(unshown[0], Damaged):
+                    raise damage.gap_of(unshown[0])
                 if revision >= self._hub.revision:
                     return
 
@@ -96,7 +109,7 @@ class Feed:
             await self._endpoints.clock.sleep(pause)
         raise AssertionError("pauses do not end")
 
-    async def _chapters(self, after: Revision) -> AsyncGenerator[Chapter, None]:
+    async def _chapters(self, after: Revision) -> AsyncGenerator[_Chapter, None]:
         """All changes after a revision, for ever, over any number of connections. `Gone` if they were compacted."""
         waits = pauses()
         while True:
@@ -109,7 +122,7 @@ class Feed:
                 log.info("a watch of etcd broke and goes on after revision %d: %s", after, lost)
                 await self._endpoints.clock.sleep(next(waits))
 
-    async def _connection(self, after: Revision) -> AsyncGenerator[Chapter, None]:
+    async def _connection(self, after: Revision) -> AsyncGenerator[_Chapter, None]:
         """All changes after a revision, as long as one connection lasts."""
         span = self._layout.watched
         wanted = rpc.WatchCreateRequest(
@@ -141,10 +154,10 @@ class Feed:
                 "an older copy. If that was meant, restart the server; all its clients must list again"
             )
 
-    def _events(self, response: rpc.WatchResponse) -> list[Event]:
+    def _events(self, response: rpc.WatchResponse) -> list[Event | Damaged]:
         return [self._event(change) for change in response.events if change.kv.key != self._layout.tick]
 
-    def _event(self, change: rpc.Event) -> Event:
+    def _event(self, change: rpc.Event) -> Event | Damaged:
         kv = change.kv
         is_deleted = change.type == rpc.Event.DELETE
         previous = None
@@ -152,7 +165,12 @@ class Feed:
             if not change.HasField("prev_kv"):
                 raise _gap(Revision(kv.mod_revision - 1), "what was there before was compacted")
             previous = self._layout.record(change.prev_kv)
-        return Event(Revision(kv.mod_revision), self._layout.text(kv.key), None if is_deleted else kv.value, previous)
+        now = None if is_deleted else self._layout.record(kv)
+        if isinstance(now, Damaged):
+            return now
+        if isinstance(previous, Damaged):
+            return Damaged(previous.key, Revision(kv.mod_revision), previous.problem)
+        return Event(Revision(kv.mod_revision), self._layout.text(kv.key), None if now is None else now.value, previous)
 
 
 async def tick(endpoints: Endpoints, layout: Layout, *, seconds: float) -> Revision:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from probate import errors
 from probate.store import keys
-from probate.store.contract import Page, Record, Revision
+from probate.store.contract import Found, Page, Revision
 from probate.store.etcd import requests
 from probate.store.etcd import rpc_pb2 as rpc
 from probate.store.etcd.endpoints import RANGE, TXN, Endpoints
@@ -37,12 +37,12 @@ class Reads:
         """`Gone` if this revision was compacted."""
         await self._range(rpc.RangeRequest(key=self._layout.tick, count_only=True, revision=_moment(at)))
 
-    async def record(self, key: str, at: Revision | None) -> Record | None:
+    async def record(self, key: str, at: Revision | None) -> Found:
         """One key."""
         answer = await self._range(rpc.RangeRequest(key=self._layout.key(key), revision=_moment(at)))
         return self._layout.record(answer.kvs[0]) if answer.kvs else None
 
-    async def records(self, wanted: Sequence[str]) -> list[Record | None]:
+    async def records(self, wanted: Sequence[str]) -> list[Found]:
         """Many keys, all at one revision."""
         if not wanted:
             return []
@@ -57,7 +57,7 @@ class Reads:
         span = self._layout.span(prefix, after)
         answer = await self._range(rpc.RangeRequest(key=span.key, range_end=span.range_end, limit=limit, revision=_moment(at)))
         revision = Revision(answer.header.revision) if at is None else at
-        return Page([self._layout.record(kv) for kv in answer.kvs], revision, answer.more)
+        return self._layout.page(answer.kvs, revision, more=answer.more)
 
     async def pages(self, prefixes: Sequence[str], limit: int) -> list[Page]:
         """The first records of several ranges, asked a few at a time."""
@@ -70,7 +70,7 @@ class Reads:
     async def filled(self, prefixes: Sequence[str]) -> set[str]:
         """Those of the ranges that hold any key."""
         pages = await self.pages(prefixes, 1)
-        return {prefix for prefix, page in zip(prefixes, pages, strict=True) if page.records}
+        return {prefix for prefix, page in zip(prefixes, pages, strict=True) if page.records or page.damaged}
 
     async def count(self, prefix: str, after: str, at: Revision | None) -> int:
         """How many keys a range has."""
@@ -97,7 +97,7 @@ class Reads:
     async def _range(self, request: rpc.RangeRequest) -> rpc.RangeResponse:
         return await self._endpoints.ask(RANGE, request, seconds=self._seconds)
 
-    async def _records(self, wanted: Sequence[str]) -> list[Record | None]:
+    async def _records(self, wanted: Sequence[str]) -> list[Found]:
         size = requests.OPERATIONS
         found, revision = await self._part(wanted[:size], 0)
         rest = [self._part(wanted[start : start + size], revision) for start in range(size, len(wanted), size)]
@@ -105,7 +105,7 @@ class Reads:
             found += part
         return found
 
-    async def _part(self, wanted: Sequence[str], revision: int) -> tuple[list[Record | None], int]:
+    async def _part(self, wanted: Sequence[str], revision: int) -> tuple[list[Found], int]:
         request = rpc.TxnRequest(success=[requests.read(self._layout.key(key), revision=revision) for key in wanted])
         try:
             answer = await self._endpoints.ask(TXN, request, seconds=self._seconds)
@@ -114,7 +114,7 @@ class Reads:
         kvs = [response.response_range.kvs for response in answer.responses]
         return [self._layout.record(found[0]) if found else None for found in kvs], answer.header.revision
 
-    async def _one_by_one(self, wanted: Sequence[str], revision: Revision) -> tuple[list[Record | None], int]:
+    async def _one_by_one(self, wanted: Sequence[str], revision: Revision) -> tuple[list[Found], int]:
         return await asyncio.gather(*(self.record(key, revision) for key in wanted)), revision
 
 

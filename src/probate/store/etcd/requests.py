@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from probate.store import keys
+from probate.store import checksums, keys
 from probate.store.contract import Absent, EmptyRange, Guard, Limits, Refused, Txn, Unchanged
 from probate.store.etcd import failures
 from probate.store.etcd import rpc_pb2 as rpc
@@ -125,7 +125,7 @@ def _holds(guard: Guard, found: Sequence[rpc.KeyValue]) -> bool:
 
 def _changes(txn: Txn, layout: Layout) -> list[rpc.RequestOp]:
     key = layout.key(txn.key)
-    change = delete(key) if txn.value is None else put(key, txn.value)
+    change = delete(key) if txn.value is None else put(key, checksums.sealed(txn.key, txn.value))
     return [
         change,
         *(put(layout.key(entry)) for entry in txn.enter),

@@ -18,8 +18,9 @@ from probate import errors
 from probate.aio import tasks
 from probate.clock import Clock
 from probate.store import checks, keys
-from probate.store.contract import Calm, Limits, Outcome, Page, Record, Revision, Txn, Watch
-from probate.store.etcd import failures, requests
+from probate.store.contract import Calm, Damaged, Found, Limits, Outcome, Page, Record, Revision, Txn, Watch
+from probate.store.damage import Damage
+from probate.store.etcd import failures, requests, versions
 from probate.store.etcd.address import Address
 from probate.store.etcd.currency import Currency
 from probate.store.etcd.endpoints import Endpoints
@@ -53,6 +54,7 @@ async def open_etcd(
     endpoints, layout = Endpoints(address, clock), Layout(address.root)
     try:
         revision = await tick(endpoints, layout, seconds=timeouts.connect)
+        await versions.check(endpoints, layout, seconds=timeouts.connect)
     except BaseException as error:
         await endpoints.close()
         if isinstance(error, errors.StoreUnavailable):
@@ -73,7 +75,8 @@ class EtcdStore:
         self._writes = Writes(endpoints, layout, self._slots, seconds=timeouts.write)
         self._reads = Reads(endpoints, layout, seconds=timeouts.read)
         self._past = Past(endpoints, layout, self._slots, seconds=timeouts.write)
-        self._feed = Feed(endpoints, layout, hub)
+        self.damage = Damage()
+        self._feed = Feed(endpoints, layout, hub, self.damage)
         self._currency = Currency(endpoints, layout, self._feed, seconds=timeouts.stale)
         self._failure: errors.ApiError | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -103,24 +106,30 @@ class EtcdStore:
         keys.check_key(key)
         checks.check_at(key, at)
         with self._learning(at):
-            return await self._reads.record(key, at)
+            return self.damage.readable(await self._reads.record(key, at))
 
-    async def read_many(self, wanted: Sequence[str]) -> list[Record | None]:
+    async def read_many(self, wanted: Sequence[str]) -> list[Found]:
         self._check_is_open()
         checks.check_read_many(wanted, requests.LIMITS)
-        return await self._reads.records(wanted)
+        found = await self._reads.records(wanted)
+        self.damage.note(one for one in found if isinstance(one, Damaged))
+        return found
 
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
         self._check_is_open()
         checks.check_scan(prefix, after, limit, requests.LIMITS)
         checks.check_at(prefix, at)
         with self._learning(at):
-            return await self._reads.page(prefix, after, limit, at)
+            page = await self._reads.page(prefix, after, limit, at)
+        self.damage.note(page.damaged)
+        return page
 
     async def scan_many(self, prefixes: Sequence[str], *, limit: int) -> list[Page]:
         self._check_is_open()
         checks.check_scan_many(prefixes, limit, requests.LIMITS)
-        return await self._reads.pages(prefixes, limit)
+        pages = await self._reads.pages(prefixes, limit)
+        self.damage.note(one for page in pages for one in page.damaged)
+        return pages
 
     async def filled(self, prefixes: Sequence[str]) -> set[str]:
         self._check_is_open()

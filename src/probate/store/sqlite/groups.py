@@ -106,6 +106,8 @@ class Groups:
         self._lately = lately
         self._hooks = hooks
         self.is_full = False  # whether the last write failed for want of room
+        self.on_foreign_write: Callable[[], None] = lambda: None  # called when another program has changed the file
+        self._data_version = self._read_data_version()
         self._stopped: errors.ApiError | None = None
         self._turn = turn
         self._turns = turns.of_loop()
@@ -235,6 +237,18 @@ class Groups:
             self._db.execute("BEGIN IMMEDIATE")
         except apsw.BusyError:
             await self._offload.run(self._begin_patiently)
+        self._look_for_foreign_writes()
+
+    def _look_for_foreign_writes(self) -> None:
+        """Tell if another program has changed the file since the last group: that is none of ours, and may be damage."""
+        found = self._read_data_version()
+        if found != self._data_version:
+            self._data_version = found
+            self.on_foreign_write()
+
+    def _read_data_version(self) -> int:
+        found: int = self._db.execute("PRAGMA data_version").get
+        return found
 
     def _begin_patiently(self) -> None:
         self._db.set_busy_timeout(PATIENCE_MS)

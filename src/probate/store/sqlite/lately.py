@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from probate.recent import Recent
-from probate.store.contract import Record, Txn
+from probate.store.contract import Found, Record, Txn
 
 NUMBER = 2_000
 MAX_BYTES = 8 * 1024
@@ -22,9 +22,9 @@ class Lately:
     def __init__(self) -> None:
         self._records: Recent[Record] = Recent(NUMBER)
 
-    def note(self, records: Sequence[Record | None]) -> None:
+    def note(self, records: Sequence[Found]) -> None:
         """These were read, or have become durable."""
-        self._records.update({one.key: one for one in records[:NUMBER] if one is not None and len(one.value) <= MAX_BYTES})
+        self._records.update({one.key: one for one in records[:NUMBER] if type(one) is Record and len(one.value) <= MAX_BYTES})
 
     def values(self, txns: Iterable[Txn]) -> list[bytes]:
         """The values that these expect to be there: of the first ones, up to one that is not remembered."""

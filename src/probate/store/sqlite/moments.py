@@ -15,6 +15,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import apsw
 
+from probate import errors
 from probate.store.contract import Revision
 from probate.store.sqlite import failures, reads
 
@@ -55,6 +56,9 @@ class Moments:
         except apsw.Error as error:
             self._start_over()
             raise failures.translate(error) from error
+        except UnicodeDecodeError as error:  # of a key
+            self._start_over()
+            raise errors.StoreDamaged(f"the store's file has a key that is not UTF-8: {error}. Restore a copy") from error
 
     def let_go(self) -> None:
         """The next read takes a new moment."""

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import apsw
 import orjson
 
 from probate.store import keys
-from probate.store.contract import Page, Record, Revision
+from probate.store.contract import Damaged, Found, Page, Record, Revision
+from probate.store.sqlite import verify
+from probate.store.sqlite.verify import Verified
 
-_OBJECT = "SELECT live.key, log.value, live.rev FROM live JOIN log ON log.rev = live.rev WHERE live.key = ?"
+_OBJECT = "SELECT live.key, log.value, live.rev, log.crc FROM live LEFT JOIN log ON log.rev = live.rev WHERE live.key = ?"
+"""(A version that the log does not have is damage: the object must not seem to be absent.)"""
 _ENTRY = "SELECT key, x'', rev FROM entry WHERE key = ?"
 _OBJECTS = (
-    "SELECT live.key, log.value, live.rev FROM live JOIN log ON log.rev = live.rev "
+    "SELECT live.key, log.value, live.rev{} FROM live LEFT JOIN log ON log.rev = live.rev "
     "WHERE live.key >= ? AND live.key < ? ORDER BY live.key LIMIT ?"
 )
+_TRUSTED_OBJECTS, _OBJECTS = _OBJECTS.format(""), _OBJECTS.format(", log.crc")
 _MANY_OBJECTS = (
-    "SELECT live.key, log.value, live.rev FROM json_each(?) AS wanted JOIN live ON live.key = wanted.value "
-    "JOIN log ON log.rev = live.rev"
+    "SELECT live.key, log.value, live.rev, log.crc FROM json_each(?) AS wanted JOIN live ON live.key = wanted.value "
+    "LEFT JOIN log ON log.rev = live.rev"
 )
 _FILLED = (
     "SELECT wanted.value FROM json_each(?) AS wanted WHERE EXISTS "
@@ -35,6 +39,14 @@ _NOTED = "SELECT max(rev) FROM times WHERE time <= ?"
 _REVISION = "SELECT coalesce(max(rev), 1) FROM log"  # the newest row of the log is never swept
 
 
+class Range(NamedTuple):
+    """The first keys that begin with `prefix` and follow `after`."""
+
+    prefix: str
+    after: str
+    limit: int
+
+
 FEW = 8
 """So many keys are asked for one by one: one statement for all has its price."""
 
@@ -48,32 +60,52 @@ def revision(db: Executor) -> Revision:
     return newest
 
 
-def record(db: Executor, key: str) -> Record | None:
+def record(db: Executor, key: str) -> Found:
     """The key as it is now."""
+    is_object = keys.is_object(key)
     row = db.execute(
-        _OBJECT if keys.is_object(key) else _ENTRY, (key,)
+        _OBJECT if is_object else _ENTRY, (key,)
     ).get  # reads to the end: a cursor left in mid-answer would hold its snapshot
-    return None if row is None else Record(*row)
+    if row is None:
+        return None
+    return verify.found(*row) if is_object else Record(*row)
 
 
-def records(db: Executor, wanted: Sequence[str]) -> list[Record | None]:
+def records(db: Executor, wanted: Sequence[str]) -> list[Found]:
     """Several keys as they are now."""
     if len(wanted) < FEW or not all(map(keys.is_object, wanted)):
         return [record(db, key) for key in wanted]
-    found = {row[0]: Record(*row) for row in db.execute(_MANY_OBJECTS, (orjson.dumps(wanted).decode(),))}
+    intact, damaged = verify.records(db.execute(_MANY_OBJECTS, (orjson.dumps(wanted).decode(),)).fetchall())
+    found: dict[str, Record | Damaged] = {one.key: one for one in intact}
+    found.update({one.key: one for one in damaged})
     return [found.get(key) for key in wanted]
 
 
-def page(db: Executor, prefix: str, after: str, limit: int, now: Revision) -> Page:
+def page(db: Executor, range_: Range, now: Revision, verified: Verified) -> Page:
     """The first records of a range as it is now, which is revision `now`."""
-    statement = _OBJECTS if keys.is_object(prefix) else _ENTRIES
-    rows: list[Any] = db.execute(statement, (keys.start_of(prefix, after), keys.end_of(prefix), limit + 1)).fetchall()
-    return Page([Record(*row) for row in rows[:limit]], now, len(rows) > limit)
+    is_object = keys.is_object(range_.prefix)
+    rows, more = _rows(db, _TRUSTED_OBJECTS if is_object else _ENTRIES, range_)
+    if not is_object or verified.trusts(rows):
+        return Page([Record(*row) for row in rows], now, more)
+    rows, more = _rows(db, _OBJECTS, range_)
+    intact, damaged = verify.records(rows)
+    verified.note(intact, damaged)
+    return Page(intact, now, more, damaged)
 
 
-def pages(db: Executor, prefixes: Sequence[str], limit: int, now: Revision) -> list[Page]:
+def _rows(db: Executor, statement: str, range_: Range) -> tuple[list[Any], bool]:
+    """The rows, and whether there are more."""
+    given = (keys.start_of(range_.prefix, range_.after), keys.end_of(range_.prefix), range_.limit + 1)
+    rows: list[Any] = db.execute(statement, given).fetchall()
+    more = len(rows) > range_.limit
+    if more:
+        del rows[range_.limit :]
+    return rows, more
+
+
+def pages(db: Executor, ranges: Sequence[Range], now: Revision, verified: Verified) -> list[Page]:
     """The first records of several ranges as they are now."""
-    return [page(db, prefix, "", limit, now) for prefix in prefixes]
+    return [page(db, range_, now, verified) for range_ in ranges]
 
 
 def filled(db: Executor, prefixes: Sequence[str]) -> set[str]:

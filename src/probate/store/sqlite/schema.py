@@ -1,6 +1,6 @@
 """The tables of a store file, and what must be true of a file before it is used.
 
-    log    every change, by revision: the object's value after it, and the revision of the version it replaced
+    log    every change, by revision: the object's value after it with its checksum, and the revision of the version it replaced
     live   which version of each object is the current one
     gone   where deleted objects ended, so that the past can be read; swept with the history
     entry  the index keys
@@ -26,7 +26,7 @@ import apsw
 
 from probate import errors
 
-VERSION = 2
+VERSION = 3
 APPLICATION_ID = 0x50524254  # "PRBT"
 _MAGIC = b"SQLite format 3\x00"
 _PAGE_BYTES = 2_048
@@ -38,7 +38,7 @@ SQLite's commit looks at each page in the cache, to forget those past the end of
 _READER_CACHE_KIB = 16 * 1024
 
 TABLES = """
-CREATE TABLE log (rev INTEGER PRIMARY KEY, key TEXT NOT NULL, prev INTEGER, value BLOB);
+CREATE TABLE log (rev INTEGER PRIMARY KEY, key TEXT NOT NULL, prev INTEGER, value BLOB, crc INTEGER);
 CREATE TABLE live (key TEXT PRIMARY KEY, rev INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE gone (key TEXT NOT NULL, rev INTEGER NOT NULL, PRIMARY KEY (key, rev)) WITHOUT ROWID;
 CREATE TABLE entry (key TEXT PRIMARY KEY, rev INTEGER NOT NULL) WITHOUT ROWID;
@@ -46,9 +46,6 @@ CREATE TABLE times (time REAL PRIMARY KEY, rev INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE meta (compacted INTEGER NOT NULL, swept INTEGER NOT NULL);
 INSERT INTO meta VALUES (0, 0);
 """
-
-FROM_1 = "DELETE FROM entry WHERE key >= 'inside/' AND key < 'inside0';"
-"""Version 1 kept an index of what lies in each namespace. Who still needs it must not open a file that has none."""
 
 
 def open_file(path: Path, vfs: str | None = None, *, check: Callable[[apsw.Connection], None] = lambda _: None) -> apsw.Connection:
@@ -60,7 +57,7 @@ def open_file(path: Path, vfs: str | None = None, *, check: Callable[[apsw.Conne
         db = apsw.Connection(str(path), vfs=vfs)
         db.set_busy_timeout(5_000)
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # whatever is refused is left as it is
-        _check_belongs_to_us(db, path)
+        check_belongs_to_us(db, path)
         _check_is_whole(db, path)
         check(db)
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
@@ -106,12 +103,14 @@ def keep_plans(db: apsw.Connection) -> None:
 
 
 def prepare(db: apsw.Connection) -> None:
-    """Make the tables where there are none yet; bring those of an older version up to date."""
+    """Make the tables where there are none yet; bring those of an older version up to date (`upgrade`)."""
     version = db.pragma("user_version")
-    if version == 1:
-        db.execute(f"BEGIN; {FROM_1} PRAGMA user_version = {VERSION}; COMMIT")
     if version == 0:
         db.execute(f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT")
+    elif version < VERSION:
+        from probate.store.sqlite import upgrade  # noqa: PLC0415 hardly any start needs it
+
+        upgrade.upgrade(db, version, VERSION)
 
 
 def check_place(path: Path) -> None:
@@ -140,7 +139,8 @@ def check_is_a_database(path: Path) -> None:
                 raise errors.CannotOpen(f"{path} is not a Probate store (and no SQLite database at all). Name another file")
 
 
-def _check_belongs_to_us(db: apsw.Connection, path: Path) -> None:
+def check_belongs_to_us(db: apsw.Connection, path: Path) -> None:
+    """`CannotOpen` if another program made the file, or a newer Probate."""
     tables = db.execute("SELECT count(*) FROM sqlite_schema").get
     owner, version = db.pragma("application_id"), db.pragma("user_version")
     if (tables or owner or version) and owner != APPLICATION_ID:

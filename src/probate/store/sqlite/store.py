@@ -22,12 +22,14 @@ from probate.clock import Clock
 from probate.logs import facts
 from probate.store import checks, keys
 from probate.store.calm import Calmness
-from probate.store.contract import Calm, Event, Limits, Outcome, Page, Record, Revision, Txn, Watch
+from probate.store.contract import Calm, Damaged, Event, Found, Limits, Outcome, Page, Record, Revision, Txn, Watch
+from probate.store.damage import Damage
 from probate.store.hub import Buffer, Chapter, Hub, HubWatch
 from probate.store.sqlite import database, failures, files, groups, past, reads, sweep, writes
 from probate.store.sqlite.durability import Durability
 from probate.store.sqlite.lately import Lately
 from probate.store.sqlite.moments import Moments
+from probate.store.sqlite.verify import Verified
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +65,8 @@ class SqliteStore:
     def __init__(self, opened: database.Database, buffer: Buffer, clock: Clock | None = None) -> None:
         self.database = opened
         durability = opened.durability
+        self.damage = Damage()
+        self._verified = Verified(is_on=opened.reader is not opened.writer)
         self._moments = Moments(opened.reader, holds=opened.reader is not opened.writer)
         self._calmness = Calmness()
         self._lately = Lately()
@@ -76,6 +80,7 @@ class SqliteStore:
             turn=opened.turn,
             hooks=groups.Hooks(self._moments.let_go, _confirm_nothing if durability is None else durability.confirm, self._lose),
         )
+        self._groups.on_foreign_write = self._verified.forget
         self._hub = Hub(self._groups.revision, buffer)
         self._failure: errors.ApiError | None = None
         self._lost: errors.StoreFilesLost | None = None  # why nothing can be written any more, while reads go on
@@ -116,15 +121,16 @@ class SqliteStore:
         keys.check_key(key)
         self._check_is_open()
         if at is None:
-            return self._moments.read(reads.record, key)
+            return self.damage.readable(self._moments.read(reads.record, key))
         checks.check_at(key, at)
         self._check_is_known(at)
-        return self._moments.read(past.record, key, at)
+        return self.damage.readable(self._moments.read(past.record, key, at))
 
-    async def read_many(self, wanted: Sequence[str]) -> list[Record | None]:
+    async def read_many(self, wanted: Sequence[str]) -> list[Found]:
         checks.check_read_many(wanted, LIMITS)
         self._check_is_open()
         found = self._moments.read(reads.records, wanted)
+        self.damage.note([one for one in found if type(one) is Damaged])
         self._lately.note(found)
         return found
 
@@ -133,15 +139,22 @@ class SqliteStore:
         self._check_is_open()
         now = self._moments.revision()
         if at is None or (at == now and keys.is_object(prefix)):
-            return self._moments.read(reads.page, prefix, after, limit, now)
-        checks.check_at(prefix, at)
-        self._check_is_known(at)
-        return self._moments.read(past.page, prefix, after, limit, at)
+            page = self._moments.read(reads.page, reads.Range(prefix, after, limit), now, self._verified)
+        else:
+            checks.check_at(prefix, at)
+            self._check_is_known(at)
+            page = self._moments.read(past.page, prefix, after, limit, at)
+        if page.damaged:
+            self.damage.note(page.damaged)
+        return page
 
     async def scan_many(self, prefixes: Sequence[str], *, limit: int) -> list[Page]:
         checks.check_scan_many(prefixes, limit, LIMITS)
         self._check_is_open()
-        return self._moments.read(reads.pages, prefixes, limit, self._moments.revision())
+        ranges = [reads.Range(prefix, "", limit) for prefix in prefixes]
+        pages = self._moments.read(reads.pages, ranges, self._moments.revision(), self._verified)
+        self.damage.note([one for page in pages for one in page.damaged])
+        return pages
 
     async def filled(self, prefixes: Sequence[str]) -> set[str]:
         checks.check_scan_many(prefixes, 1, LIMITS)
@@ -240,28 +253,33 @@ class SqliteStore:
     async def _announce(self, changes: list[writes.Change]) -> None:
         """Make the changes known, a part at a time so that others get their turn. (Whoever reads meanwhile is ahead of watches.)"""
         self._moments.let_go()
+        self.damage.forget(changes)
         self._calmness.note((change.key for change in changes), self._groups.revision)
         piece = turns.piece(PART, SMALL_PART)
         for start in range(0, len(changes), piece):
             if start:
                 await turns.turn()
             part = changes[start : start + piece]
-            self._hub.publish([event for event in map(self._event, part) if event is not None], revision=part[-1].revision)
+            self._hub.publish_shown([event for event in map(self._event, part) if event is not None], revision=part[-1].revision)
         if self.database.checkpoints is not None:
             self.database.checkpoints.look(self.database.writer)
 
     def _is_watched(self, key: str) -> bool:
         return self._hub.watches(key)
 
-    def _event(self, change: writes.Change) -> Event | None:
-        """The change as watchers are told of it; None if nobody can be."""
+    def _event(self, change: writes.Change) -> Event | Damaged | None:
+        """The change as watchers are told of it; None if nobody can be. One of a damaged version cannot be shown."""
         if change.replaced is None:
             return Event(change.revision, change.key, change.value, None)
         previous = change.previous
         if previous is None:
             if not self._hub.watches(change.key):
                 return None
-            previous = self._moments.read(past.value, change.replaced)  # the first watcher came after the change was made
+            # The first watcher came after the change was made; or what it replaced is damaged.
+            found = self._moments.read(past.of_revision, change.key, change.replaced)
+            if type(found) is Damaged:
+                return Damaged(change.key, change.revision, found.problem)
+            return Event(change.revision, change.key, change.value, found)  # type: ignore[arg-type]
         return Event(change.revision, change.key, change.value, Record(change.key, previous, change.replaced))
 
     @asynccontextmanager

@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 import orjson
 
-from probate.store import keys
+from probate.store import checksums, keys
 from probate.store.contract import EmptyRange, Guard, Revision, Txn, Unchanged
 from probate.store.sqlite import writes
 
@@ -27,19 +27,21 @@ NEIGHBOURS = 32
 """Index entries that are not worth asking whether they stand side by side."""
 
 _CREATE = f"INSERT INTO live VALUES {', '.join(['(?, ?)'] * ROWS)} ON CONFLICT DO NOTHING"
-_LOG = f"INSERT INTO log VALUES {', '.join(['(?, ?, NULL, ?)'] * ROWS)}"
+_LOG = f"INSERT INTO log VALUES {', '.join(['(?, ?, NULL, ?, ?)'] * ROWS)}"
 _UNDO = "DELETE FROM live WHERE key = ? AND rev = ?"
 
 _FROM_TO = "SELECT group_concat(one, char(10)) FROM (SELECT {} AS one FROM {} WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?)"
 _LIVE_FROM_TO, _ENTRIES_FROM_TO = _FROM_TO.format("key || char(9) || rev", "live"), _FROM_TO.format("key", "entry")
 _DELETE_FROM_TO = "DELETE FROM live WHERE key BETWEEN ? AND ?"
 _LEAVE_FROM_TO = "DELETE FROM entry WHERE key BETWEEN ? AND ?"
-_LOG_FROM_TO = "INSERT INTO log SELECT ? + row_number() OVER (ORDER BY key), key, rev, NULL FROM live WHERE key BETWEEN ? AND ?"
+_LOG_FROM_TO = (
+    "INSERT INTO log SELECT ? + row_number() OVER (ORDER BY key), key, rev, NULL, NULL FROM live WHERE key BETWEEN ? AND ?"
+)
 
 _AS_EXPECTED = "SELECT count(*) FROM json_each(?) AS one JOIN live ON live.key = one.value->>0 AND live.rev = one.value->>1"
 _DELETE_MANY = "DELETE FROM live WHERE key IN (SELECT value FROM json_each(?))"
 _LEAVE_MANY = "DELETE FROM entry WHERE key IN (SELECT value FROM json_each(?))"
-_LOG_MANY = "INSERT INTO log SELECT ? + one.key, one.value->>0, one.value->>1, NULL FROM json_each(?) AS one"
+_LOG_MANY = "INSERT INTO log SELECT ? + one.key, one.value->>0, one.value->>1, NULL, NULL FROM json_each(?) AS one"
 _GONE_SINCE = "INSERT INTO gone SELECT key, rev FROM log WHERE rev >= ?"
 
 
@@ -64,7 +66,8 @@ def create(db: apsw.Cursor, txns: Sequence[Txn], revision: Revision, known: writ
     if db.connection.changes() < len(txns):
         db.executemany(_UNDO, [(txn.key, number) for number, txn in numbered])
         return False
-    db.execute(_LOG, [part for number, txn in numbered for part in (number, txn.key, txn.value)])
+    rows = [(number, txn.key, txn.value, checksums.of(txn.key, txn.value or b"", number)) for number, txn in numbered]
+    db.execute(_LOG, [part for row in rows for part in row])
     for txn in txns:
         known.pop(txn.key, None)
     return True

@@ -13,15 +13,16 @@ from typing import TypeAlias
 import apsw
 import msgspec
 
-from probate.store import keys
-from probate.store.contract import NOTHING, Absent, Guard, Refused, Revision, Txn, Unchanged
+from probate.store import checksums, keys
+from probate.store.contract import NOTHING, Absent, Guard, Record, Refused, Revision, Txn, Unchanged
+from probate.store.sqlite import verify
 
 _LIVE = "SELECT rev FROM live WHERE key = ?"
 _ENTRY = "SELECT rev FROM entry WHERE key = ?"
 _ANY_LIVE = "SELECT 1 FROM live WHERE key >= ? AND key < ? LIMIT 1"
 _ANY_ENTRY = "SELECT 1 FROM entry WHERE key >= ? AND key < ? LIMIT 1"
-_VALUE = "SELECT value FROM log WHERE rev = ?"
-_LOG = "INSERT INTO log VALUES (?, ?, ?, ?)"
+_VALUE = "SELECT key, value, rev, crc FROM log WHERE rev = ?"
+_LOG = "INSERT INTO log VALUES (?, ?, ?, ?, ?)"
 _CREATE = "INSERT INTO live VALUES (?, ?) ON CONFLICT DO NOTHING"
 _UPDATE = "UPDATE live SET rev = ? WHERE key = ? AND rev = ?"
 _DELETE = "DELETE FROM live WHERE key = ? AND rev = ?"
@@ -63,8 +64,9 @@ def apply(db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[s
     if failed or not _replace(db, txn, revision):
         return Refused(failed if _is_as_expected(db, txn) else (txn.own_guard(), *failed))
     replaced = txn.expects or None
-    db.execute(_LOG, (revision, txn.key, replaced, txn.value))
-    if txn.value is None:
+    value = txn.value
+    db.execute(_LOG, (revision, txn.key, replaced, value, None if value is None else checksums.of(txn.key, value, revision)))
+    if value is None:
         db.execute(_GONE, (txn.key, revision))
     if known:
         for key in (txn.key, *txn.enter, *txn.leave):
@@ -73,8 +75,15 @@ def apply(db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[s
         db.execute(_ENTER, (entry, revision))
     for entry in txn.leave:
         db.execute(_LEAVE, (entry,))
-    previous = db.execute(_VALUE, (replaced,)).get if replaced is not None and is_watched(txn.key) else None
-    return Change(revision, txn.key, txn.value, replaced, previous)
+    previous = _value(db, replaced) if replaced is not None and is_watched(txn.key) else None
+    return Change(revision, txn.key, value, replaced, previous)
+
+
+def _value(db: apsw.Cursor, revision: Revision) -> bytes | None:
+    """What was written at this revision; None if it is damaged."""
+    row = db.execute(_VALUE, (revision,)).get
+    found = None if row is None else verify.found(*row)
+    return found.value if type(found) is Record else None
 
 
 def _replace(db: apsw.Cursor, txn: Txn, revision: Revision) -> bool:

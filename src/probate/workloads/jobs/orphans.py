@@ -55,6 +55,8 @@ class Orphans:
         if (reference["apiVersion"], reference["kind"]) != (JOB.resource.api_version, JOB.name):
             return True
         job = JOB.find(self._jobs, namespace_of(pod), reference)
+        if job is None and self._jobs.get(name := Name(namespace_of(pod), reference["name"])) is None:
+            return self._jobs.may_be_there(name)  # a job whose stored data is damaged is not gone
         return job is not None and not (members.is_ours(job) and members.is_finished(job))
 
 

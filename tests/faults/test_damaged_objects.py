@@ -1,0 +1,319 @@
+"""One object whose stored data is damaged: it is reported and can be removed, and nobody else's work stops for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import damaging
+import served
+import watching
+from damaging import EtcdRoot, Place, SqliteFile
+
+A = "/api/v1/namespaces/a"
+CONFIGS = f"{A}/configmaps"
+UNSAFE = {"ignoreStoreReadErrorWithClusterBreakingPotential": True}
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = "/apis/example.com/v1/namespaces/a/widgets"
+
+
+class House:
+    """A server on a store that tests can damage."""
+
+    def __init__(self, place: Place, folder: Path) -> None:
+        self.place = place
+        self._folder = folder
+        self.start()
+
+    def start(self) -> None:
+        self.server = served.Server(self._folder, self.place.store, *served.FEW)
+        self.http = httpx.Client(base_url=self.server.url, timeout=60)
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def stop(self) -> None:
+        self.http.close()
+        self.server.end()
+
+    def create(self, path: str, name: str, *owners: dict[str, Any], **more: Any) -> dict[str, Any]:
+        meta = {"name": name, "ownerReferences": [reference_to(one) for one in owners], **more.pop("meta", {})}
+        answer = self.http.post(path, json={"metadata": meta, **more})
+        assert answer.status_code == 201, answer.text
+        made: dict[str, Any] = answer.json()
+        return made
+
+    def damage(self, key: str) -> None:
+        """Damage an object, and have the server look at the store anew: it keeps what it has read until something is written."""
+        damaging.flip(self.place, key)
+        self.create(f"{A}/secrets", f"any-{key.rpartition('/')[2]}")
+
+    def remove(self, path: str) -> httpx.Response:
+        return self.http.request("DELETE", path, json=UNSAFE)
+
+    def collector_passes(self) -> None:
+        """Come back when the collector has dealt with all that was there before: an orphan that is made now is gone."""
+        gone = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gone", "uid": "no-such-uid"}}
+        self.create(CONFIGS, "last-in-the-queue", gone)
+        watching.until_gone(self.http, CONFIGS, "last-in-the-queue")
+
+
+def reference_to(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
+    meta = owner["metadata"]
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"], **more}
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """In a file, unless the test asks for more."""
+    is_etcd = getattr(request, "param", "sqlite") == "etcd"
+    return EtcdRoot(request.getfixturevalue("etcd_member")) if is_etcd else SqliteFile(tmp_path)
+
+
+on_both_engines = pytest.mark.parametrize("place", ["sqlite", "etcd"], indirect=True)
+
+
+@pytest.fixture
+def house(place: Place, tmp_path: Path) -> Iterator[House]:
+    house = House(place, tmp_path)
+    assert house.http.post("/api/v1/namespaces", json={"metadata": {"name": "a"}}).status_code == 201
+    yield house
+    house.stop()
+
+
+@on_both_engines
+def test_one_damaged_object_ends_the_collector_for_everybody(house: House) -> None:
+    owner, other = house.create(CONFIGS, "owner"), house.create(CONFIGS, "other-owner")
+    for name in ("x", "y", "z"):
+        house.create(CONFIGS, name, owner)
+    house.create(CONFIGS, "elsewhere", other)
+    house.damage("objects/configmaps/a/y")
+    for name in ("owner", "other-owner"):
+        assert house.http.delete(f"{CONFIGS}/{name}").status_code == 200
+    for name in ("x", "z", "elsewhere"):
+        watching.until_gone(house.http, CONFIGS, name)
+    house.collector_passes()
+    assert house.http.get("/readyz/collector").text == "ok"
+    assert house.http.get(f"{CONFIGS}/y").status_code == 500, "what cannot be read was collected"
+
+
+def test_a_damaged_object_is_left_out_of_lists_with_a_warning_that_names_it(house: House) -> None:
+    for name in ("w", "x", "y", "z"):
+        house.create(CONFIGS, name)
+    for _ in range(3):  # what was read before is not trusted after
+        assert house.http.get(CONFIGS, params={"labelSelector": "!none"}).status_code == 200
+    house.damage("objects/configmaps/a/x")
+    for _ in range(2):  # the second one may be remembered
+        listed = house.http.get(CONFIGS)
+        assert listed.status_code == 200
+        assert {"w", "y", "z"} <= {one["metadata"]["name"] for one in listed.json()["items"]}
+        assert 'configmaps \\"x\\" in namespace \\"a\\" is left out' in listed.headers["warning"]
+    selected = house.http.get(CONFIGS, params={"labelSelector": "!none"})
+    assert "is left out" in selected.headers["warning"]
+    names, more = [], ""
+    while True:
+        page = house.http.get(CONFIGS, params={"limit": "1", "continue": more}).json()
+        names += [one["metadata"]["name"] for one in page["items"]]
+        more = page["metadata"].get("continue", "")
+        if not more:
+            break
+    assert [one for one in names if one in "wxyz"] == ["w", "y", "z"]
+
+
+def test_a_damaged_object_is_a_500_that_says_what_to_do(house: House) -> None:
+    house.create(CONFIGS, "x")
+    house.damage("objects/configmaps/a/x")
+    for answer in (
+        house.http.get(f"{CONFIGS}/x"),
+        house.http.put(f"{CONFIGS}/x", json={"metadata": {"name": "x"}}),
+        house.http.delete(f"{CONFIGS}/x"),
+    ):
+        status = answer.json()
+        assert (answer.status_code, status["reason"]) == (500, "StorageReadError")
+        assert status["details"]["name"] == "x"
+        assert "ignoreStoreReadErrorWithClusterBreakingPotential" in status["message"]
+    assert house.http.post(CONFIGS, json={"metadata": {"name": "x"}}).status_code == 409
+
+
+@on_both_engines
+def test_damage_is_reported_by_health_metrics_events_and_once_in_the_log(house: House) -> None:
+    house.create(CONFIGS, "x")
+    house.damage("objects/configmaps/a/x")
+    for _ in range(3):
+        house.http.get(f"{CONFIGS}/x")
+        house.http.get(CONFIGS)
+    house.collector_passes()  # it may have to look at everything first
+    assert house.http.get("/readyz").text == "ok", "one damaged object made the whole server unready"
+    told = house.http.get("/readyz?verbose").text
+    assert '[+]store ok: 1 damaged objects are left out of lists: configmaps "x" in namespace "a"' in told
+    assert re.search(r'^probate_store_damaged_objects\{resource="configmaps"\} 1', house.http.get("/metrics").text, re.MULTILINE)
+    event = watching.until(house.http, f"{A}/events", _event_name(house.http), lambda now: now is not None)
+    assert event is not None
+    assert event["involvedObject"]["kind"] == "ConfigMap"
+    assert event["type"] == "Warning"
+    assert house.server.log.read_text().count("a stored object is damaged") == 1
+    assert house.remove(f"{CONFIGS}/x").status_code == 200
+    assert "damaged" not in house.http.get("/readyz?verbose").text
+    assert "is left out" not in house.http.get(CONFIGS).headers.get("warning", "")
+
+
+def _event_name(http: httpx.Client) -> str:
+    """The name of the Event about the damage, once there is one."""
+    query = {"fieldSelector": "reason=StoredObjectDamaged", "watch": "1", "timeoutSeconds": "60"}
+    with http.stream("GET", f"{A}/events", params=query, timeout=70) as watch:
+        for event in map(json.loads, watch.iter_lines()):
+            return str(event["object"]["metadata"]["name"])
+    raise AssertionError("nobody told of the damage by an Event")
+
+
+@on_both_engines
+def test_dependents_of_a_damaged_owner_are_collected_as_if_it_were_gone(house: House) -> None:
+    owner = house.create(CONFIGS, "owner")
+    house.create(CONFIGS, "before", owner)
+    house.damage("objects/configmaps/a/owner")
+    house.create(CONFIGS, "after", owner)
+    house.restart()  # looks at everything it has not noted yet
+    house.collector_passes()
+    for name in ("before", "after"):
+        assert house.http.get(f"{CONFIGS}/{name}").status_code == 200, "an owner that cannot be read was taken for one that is gone"
+    assert house.remove(f"{CONFIGS}/owner").status_code == 200
+    for name in ("before", "after"):
+        watching.until_gone(house.http, CONFIGS, name)
+
+
+def test_an_owner_in_the_foreground_leaves_before_its_damaged_dependent(house: House) -> None:
+    owner = house.create(CONFIGS, "owner")
+    blocking = reference_to(owner, blockOwnerDeletion=True)
+    for name in ("x", "y"):
+        house.create(CONFIGS, name, meta={"ownerReferences": [blocking]})
+    house.damage("objects/configmaps/a/y")
+    house.http.request("DELETE", f"{CONFIGS}/owner", json={"propagationPolicy": "Foreground"})
+    watching.until_gone(house.http, CONFIGS, "x")
+    house.collector_passes()
+    assert house.http.get(f"{CONFIGS}/owner").status_code == 200
+    assert house.remove(f"{CONFIGS}/y").status_code == 200
+    watching.until_gone(house.http, CONFIGS, "owner")
+
+
+def test_an_owner_that_orphans_goes_once_its_damaged_dependent_is_removed(house: House) -> None:
+    owner = house.create(CONFIGS, "owner")
+    house.create(CONFIGS, "x", owner)
+    house.damage("objects/configmaps/a/x")
+    house.http.request("DELETE", f"{CONFIGS}/owner", json={"propagationPolicy": "Orphan"})
+    house.collector_passes()
+    assert house.http.get(f"{CONFIGS}/owner").status_code == 200
+    assert house.remove(f"{CONFIGS}/x").status_code == 200
+    watching.until_gone(house.http, CONFIGS, "owner")
+
+
+@on_both_engines
+def test_a_namespace_leaves_with_a_damaged_object_in_it(house: House) -> None:
+    for name in ("x", "y"):
+        house.create(CONFIGS, name)
+    house.damage("objects/configmaps/a/x")
+    assert house.http.delete("/api/v1/namespaces/a").status_code == 200
+
+    def is_told(now: dict[str, Any] | None) -> bool:
+        assert now is not None, "the namespace is gone, and what nobody could read with it"
+        return "configmaps x" in watching.condition(now, "NamespaceDeletionContentFailure").get("message", "")
+
+    told = watching.until(house.http, "/api/v1/namespaces", "a", is_told)
+    assert "configmaps. has 1 resource instances" in watching.condition(told, "NamespaceContentRemaining")["message"]
+    assert house.remove(f"{CONFIGS}/x").status_code == 200
+    watching.until_gone(house.http, "/api/v1/namespaces", "a")
+
+
+def test_a_damaged_definition_takes_the_objects_of_its_kind_with_it(house: House) -> None:
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions}
+    house.create(CRDS, "widgets.example.com", spec=spec)
+    widget = house.create(WIDGETS, "w", apiVersion="example.com/v1", kind="Widget")
+    house.create(CONFIGS, "dependent", widget)
+    house.damage("objects/customresourcedefinitions.apiextensions.k8s.io/-/widgets.example.com")
+    house.create(CRDS, "gadgets.example.org", spec={**spec, "group": "example.org", "names": {**names, "plural": "gadgets"}})
+    assert house.http.get(f"{WIDGETS}/w").status_code == 200, "a kind whose definition was read once is served no more"
+    house.restart()
+    house.collector_passes()
+    assert house.http.get(f"{CONFIGS}/dependent").status_code == 200
+    assert house.http.get("/apis/example.org/v1/gadgets").status_code == 200, "another definition is not served"
+    assert house.remove(f"{CRDS}/widgets.example.com").status_code == 200
+    house.create(CRDS, "widgets.example.com", spec=spec)
+    assert house.http.get(f"{WIDGETS}/w").status_code == 200, "the objects of a kind went with its damaged definition"
+
+
+@on_both_engines
+def test_a_watch_goes_on_as_if_nothing_had_been_lost(house: House) -> None:
+    house.create(CONFIGS, "x")
+    house.damage("objects/configmaps/a/x")
+    since = house.http.get(CONFIGS).json()["metadata"]["resourceVersion"]
+    other = house.http.get(f"{A}/pods").json()["metadata"]["resourceVersion"]
+    house.create(CONFIGS, "y")
+    assert house.remove(f"{CONFIGS}/x").status_code == 200
+    house.create(CONFIGS, "z")
+    told = _told(house.http, CONFIGS, since, 2)
+    assert [event["type"] for event in told] == ["ADDED", "ERROR"]
+    assert told[1]["object"]["code"] == 410
+    house.create(f"{A}/pods", "p", spec={"containers": [{"name": "a", "image": "b"}]})
+    assert [event["type"] for event in _told(house.http, f"{A}/pods", other, 1)] == ["ADDED"], "a watch of other objects ended"
+
+
+def _told(http: httpx.Client, path: str, since: str, number: int) -> list[dict[str, Any]]:
+    query = {"watch": "1", "resourceVersion": since, "timeoutSeconds": "30"}
+    told: list[dict[str, Any]] = []
+    with http.stream("GET", path, params=query, timeout=60) as watch:
+        for line in watch.iter_lines():
+            told.append(json.loads(line))
+            if len(told) == number:
+                break
+    return told
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "objects/namespaces/-/default",
+        "objects/clusterroles.rbac.authorization.k8s.io/-/cluster-admin",
+        "objects/priorityclasses.scheduling.k8s.io/-/system-node-critical",
+        "objects/services/default/kubernetes",
+        "objects/apiservices.apiregistration.k8s.io/-/v1.apps",
+        "objects/positions.probate.dev/-/collector",
+    ],
+)
+def test_a_server_does_not_start_on_a_damaged_object_of_its_own(house: House, key: str) -> None:
+    house.collector_passes()
+    house.stop()
+    damaging.scribble(house.place, key)
+    house.start()
+    assert house.http.get("/readyz").text == "ok"
+    house.collector_passes()
+
+
+def test_who_removes_what_can_be_read_or_says_more_is_refused(house: House) -> None:
+    house.create(CONFIGS, "x")
+    refused = house.remove(f"{CONFIGS}/x")
+    assert (refused.status_code, refused.json()["reason"]) == (422, "Invalid")
+    assert house.remove(f"{CONFIGS}/none").status_code == 404
+    house.damage("objects/configmaps/a/x")
+    for more in (
+        {"gracePeriodSeconds": 0},
+        {"propagationPolicy": "Background"},
+        {"orphanDependents": False},
+        {"dryRun": ["All"]},
+        {"preconditions": {"uid": "u"}},
+    ):
+        answer = house.http.request("DELETE", f"{CONFIGS}/x", json=UNSAFE | more)
+        assert answer.status_code == 422, more
+        assert f".{next(iter(more))}" in answer.json()["message"]
+    assert house.http.request("DELETE", CONFIGS, json=UNSAFE).status_code == 422
+    removed = house.http.delete(f"{CONFIGS}/x", params={next(iter(UNSAFE)): "true"})
+    assert (removed.status_code, removed.json()["status"]) == (200, "Success")
+    assert house.http.get(f"{CONFIGS}/x").status_code == 404
