@@ -18,7 +18,7 @@ from probate.store.etcd import rpc_pb2 as rpc
 from probate.store.etcd.address import Address
 from probate.store.etcd.endpoints import RANGE, Endpoints
 
-ATTEMPTS = 50
+ATTEMPTS = 300
 PATIENCE = 20.0
 
 
