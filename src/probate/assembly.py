@@ -6,6 +6,7 @@ Engines are imported when they are chosen, so that a process does not pay for th
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import logging
 import os
@@ -125,7 +126,7 @@ async def _serve(settings: Settings, clock: Clock, *, began: float) -> None:
     certificate = root_certificate(settings.root_ca_file)
     own_service.check(settings.advertise_address)
     nodes.check_grace_period(settings.node_monitor_grace_period)
-    listener.check_descriptors(settings.max_connections)
+    settings = dataclasses.replace(settings, max_connections=listener.fit_connections(settings.max_connections))
     async with opened_store(settings, clock) as store:
         with listener.bind(settings.listen, is_insecure=settings.insecure) as listening:
             host, port = listening.getsockname()[:2]

@@ -179,14 +179,34 @@ def test_wrong_headers_locked_good_tokens_from_the_same_address_out(tmp_path: Pa
         assert target.log.count('limit reached limit="wrong credentials"') == 1
 
 
-def test_server_that_may_not_open_enough_descriptors_did_not_say_so(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "probate", "serve", "--insecure", "--store", "memory:", "--listen", "127.0.0.1:0"]
+@pytest.mark.parametrize(
+    ("allowed", "more", "told"),
+    [
+        (
+            1_000,
+            (),
+            ("12,000 connections", "12,256 file descriptors", "ulimit -n 12256", "--max-connections to 744 or less"),
+        ),
+        (4_096, ("--max-connections", "5000"), ("5,000 connections", "ulimit -n 5256", "--max-connections to 3,840 or less")),
+        (260, ("--max-connections", "20"), ("20 connections", "276 file descriptors", "too few for any")),
+    ],
+)
+def test_server_that_may_not_open_enough_descriptors_did_not_say_so(
+    tmp_path: Path, allowed: int, more: tuple[str, ...], told: tuple[str, ...]
+) -> None:
+    command = [sys.executable, "-m", "probate", "serve", "--insecure", "--store", "memory:", "--listen", "127.0.0.1:0", *more]
 
     def few() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (300, 1_000))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (250, allowed))
 
     ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, preexec_fn=few, timeout=LIMIT, check=False)
     assert ended.returncode != 0
-    for part in ("12,000 connections", "12,256 file descriptors", "1,000", "ulimit -n 12256", "--max-connections to 744 or less"):
+    for part in told:
         assert part in ended.stderr, ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_server_with_fewer_descriptors_than_by_default_lowers_the_default_and_says_so(tmp_path: Path) -> None:
+    with attacked(tmp_path, descriptors=4_096) as target:
+        assert ask(target, "/livez") == 200
+        assert "connections=3840" in target.log

@@ -105,7 +105,7 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert gate.ADDRESS_FACTOR == 9
     assert row("failures of one wrong credential")[1:] == [f"{failures.AT_ONCE}; {failures.SECONDS_EACH} s"] * 2
     assert row("the longest that a client is told to wait")[1:] == [f"{failures.MAX_SECONDS:g} s"] * 2
-    assert f"{gate.RESERVED} are kept for all else" in " ".join(row("`--max-connections"))
+    assert f"{gate.RESERVED} are kept for everything else" in " ".join(row("`--max-connections"))
     assert [size(cell) for cell in row("connections whose handshake")[1:]] == [gate.MAX_ARRIVING] * 2
     assert row("how long a handshake")[1:] == [f"{gate.HANDSHAKE_SECONDS:g} s"] * 2
     assert [size(cell) for cell in row("requests sent on one connection")[1:]] == [frugal.MAX_WAITING] * 2

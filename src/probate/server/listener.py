@@ -6,6 +6,7 @@ import asyncio
 import errno
 import functools
 import ipaddress
+import logging
 import os
 import re
 import resource
@@ -19,6 +20,7 @@ from typing import Any
 import uvicorn
 
 from probate import errors
+from probate.logs import facts
 from probate.server import gate
 from probate.server.app import App
 from probate.server.connections import IDLE_SECONDS, Connection
@@ -27,6 +29,10 @@ from probate.settings import DEFAULT_MAX_CONNECTIONS, MIN_MAX_CONNECTIONS
 
 MAX_DESCRIPTORS = 65_536
 """As many are asked for; the system may allow less."""
+FEWEST_BY_DEFAULT = 1_000
+"""A server that could serve fewer connections does not start, unless `--max-connections` asks for no more."""
+
+log = logging.getLogger(__name__)
 
 
 def bind(listen: str, *, is_insecure: bool = True) -> socket.socket:
@@ -86,16 +92,23 @@ def allow_descriptors() -> int:
     return MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
 
 
-def check_descriptors(max_connections: int) -> None:
-    """`CannotOpen` if the process may not open enough file descriptors for so many connections, even after asking for more."""
-    allowed, needed = allow_descriptors(), max_connections + gate.RESERVED
-    if allowed < needed:
-        fits = allowed - gate.RESERVED
+def fit_connections(wanted: int) -> int:
+    """How many connections fit into the file descriptors that the system allows, after asking for more; `wanted` at most.
+
+    The default is lowered where it does not fit, down to `FEWEST_BY_DEFAULT`. Any other figure is what somebody asked for: if that
+    does not fit, `CannotOpen` says so.
+    """
+    allowed, needed = allow_descriptors(), wanted + gate.RESERVED
+    fits = min(wanted, allowed - gate.RESERVED)
+    if fits < wanted and (wanted != DEFAULT_MAX_CONNECTIONS or fits < FEWEST_BY_DEFAULT):
         lower = f"or lower --max-connections to {fits:,} or less" if fits >= MIN_MAX_CONNECTIONS else "(there are too few for any)"
         raise errors.CannotOpen(
-            f"{max_connections:,} connections need {needed:,} file descriptors ({gate.RESERVED} are kept for files and others), "
+            f"{wanted:,} connections need {needed:,} file descriptors ({gate.RESERVED} are kept for files and others), "
             f"and the system allows this process {allowed:,}. Raise the limit (ulimit -n {needed}) {lower}"
         )
+    if fits < wanted:
+        log.warning("few file descriptors, so fewer connections are allowed", extra=facts(connections=fits, descriptors=allowed))
+    return fits
 
 
 class Listener(uvicorn.Server):
