@@ -14,7 +14,6 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Any
 
 import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
@@ -23,6 +22,7 @@ from probate import errors
 from probate.errors import Details
 from probate.machinery import status
 from probate.server.connections import Connection
+from probate.server.tls.transport import TlsTransport
 
 MAX_CONNECTIONS = 12_000
 MAX_ARRIVING = 1_000
@@ -33,8 +33,6 @@ RESERVED = 256
 """File descriptors that are kept for all else."""
 ACCEPTED_AT_ONCE = 4
 HANDSHAKE_SECONDS = 10.0
-GOOD_BYE_SECONDS = 1.0
-"""How long a client may take to answer when a connection ends."""
 REST_SECONDS = 0.1
 """After which nobody is accepted for a while, if the system allows no more."""
 
@@ -101,18 +99,26 @@ class Gate:
         self._arriving[arrived] = asyncio.get_running_loop().create_task(self._bring_in(arrived))
 
     async def _bring_in(self, arrived: socket.socket) -> None:
+        context, loop = self._context(), asyncio.get_running_loop()
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(lambda: Arrival(self), arrived, **self._tls())
-        except (OSError, EOFError):  # ssl.SSLError is one, and a handshake that takes too long
+            if context is None:
+                await loop.connect_accepted_socket(lambda: Arrival(self), arrived)
+            else:
+                await self._shake_hands(arrived, context)
+        except OSError:
             arrived.close()
         finally:
             self._arriving.pop(arrived, None)
 
-    def _tls(self) -> dict[str, Any]:
-        context = self._context()
-        if context is None:
-            return {}
-        return {"ssl": context, "ssl_handshake_timeout": self._handshake, "ssl_shutdown_timeout": GOOD_BYE_SECONDS}
+    async def _shake_hands(self, arrived: socket.socket, context: ssl.SSLContext) -> None:
+        """Returns when the handshake is over, in whatever way."""
+        secured = TlsTransport(context, self.enter, handshake_seconds=self._handshake)
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: secured, arrived)
+            await secured.handshake
+        except asyncio.CancelledError:
+            secured.abort()
+            raise
 
     def enter(self, transport: asyncio.Transport) -> None:
         """Somebody is in."""
