@@ -19,7 +19,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from pathlib import Path
 from typing import Any
 
-from probate import controllers, errors, late, logs, starting
+from probate import controllers, errors, late, logs, memory, starting
 from probate.aio import tasks
 from probate.aio.offload import Offload, Pool, Thread
 from probate.client.objects import Client
@@ -239,6 +239,7 @@ async def _loading(greet: Callable[[], None]) -> AsyncGenerator[Callable[[], Non
     async def load() -> None:
         try:
             await thread.run(lambda: late.load(is_over.is_set))
+            await thread.run(memory.give_back_freed)
         except Exception:
             log.exception("what was left for later cannot be loaded")
         starting.settle()
