@@ -35,15 +35,7 @@ def fill(target: Target) -> None:
 
 @pytest.fixture(scope="module", params=[("--insecure",), ()], ids=["plain", "secured"])
 def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    with attacked(tmp_path_factory.mktemp("target"), *request.param) as started:
-        fill(started)
-        yield started
-
-
-@pytest.fixture(scope="module", params=[("--insecure",), ()], ids=["plain", "secured"])
-def patient(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """A server that waits for slow clients for longer than any test takes."""
-    with attacked(tmp_path_factory.mktemp("patient"), *request.param, "--patience", "10m") as started:
+    with attacked(tmp_path_factory.mktemp("target"), *request.param, "--patience", "3s") as started:
         fill(started)
         yield started
 
@@ -56,64 +48,65 @@ def check_given_back(target: Target, descriptors: int, megabytes: float) -> None
 
 @pytest.mark.parametrize(
     "said",
-    [LIST, LIST * 30, LIST.replace(b" HTTP", b"?watch=1 HTTP", 1), OPENAPI * 40],
-    ids=["lists", "lists in a row", "watches", "documents in a row"],
+    [LIST * 30, LIST.replace(b" HTTP", b"?watch=1 HTTP", 1), OPENAPI * 40],
+    ids=["lists", "watches", "documents"],
 )
 def test_answers_that_nobody_reads_are_bounded_together_and_given_back(target: Target, said: bytes) -> None:
     before, memory = target.descriptors, target.megabytes
-    with many(40, target.narrow, said):
+    with many(24, target.narrow, said):
         target.check_others()
         assert target.megabytes - memory < 2.5 * rooms.MAX_UNREAD / MIB
         check_given_back(target, before, memory)  # while the clients are still there
 
 
-def test_lists_that_differ_and_that_nobody_reads_are_bounded_together(patient: Target) -> None:
+def test_lists_that_differ_and_that_nobody_reads_are_bounded_together(target: Target) -> None:
     """Requests in a row are not answered before the first answer is read: each answer would be held besides."""
-    before, memory = patient.descriptors, patient.megabytes
+    before, memory = target.descriptors, target.megabytes
     asked = [LIST.replace(b" HTTP", b"?labelSelector=a%%21%%3D%d HTTP" % number, 1) for number in range(3)]
-    with many(10, patient.narrow, b"".join(asked)) as lines:
+    with many(10, target.narrow, b"".join(asked)) as lines:
         until(lambda: len(answered(lines)) == len(lines), "answering")
-        patient.check_others()
-        assert patient.megabytes - memory < 1.5 * rooms.MAX_UNREAD / MIB
-    check_given_back(patient, before, memory)
+        target.check_others()
+        assert target.megabytes - memory < 1.5 * rooms.MAX_UNREAD / MIB
+    check_given_back(target, before, memory)
 
 
 def test_answers_that_clients_drop_leave_nothing_behind(target: Target) -> None:
     before, memory = target.descriptors, target.megabytes
-    for _ in range(150):
+    for _ in range(120):
         with target.line(known=True) as line:
             line.sendall(OPENAPI)
             assert codes(line.recv(100)) == [200]
     check_given_back(target, before, memory)
 
 
-def test_kept_connection_does_not_keep_the_memory_of_its_largest_answer(patient: Target) -> None:
-    memory = patient.megabytes
-    with many(12, lambda: patient.line(known=True)) as lines:
-        for line in lines:
+def test_kept_connection_does_not_keep_the_memory_of_its_largest_answer(target: Target) -> None:
+    memory = target.megabytes
+    with contextlib.ExitStack() as held:
+        for _ in range(8):
+            line = held.enter_context(target.line(known=True))
             line.sendall(LIST)
             head, _, body = read_until(line, b"\r\n\r\n").partition(b"\r\n\r\n")
             length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
             read_exactly(line, length - len(body))
-        until(lambda: patient.megabytes <= 1.2 * memory + 30, "giving back the memory")
+        until(lambda: target.megabytes <= 1.2 * memory + 30, "giving back the memory")
 
 
-def test_client_that_reads_slowly_gets_all_of_the_last_answer(patient: Target) -> None:
+def test_client_that_reads_slowly_gets_all_of_the_last_answer(target: Target) -> None:
     """A connection that the client wants closed is closed after the answer, however long reading that takes."""
-    with patient.narrow() as line:
+    with target.line(known=True) as line:
         line.sendall(LAST_LIST)
-        begun = line.recv(100)
-        end = time.monotonic() + 1.5
-        until(lambda: time.monotonic() > end, "passing of time")
-        said = begun + rest_of(line)
+        said = line.recv(100_000)
+        for _ in range(40):
+            time.sleep(0.05)  # what it is about: reading takes the client two seconds
+            said += line.recv(65_536)
+        said += rest_of(line)
     assert len(json.loads(said.partition(b"\r\n\r\n")[2])["items"]) == OBJECTS
 
 
-@pytest.mark.parametrize("said", [LIST, LAST_LIST], ids=["kept", "closed"])
-def test_half_closed_connection_that_is_not_read_comes_to_an_end(target: Target, said: bytes) -> None:
+def test_half_closed_connection_that_is_not_read_comes_to_an_end(target: Target) -> None:
     before, memory = target.descriptors, target.megabytes
-    with many(10, target.narrow, said) as lines:
-        for line in lines:
+    with many(4, target.narrow, LIST) as lines, many(4, target.narrow, LAST_LIST) as more:
+        for line in lines + more:
             with contextlib.suppress(OSError):
                 line.shutdown(socket.SHUT_WR)
         target.check_others()
