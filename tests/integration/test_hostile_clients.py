@@ -147,9 +147,10 @@ ODD_REQUESTS = {
 
 def test_requests_that_could_be_read_in_two_ways_are_refused_and_nothing_after_them_is_read(secured: Target) -> None:
     with contextlib.ExitStack() as held:  # at once, since each is listened to for a while after its refusal
-        lines = {name: held.enter_context(secured.line(known=True)) for name in ODD_REQUESTS}
-        for name, line in lines.items():
-            line.sendall(ODD_REQUESTS[name])
+        lines = {}
+        for name, request in ODD_REQUESTS.items():
+            lines[name] = held.enter_context(secured.line(known=True))
+            lines[name].sendall(request)
         said = {name: rest_of(line) for name, line in lines.items()}
     assert {name: codes(one) for name, one in said.items()} == {name: [400] for name in said}
     assert not any(b"smuggled" in one for one in said.values())

@@ -46,6 +46,27 @@ def check_given_back(target: Target, descriptors: int, megabytes: float) -> None
     until(lambda: target.megabytes <= 1.2 * megabytes + 30, "giving back the memory")
 
 
+def test_answers_that_clients_drop_leave_nothing_behind(target: Target) -> None:
+    before, memory = target.descriptors, target.megabytes
+    for _ in range(120):
+        with target.line(known=True) as line:
+            line.sendall(OPENAPI)
+            assert codes(line.recv(100)) == [200]
+    check_given_back(target, before, memory)
+
+
+def test_kept_connection_does_not_keep_the_memory_of_its_largest_answer(target: Target) -> None:
+    memory = target.megabytes
+    with contextlib.ExitStack() as held:
+        for _ in range(8):
+            line = held.enter_context(target.line(known=True))
+            line.sendall(LIST)
+            head, _, body = read_until(line, b"\r\n\r\n").partition(b"\r\n\r\n")
+            length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+            read_exactly(line, length - len(body))
+        until(lambda: target.megabytes <= 1.2 * memory + 30, "giving back the memory")
+
+
 @pytest.mark.parametrize(
     "said",
     [LIST * 30, LIST.replace(b" HTTP", b"?watch=1 HTTP", 1), OPENAPI * 40],
@@ -68,27 +89,6 @@ def test_lists_that_differ_and_that_nobody_reads_are_bounded_together(target: Ta
         target.check_others()
         assert target.megabytes - memory < 1.5 * rooms.MAX_UNREAD / MIB
     check_given_back(target, before, memory)
-
-
-def test_answers_that_clients_drop_leave_nothing_behind(target: Target) -> None:
-    before, memory = target.descriptors, target.megabytes
-    for _ in range(120):
-        with target.line(known=True) as line:
-            line.sendall(OPENAPI)
-            assert codes(line.recv(100)) == [200]
-    check_given_back(target, before, memory)
-
-
-def test_kept_connection_does_not_keep_the_memory_of_its_largest_answer(target: Target) -> None:
-    memory = target.megabytes
-    with contextlib.ExitStack() as held:
-        for _ in range(8):
-            line = held.enter_context(target.line(known=True))
-            line.sendall(LIST)
-            head, _, body = read_until(line, b"\r\n\r\n").partition(b"\r\n\r\n")
-            length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-            read_exactly(line, length - len(body))
-        until(lambda: target.megabytes <= 1.2 * memory + 30, "giving back the memory")
 
 
 def test_client_that_reads_slowly_gets_all_of_the_last_answer(target: Target) -> None:
