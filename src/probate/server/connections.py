@@ -70,6 +70,9 @@ class Connection(Frugal):
         self.resume_writing()
         self._unwatch_reader()
         super().connection_lost(exc)
+        # The parser and the exchanges refer back to this: without the cycles all of it is freed at once, and not when Python next
+        # looks through everything for garbage, which after an attack can be much later.
+        self.parser = self.cycle = self._answering = None  # type: ignore[assignment]
 
     def eof_received(self) -> None:
         self.close()

@@ -52,6 +52,7 @@ class Gate:
         self._listening: list[socket.socket] = []
         self._arriving: dict[socket.socket, asyncio.Task[None]] = {}  # in the order in which they came
         self._inside: set[Connection] = set()
+        self.departures = 0  # connections that have ended
 
     def open(self, listening: socket.socket) -> None:
         """Let people in from here."""
@@ -124,9 +125,13 @@ class Gate:
         """Somebody is in."""
         connection = self._make()
         self._inside.add(connection)
-        connection.on_leaving = self._inside.discard
+        connection.on_leaving = self._leave
         transport.set_protocol(connection)
         connection.connection_made(transport)
+
+    def _leave(self, connection: Connection) -> None:
+        self._inside.discard(connection)
+        self.departures += 1
 
     def _turn_away(self, arrived: socket.socket) -> None:
         self._arriving.pop(arrived).cancel()

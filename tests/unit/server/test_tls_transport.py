@@ -90,7 +90,7 @@ async def connected(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> AsyncIte
 
 def rest_of(client: ssl.SSLSocket) -> bytes:
     """All until the server says that nothing more comes; an end without a word is an `SSLError`."""
-    client.suppress_ragged_eofs = False
+    client.suppress_ragged_eofs = False  # type: ignore[attr-defined]
     return b"".join(iter(lambda: client.recv(65_536), b""))
 
 

@@ -60,6 +60,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._has_eof = False  # nothing is written any more
         self._is_shut = False  # the client was told so
         self._is_closing = False
+        self._is_lost = False
 
     # What the plain transport calls.
 
@@ -91,7 +92,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._send()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._is_closing = True
+        self._is_closing = self._is_lost = True
         self._end_handshake()
         if self._continuation is not None:
             self._continuation.cancel()
@@ -305,7 +306,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._is_closing = True
         self._unsent.clear()
         self._unsent_bytes = 0
-        if self._plain is not None:
+        if self._plain is not None and not self._is_lost:
             self._plain.abort()
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
