@@ -239,7 +239,7 @@ async def _loading(greet: Callable[[], None]) -> AsyncGenerator[Callable[[], Non
     async def load() -> None:
         try:
             await thread.run(lambda: late.load(is_over.is_set))
-            await thread.run(memory.give_back_freed)
+            await thread.run(memory.trim)
         except Exception:
             log.exception("what was left for later cannot be loaded")
         starting.settle()

@@ -27,8 +27,6 @@ from probate.server.tls.serving import Serving
 MAX_DESCRIPTORS = 65_536
 """As many are asked for; the system may allow less."""
 TICKS_A_SECOND = 10
-MANY_DEPARTURES = 100
-"""Connections that have ended since memory was given back, from which on it is given back again."""
 
 
 def bind(listen: str, *, is_insecure: bool = True) -> socket.socket:
@@ -111,7 +109,7 @@ class Listener(uvicorn.Server):
         self._in_use = self._context()
         self.servers: list[asyncio.base_events.Server] = []
         self._on_start = on_start
-        self._departures_seen = self._departures_tidied = 0
+        self._trimmer = memory.Trimmer()
         limit = min(gate.MAX_CONNECTIONS, allow_descriptors() - gate.RESERVED)
         self._gate = gate.Gate(self._connection, self._context, patience=patience, limit=max(limit, 1))
 
@@ -129,16 +127,8 @@ class Listener(uvicorn.Server):
             self._in_use = self._context()
             self._say_good_bye()
         if counter % TICKS_A_SECOND == 0:
-            await self._tidy()
+            await self._trimmer.look(self.server_state.total_requests + self._gate.departures)
         return await super().on_tick(counter)
-
-    async def _tidy(self) -> None:
-        """Give back the memory of clients once many have left, and no others are just leaving: that takes some milliseconds."""
-        departures = self._gate.departures
-        is_calm, self._departures_seen = departures == self._departures_seen, departures
-        if is_calm and departures - self._departures_tidied >= MANY_DEPARTURES:
-            self._departures_tidied = departures
-            await asyncio.to_thread(memory.trim)
 
     def _context(self) -> ssl.SSLContext | None:
         """With which handshakes begin now."""
