@@ -1,8 +1,8 @@
 """Makes the C library give freed memory back to the system.
 
 glibc keeps what was freed for what is needed next. Small things settle between large answers, so most of it would never be given
-back: after an attack the process would stay as large as it was at its worst. `malloc_trim` gives back every free page. It takes some
-milliseconds, during which other threads go on until they need memory. So it is done on a thread, when it is likely to help.
+back: after an attack the process would stay as large as it was at its worst. `malloc_trim` gives back every free page. It takes
+some milliseconds, during which other threads go on until they need memory. So it is done on a thread, when it is likely to help.
 
 (A fixed size from which blocks come from the system one by one, and go back one by one, would do it too. But then each large list
 is written to memory that the system has to clear first, which takes as long again as making the list.)
