@@ -1,6 +1,7 @@
 """One who means harm: attacks a server in one way until its input ends.
 
-    python bench/attacker.py PORT FOLDER ATTACK
+    python bench/attacker.py PORT FOLDER ATTACK           over TLS, with the certificates in this folder
+    python bench/attacker.py PORT "" ATTACK               in plain HTTP
 
 It says "ready" when it has begun. It is a process of its own, so what it costs itself is not the server's doing, and it takes its
 time between attempts, so that the machine is not what is measured.
@@ -11,16 +12,32 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import os
 import resource
 import ssl
 import sys
+import time
+from base64 import urlsafe_b64encode
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
 from typing import TypeAlias
 
 import uvloop
 
+from probate.server.tls import authority
+from probate.server.tls.authority import Pair, Subject
+
 HOST = "127.0.0.1"
+MALLORY = "mallory"
+"""Whom the server recognises, and who has no rights but to watch ConfigMaps in one namespace, where the bench gives them to her."""
+ISSUER, CLIENT = "issuer-url", "bench"
+"""The file in the certificates' folder that names the issuer of OpenID Connect tokens, and for whom those are."""
+WATCHES = int(os.environ.get("BENCH_WATCHES", "12500"))
+"""More than the connections that a server has."""
+FORGED = 450
+UNREAD = 100
 GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
 MAPS = b"/api/v1/namespaces/default/configmaps"
 POST = b"POST " + MAPS + b"?dryRun=All HTTP/1.1\r\nHost: x\r\nContent-Type: "
@@ -53,22 +70,31 @@ ODD = [
 
 
 class Attacker:
-    """Somebody with a port, and with a known certificate for what only those may do who are known."""
+    """Somebody with a port, and with a known certificate for what only those may do who are known. Without a folder it has none."""
 
     def __init__(self, port: int, folder: str) -> None:
-        self._port = port
+        self._port, self._folder = port, folder
+        self._held: list[Line] = []
+        if not folder:
+            return
         self._stranger = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._stranger.check_hostname, self._stranger.verify_mode = False, ssl.CERT_NONE
         self._known = ssl.create_default_context(cafile=f"{folder}/ca.crt")
         self._known.load_cert_chain(f"{folder}/admin.crt", f"{folder}/admin.key")
-        self._held: list[Line] = []
+        self._mallory = ssl.create_default_context(cafile=f"{folder}/ca.crt")
+        self._mallory.load_cert_chain(_certificate_of(MALLORY, Path(folder)))
 
     async def plain(self) -> Line:
         return await asyncio.open_connection(HOST, self._port)
 
-    async def line(self, *, known: bool = False) -> Line:
-        context = self._known if known else self._stranger
+    async def line(self, *, known: bool = False, context: ssl.SSLContext | None = None) -> Line:
+        if not self._folder:
+            return await self.plain()
+        context = context or (self._known if known else self._stranger)
         return await asyncio.open_connection(HOST, self._port, ssl=context, server_hostname="localhost")
+
+    async def as_mallory(self) -> Line:
+        return await self.line(context=self._mallory if self._folder else None)
 
     async def hold(self, number: int, connect: Callable[[], Awaitable[Line]], say: bytes = b"") -> None:
         """So many connections, on each of which this is said."""
@@ -203,9 +229,38 @@ class Attacker:
             line = await self.line(known=True)
             line[1].transport.pause_reading()  # type: ignore[attr-defined]
             line[1].write(ask)
-            self._held = [*self._held[-50:], line]
+            self._held = [*self._held[-UNREAD:], line]
 
         await self.again(0.5, once)
+
+    async def dropped_answers(self, ready: Callable[[], None]) -> None:
+        ready()
+
+        async def once() -> None:
+            line = await self.as_mallory()
+            line[1].write(b"GET /openapi/v2 HTTP/1.1\r\nHost: x\r\n\r\n")
+            await line[0].readexactly(100)
+            line[1].transport.abort()
+
+        await self.again(0.01, once)
+
+    async def watches(self, ready: Callable[[], None]) -> None:
+        say = b"GET " + MAPS + b"?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n"
+        await self.hold(WATCHES, self.as_mallory, say)
+        ready()
+        await self.again(0.2, lambda: self.hold(10, self.as_mallory, say))
+
+    async def forged_tokens(self, ready: Callable[[], None]) -> None:
+        numbers, issuer = itertools.count(), (Path(self._folder) / ISSUER).read_text()
+
+        async def once(line: Line) -> None:
+            asked = b"GET /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n\r\n"
+            await self.ask(line, asked % _forged(issuer, next(numbers)))
+
+        lines = [await self.line() for _ in range(FORGED)]
+        attempts = [asyncio.ensure_future(self.again(PAUSE, lambda line=line: once(line))) for line in lines]  # type: ignore[misc]
+        ready()
+        await asyncio.gather(*attempts)
 
     async def wrong_credentials(self, ready: Callable[[], None]) -> None:
         line, numbers = await self.line(), itertools.count()
@@ -228,7 +283,27 @@ ATTACKS: dict[str, Callable[[Attacker, Callable[[], None]], Awaitable[None]]] = 
     "huge selectors": Attacker.selectors,
     "lists nobody reads": Attacker.unread_lists,
     "wrong credentials": Attacker.wrong_credentials,
+    "answers dropped": Attacker.dropped_answers,
+    "watches of one user": Attacker.watches,
+    "forged tokens, slow issuer": Attacker.forged_tokens,
 }
+
+
+def _certificate_of(name: str, folder: Path) -> Path:
+    """The file of a new certificate, with its key."""
+    ca = Pair((folder / "ca.crt").read_bytes(), (folder / "ca.key").read_bytes())
+    pair = authority.issue(ca, Subject(name), time.time(), lifetime=timedelta(days=1))
+    file = folder / f"{name}.pem"
+    file.write_bytes(pair.certificate + pair.key)
+    return file
+
+
+def _forged(issuer: str, number: int) -> bytes:
+    """A token that only the issuer's keys tell from a good one."""
+    header = {"alg": "RS256", "kid": f"unknown-{number}", "typ": "JWT"}
+    claims = {"iss": issuer, "aud": CLIENT, "sub": "admin", "exp": int(time.time()) + 3600, "jti": str(number)}
+    parts = [json.dumps(part).encode() for part in (header, claims)] + [bytes(256)]
+    return b".".join(urlsafe_b64encode(part).rstrip(b"=") for part in parts)
 
 
 async def main(port: int, folder: str, attack: str) -> None:

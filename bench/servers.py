@@ -69,17 +69,21 @@ def whoever() -> ssl.SSLContext:
     return context
 
 
-def fill(server: Server, pki: Path, megabytes: int) -> None:
+def fill(server: Server, context: ssl.SSLContext | None, megabytes: int) -> None:
     """Put so much into the namespace `large`."""
-    context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
-    context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
-    maps = "/api/v1/namespaces/large/configmaps"
-    made: list[tuple[str, Any]] = [("/api/v1/namespaces", {"metadata": {"name": "large"}})]
-    made += [(maps, {"metadata": {"name": f"x{number}"}, "data": {"a": "a" * 1_000_000}}) for number in range(megabytes)]
-    for path, body in made:
-        url, headers = f"https://localhost:{server.at.port}{path}", {"content-type": "application/json"}
-        request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-        urllib.request.urlopen(request, context=context).close()  # noqa: S310
+    ask(server, context, "/api/v1/namespaces", {"metadata": {"name": "large"}})
+    for number in range(megabytes):
+        body = {"metadata": {"name": f"x{number}"}, "data": {"a": "a" * 1_000_000}}
+        ask(server, context, "/api/v1/namespaces/large/configmaps", body)
+
+
+def ask(server: Server, context: ssl.SSLContext | None, path: str, body: Any = None) -> None:
+    """Get what is there, or post this; read the answer. Plain HTTP without a context."""
+    scheme, headers = "http" if context is None else "https", {"content-type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{scheme}://localhost:{server.at.port}{path}", data, headers)  # noqa: S310
+    with urllib.request.urlopen(request, context=context) as answer:  # noqa: S310
+        answer.read()
 
 
 @contextlib.contextmanager
@@ -135,7 +139,7 @@ def _started(command: list[str], folder: Path, **environment: str) -> Iterator[s
 def _ready(process: subprocess.Popen[str], at: Address, path: str, context: ssl.SSLContext | None = None) -> Server:
     began = time.perf_counter()
     while time.perf_counter() - began < 60 and process.poll() is None:
-        with contextlib.suppress(OSError), _connected(at, context) as connection:
+        with contextlib.suppress(OSError), connected(at, context) as connection:
             connection.sendall(b"GET %b HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n" % path.encode())
             if connection.recv(100).startswith(b"HTTP/1.1 200"):
                 return Server(process, at, time.perf_counter() - began)
@@ -143,7 +147,8 @@ def _ready(process: subprocess.Popen[str], at: Address, path: str, context: ssl.
     raise SystemExit(f"nothing answers at {at.host}:{at.port}")
 
 
-def _connected(at: Address, context: ssl.SSLContext | None) -> socket.socket:
+def connected(at: Address, context: ssl.SSLContext | None) -> socket.socket:
+    """A connection on which HTTP can be spoken."""
     plain = socket.create_connection(at, timeout=5)
     return plain if context is None else context.wrap_socket(plain)
 

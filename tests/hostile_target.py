@@ -32,8 +32,9 @@ class Target:
         self.url = url
         self.folder = folder
         self.port = int(url.rsplit(":", 1)[1])
+        self.is_secured = url.startswith("https")
         verify: ssl.SSLContext | bool = True
-        if url.startswith("https"):
+        if self.is_secured:
             pki = folder / "probate.pki"
             verify = ssl.create_default_context(cafile=str(pki / "ca.crt"))
             verify.load_cert_chain(pki / "admin.crt", pki / "admin.key")
@@ -43,15 +44,26 @@ class Target:
         """A connection on which nothing was said."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT)
 
+    def narrow(self) -> socket.socket:
+        """A connection of somebody known who takes in little at a time."""
+        line = socket.socket()
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        line.settimeout(LIMIT)
+        line.connect(("127.0.0.1", self.port))
+        return self._spoken_on(line, known=True)
+
     def line(self, *, known: bool = False) -> socket.socket:
         """A connection on which HTTP can be spoken; as somebody `known` if that is wanted."""
-        if not self.url.startswith("https"):
-            return self.raw()
+        return self._spoken_on(self.raw(), known=known)
+
+    def _spoken_on(self, line: socket.socket, *, known: bool) -> socket.socket:
+        if not self.is_secured:
+            return line
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         if known:
             context.load_cert_chain(self.folder / "probate.pki" / "admin.crt", self.folder / "probate.pki" / "admin.key")
-        return context.wrap_socket(self.raw())
+        return context.wrap_socket(line)
 
     def check_others(self) -> None:
         """Others are answered: on the connection they have, and on a new one."""

@@ -6,6 +6,7 @@ import base64
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -65,6 +66,7 @@ class Issuer:
         self.may_answer = threading.Event()
         """While it is not set, nobody gets an answer."""
         self.may_answer.set()
+        self.delay = 0.0  # seconds before each answer
 
     def answer(self, path: str) -> Claims:
         self.asked += 1
@@ -85,6 +87,7 @@ def issuing(folder: Path) -> Iterator[Issuer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             issuer.may_answer.wait()
+            time.sleep(issuer.delay)
             body = b"[]" if issuer.is_broken else json.dumps(issuer.answer(self.path)).encode()
             self.send_response(200)
             self.send_header("content-length", str(len(body)))

@@ -20,7 +20,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from pathlib import Path
 from typing import Any
 
-from probate import controllers, errors, late, logs, starting
+from probate import controllers, errors, late, logs, memory, starting
 from probate.aio import tasks
 from probate.aio.offload import Offload, Pool, Thread
 from probate.client.objects import Client
@@ -254,6 +254,7 @@ async def _loading(greet: Callable[[], None]) -> AsyncGenerator[Callable[[], Non
     async def load() -> None:
         try:
             await thread.run(lambda: late.load(is_over.is_set))
+            await thread.run(memory.trim)
         except Exception:
             log.exception("what was left for later cannot be loaded")
         starting.settle()

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
-from integration_server import serving
+from integration_server import SCHEMES, Endpoint, serving_over
 from probate.server import connections
 
 GET = b"GET /version HTTP/1.1\r\nHost: x\r\n"
 
 
+@pytest.fixture(scope="module", params=SCHEMES)
+def endpoint(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
+    with serving_over(request.param) as reached:
+        yield reached
+
+
 @pytest.fixture(scope="module")
-def impatient() -> Iterator[str]:
-    with serving("--patience", "0.3s") as url:
-        yield url
+def http(endpoint: Endpoint) -> Iterator[httpx.Client]:
+    with endpoint.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module", params=SCHEMES)
+def impatient(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
+    with serving_over(request.param, "--patience", "0.3s") as reached:
+        yield reached
 
 
 class Line:
     """A connection to the server, byte by byte."""
 
-    def __init__(self, url: str) -> None:
-        at = urlsplit(url)
-        self._socket = socket.create_connection((at.hostname, at.port), timeout=60)
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._socket = endpoint.connect()
 
     def __enter__(self) -> Self:
         return self
@@ -111,8 +120,10 @@ def last_status(said: bytes) -> tuple[int, str]:
         "trailer",
     ],
 )
-def test_what_is_too_long_or_no_http_is_told_so_in_a_status(server: str, request_: list[bytes], expected: tuple[int, str]) -> None:
-    with Line(server) as line:
+def test_what_is_too_long_or_no_http_is_told_so_in_a_status(
+    endpoint: Endpoint, request_: list[bytes], expected: tuple[int, str]
+) -> None:
+    with Line(endpoint) as line:
         line.send(*request_)
         assert last_status(line.until_closed()) == expected
 
@@ -124,18 +135,18 @@ def test_headers_within_the_limit_are_read(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("part", [b"GET /ver", GET, GET + b"A: a"])
-def test_client_that_does_not_finish_its_headers_is_told_and_cut_off(impatient: str, part: bytes) -> None:
+def test_client_that_does_not_finish_its_headers_is_told_and_cut_off(impatient: Endpoint, part: bytes) -> None:
     with Line(impatient) as line:
         line.send(part)
         assert last_status(line.until_closed()) == (408, "Timeout")
 
 
-def test_client_that_says_nothing_is_cut_off(impatient: str) -> None:
+def test_client_that_says_nothing_is_cut_off(impatient: Endpoint) -> None:
     with Line(impatient) as line:
         assert line.until_closed() == b""
 
 
-def test_second_request_of_a_connection_has_to_be_finished_in_time_too(impatient: str) -> None:
+def test_second_request_of_a_connection_has_to_be_finished_in_time_too(impatient: Endpoint) -> None:
     with Line(impatient) as line:
         line.send(GET, b"\r\n")
         assert line.answer()[0] == 200
@@ -143,7 +154,7 @@ def test_second_request_of_a_connection_has_to_be_finished_in_time_too(impatient
         assert last_status(line.until_closed()) == (408, "Timeout")
 
 
-def test_client_that_does_not_finish_its_body_is_told_and_cut_off(impatient: str) -> None:
+def test_client_that_does_not_finish_its_body_is_told_and_cut_off(impatient: Endpoint) -> None:
     with Line(impatient) as line:
         line.send(b"POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
         code, status = line.answer()
@@ -151,7 +162,7 @@ def test_client_that_does_not_finish_its_body_is_told_and_cut_off(impatient: str
         assert line.until_closed() == b""
 
 
-def test_client_that_is_answered_and_does_not_finish_its_body_is_cut_off(impatient: str) -> None:
+def test_client_that_is_answered_and_does_not_finish_its_body_is_cut_off(impatient: Endpoint) -> None:
     with Line(impatient) as line:
         line.send(b"GET /version HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
         assert line.answer()[0] == 200
@@ -159,30 +170,30 @@ def test_client_that_is_answered_and_does_not_finish_its_body_is_cut_off(impatie
         assert line.until_closed() == b""
 
 
-def test_connection_goes_on_when_the_body_of_an_answered_request_has_come(server: str) -> None:
-    with Line(server) as line:
+def test_connection_goes_on_when_the_body_of_an_answered_request_has_come(endpoint: Endpoint) -> None:
+    with Line(endpoint) as line:
         line.send(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
         assert line.answer()[0] == 405
         line.send(b"0123456789", GET, b"\r\n")
         assert line.answer()[0] == 200
 
 
-def test_body_that_is_over_the_limit_is_refused_before_it_has_come(server: str) -> None:
-    with Line(server) as line:
+def test_body_that_is_over_the_limit_is_refused_before_it_has_come(endpoint: Endpoint) -> None:
+    with Line(endpoint) as line:
         line.send(b"POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n", b"a" * 1_000_000)
         assert line.answer()[0] == 413
 
 
-def test_garbage_after_a_request_ends_the_connection_after_the_answer(server: str) -> None:
-    with Line(server) as line:
+def test_garbage_after_a_request_ends_the_connection_after_the_answer(endpoint: Endpoint) -> None:
+    with Line(endpoint) as line:
         line.send(GET, b"\r\n", b"garbage\r\n\r\n")
         said = line.until_closed()
         assert said.startswith(b"HTTP/1.1 200")
         assert said.count(b"HTTP/1.1") == 1
 
 
-def test_wish_for_another_protocol_is_ignored(server: str) -> None:
-    with Line(server) as line:
+def test_wish_for_another_protocol_is_ignored(endpoint: Endpoint) -> None:
+    with Line(endpoint) as line:
         line.send(GET, b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
         said = line.until_closed()
         assert said.startswith(b"HTTP/1.1 200")

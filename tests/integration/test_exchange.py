@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
 
 import httpx
 import pytest
 
+from integration_server import SCHEMES, Endpoint, serving_over
+
 Talk = Callable[..., bytes]
 
 LAST = b"GET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
 
 
+@pytest.fixture(scope="module", params=SCHEMES)
+def endpoint(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
+    with serving_over(request.param) as reached:
+        yield reached
+
+
+@pytest.fixture(scope="module")
+def http(endpoint: Endpoint) -> Iterator[httpx.Client]:
+    with endpoint.client() as client:
+        yield client
+
+
 @pytest.fixture
-def talk(server: str) -> Iterator[Talk]:
+def talk(endpoint: Endpoint) -> Iterator[Talk]:
     """Sends these bytes, and gives all that comes until the server ends the connection."""
-    host, port = server.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=60) as connection:
+    with endpoint.connect() as connection:
 
         def send(*parts: bytes) -> bytes:
             for part in parts:
@@ -97,9 +109,8 @@ def test_target_is_read_in_each_form_it_can_have(talk: Talk, target: bytes, code
     assert (b'\n  "kind"' in answer) == (b"pretty" in target)
 
 
-def test_stream_begins_before_there_is_anything_to_tell(server: str, namespace: str) -> None:
-    host, port = server.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=60) as connection:
+def test_stream_begins_before_there_is_anything_to_tell(endpoint: Endpoint, namespace: str) -> None:
+    with endpoint.connect() as connection:
         path = f"/api/v1/namespaces/{namespace}/configmaps?watch=1&timeoutSeconds=1".encode()
         connection.sendall(
             b"GET %b HTTP/1.1\r\nhost: x\r\n\r\nGET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n" % path

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
+from integration_server import SCHEMES, Endpoint, serving_over
+
 MERGE = {"Content-Type": "application/merge-patch+json"}
 YAML = {"Content-Type": "application/yaml"}
+
+
+@pytest.fixture(scope="module", params=SCHEMES)
+def endpoint(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
+    with serving_over(request.param) as reached:
+        yield reached
+
+
+@pytest.fixture(scope="module")
+def http(endpoint: Endpoint) -> Iterator[httpx.Client]:
+    with endpoint.client() as client:
+        yield client
 
 
 @pytest.fixture
@@ -58,10 +72,11 @@ def test_many_fields_given_twice_do_not_stall_the_server(http: httpx.Client, con
     assert 1 <= len(answer.headers.get_list("warning")) <= 20
 
 
-def cut_off(server: str, method: str, path: str, *, promised: int, sent: bytes = b"", media: str = "application/json") -> None:
+def cut_off(
+    endpoint: Endpoint, method: str, path: str, *, promised: int, sent: bytes = b"", media: str = "application/json"
+) -> None:
     """Send less than was promised and hang up."""
-    at = urlsplit(server)
-    with socket.create_connection((at.hostname, at.port)) as line:
+    with endpoint.connect() as line:
         head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media}\r\nContent-Length: {promised}\r\n\r\n"
         line.sendall(head.encode() + sent)
         line.shutdown(socket.SHUT_WR)
@@ -69,12 +84,12 @@ def cut_off(server: str, method: str, path: str, *, promised: int, sent: bytes =
             pass
 
 
-def test_request_that_is_cut_off_is_not_carried_out(http: httpx.Client, server: str, configmaps: str) -> None:
+def test_request_that_is_cut_off_is_not_carried_out(http: httpx.Client, endpoint: Endpoint, configmaps: str) -> None:
     before = http.get(f"{configmaps}/cm").json()
-    cut_off(server, "DELETE", f"{configmaps}/cm", promised=70)
-    cut_off(server, "DELETE", configmaps, promised=40)
+    cut_off(endpoint, "DELETE", f"{configmaps}/cm", promised=70)
+    cut_off(endpoint, "DELETE", configmaps, promised=40)
     cut_off(
-        server, "PUT", f"{configmaps}/cm", promised=60, sent=b"metadata: {name: cm}\ndata:\n  a: '2'\n", media="application/yaml"
+        endpoint, "PUT", f"{configmaps}/cm", promised=60, sent=b"metadata: {name: cm}\ndata:\n  a: '2'\n", media="application/yaml"
     )
     assert http.get(f"{configmaps}/cm").json() == before
 

@@ -68,7 +68,14 @@ class Connection(Frugal):
         self._head.drop()
         self._unset_deadline()
         self.resume_writing()
+        self._unwatch_reader()
         super().connection_lost(exc)
+        # The parser and the exchanges refer back to this: without the cycles all of it is freed at once, and not when Python next
+        # looks through everything for garbage, which after an attack can be much later.
+        self.parser = self.cycle = self._answering = None  # type: ignore[assignment]
+
+    def eof_received(self) -> None:
+        self.close()
 
     def data_received(self, data: bytes) -> None:
         self._idle_since = None
@@ -169,10 +176,17 @@ class Connection(Frugal):
 
     def resume_writing(self) -> None:
         DEBTS.settle(self)
-        if self._reader_check is not None:
-            self._reader_check.cancel()
-            self._reader_check = None
+        self._unwatch_reader()
         super().resume_writing()
+        if self.transport.is_closing():  # there may be some left, and nothing else ends a connection that is being closed
+            self._watch_reader(self.transport.get_write_buffer_size())
+
+    def close(self) -> None:
+        """End the connection when the client has read what it was sent. If it reads nothing any more, it is cut off."""
+        if not self.transport.is_closing():
+            self.transport.close()
+            if self._reader_check is None:
+                self._watch_reader(self.transport.get_write_buffer_size())
 
     # Patience, and its end.
 
@@ -188,11 +202,16 @@ class Connection(Frugal):
         if self._is_in_head:
             self._refuse(errors.RequestTimeout(f"the headers did not come within {self._patience:g} seconds: nothing was done"))
         else:
-            self.transport.close()
+            self.close()
 
     def _watch_reader(self, left: int) -> None:
         """Look again later whether the client has read any of what is left for it."""
         self._reader_check = self.loop.call_later(self._patience, self._check_reader, left)
+
+    def _unwatch_reader(self) -> None:
+        if self._reader_check is not None:
+            self._reader_check.cancel()
+            self._reader_check = None
 
     def _check_reader(self, left_before: int) -> None:
         left = self.transport.get_write_buffer_size()
@@ -223,7 +242,7 @@ class Connection(Frugal):
         self.transport.write(STATUS_LINE[error.code] + about + body)
         if self.transport.can_write_eof():
             self.transport.write_eof()
-        self._deadline = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+        self._deadline = self.loop.call_later(LINGER_SECONDS, self.close)
 
 
 def _reason(error: Exception) -> errors.ApiError:

@@ -41,6 +41,10 @@ class Line(Protocol):
         """The answer has been sent."""
         ...
 
+    def close(self) -> None:
+        """End the connection when the client has read what it was sent, or reads nothing any more."""
+        ...
+
 
 class Exchange:
     """One request and its answer."""
@@ -97,12 +101,15 @@ class Exchange:
     async def run_asgi(self, app: Any) -> None:
         """Let the app answer."""
         try:
-            await app(self.scope, self.receive, self.send)
+            if self.is_behind:  # an answer that waits for the client to read the one before it would be memory that nobody counts
+                await self.drain()
+            if not self.disconnected:
+                await app(self.scope, self.receive, self.send)
         except Exception:
             log.exception("an answer could not be sent")
         finally:
             if not self.response_complete and not self.disconnected:
-                self._transport.close()
+                self._connection.close()
             self._connection.tasks.discard(self.task)
             del self.scope, self.task  # which refer back to it, and would be found by Python's search for garbage only
 
@@ -185,7 +192,7 @@ class Exchange:
         if self._waiter is not None:
             self.set()
         if not self.keep_alive:
-            self._transport.close()
+            self._connection.close()
         self._connection.on_response_complete()
 
 

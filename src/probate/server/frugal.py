@@ -151,8 +151,12 @@ class Frugal(HttpToolsProtocol):
         left = self._idle_since + self.timeout_keep_alive - self.loop.time()
         if left > 0:
             self._look_again_in(left)
-        elif not self.transport.is_closing():
-            self.transport.close()
+        else:
+            self.close()
+
+    def close(self) -> None:
+        """End the connection."""
+        self.transport.close()
 
     def _unset_keepalive_if_required(self) -> None:
         self._idle_since = None  # (whatever comes does the same)

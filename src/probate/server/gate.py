@@ -17,7 +17,6 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Any
 
 import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
@@ -28,6 +27,7 @@ from probate.machinery import status
 from probate.server.connections import Connection
 from probate.server.fair_limit import FairLimit
 from probate.server.limit_log import LimitLog
+from probate.server.tls.transport import TlsTransport
 
 ADDRESS_FACTOR = 9
 """One address has at most so many times as many connections as are free."""
@@ -39,8 +39,6 @@ RESERVED = 256
 """File descriptors that are kept for all else."""
 ACCEPTED_AT_ONCE = 4
 HANDSHAKE_SECONDS = 10.0
-GOOD_BYE_SECONDS = 1.0
-"""How long a client may take to answer when a connection ends."""
 REST_SECONDS = 0.1
 """After which nobody is accepted for a while, if the system allows no more."""
 
@@ -68,6 +66,7 @@ class Gate:
         self._listening: list[socket.socket] = []
         self._arriving: dict[socket.socket, tuple[str, asyncio.Task[None]]] = {}  # in the order in which they came
         self._inside: dict[Connection, str] = {}  # by which address
+        self.departures = 0  # connections that have ended
 
     def open(self, listening: socket.socket) -> None:
         """Let people in from here."""
@@ -130,13 +129,30 @@ class Gate:
         return True
 
     async def _bring_in(self, arrived: socket.socket) -> None:
-        context = self._context()
+        context, loop = self._context(), asyncio.get_running_loop()
+
+        def enter(transport: asyncio.Transport) -> None:
+            self._enter(arrived, transport, context)
+
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: Arrival(lambda transport: self._enter(arrived, transport, context)), arrived, **self._tls(context)
-            )
-        except (OSError, EOFError):  # ssl.SSLError is one, and a handshake that takes too long
+            if context is None:
+                await loop.connect_accepted_socket(lambda: Arrival(enter), arrived)
+            else:
+                await self._shake_hands(arrived, context, enter)
+        except OSError:
             arrived.close()
+
+    async def _shake_hands(
+        self, arrived: socket.socket, context: ssl.SSLContext, enter: Callable[[asyncio.Transport], None]
+    ) -> None:
+        """Returns when the handshake is over, in whatever way."""
+        secured = TlsTransport(context, enter, handshake_seconds=self._handshake)
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: secured, arrived)
+            await secured.handshake
+        except asyncio.CancelledError:
+            secured.abort()
+            raise
 
     def _is_over(self, arrived: socket.socket, task: asyncio.Task[None]) -> None:
         """A handshake has come to its end. If it failed, its place is free again."""
@@ -144,11 +160,6 @@ class Gate:
             arrived.close()  # a task that was cancelled before it began has not done so
         if arrived in self._arriving:
             self._addresses.release(self._arriving.pop(arrived)[0])
-
-    def _tls(self, context: ssl.SSLContext | None) -> dict[str, Any]:
-        if context is None:
-            return {}
-        return {"ssl": context, "ssl_handshake_timeout": self._handshake, "ssl_shutdown_timeout": GOOD_BYE_SECONDS}
 
     def _enter(self, arrived: socket.socket, transport: asyncio.Transport, context: ssl.SSLContext | None) -> None:
         """Somebody is in, after a handshake with this context."""
@@ -167,6 +178,7 @@ class Gate:
         address = self._inside.pop(connection, None)
         if address is not None:
             self._addresses.release(address)
+            self.departures += 1
 
     def _turn_away(self, arrived: socket.socket) -> None:
         address, task = self._arriving.pop(arrived)

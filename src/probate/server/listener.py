@@ -19,7 +19,7 @@ from typing import Any
 
 import uvicorn
 
-from probate import errors
+from probate import errors, memory
 from probate.logs import facts
 from probate.server import gate
 from probate.server.app import App
@@ -31,6 +31,7 @@ MAX_DESCRIPTORS = 65_536
 """As many are asked for; the system may allow less."""
 FEWEST_BY_DEFAULT = 1_000
 """A server that could serve fewer connections does not start, unless `--max-connections` asks for no more."""
+TICKS_A_SECOND = 10
 
 log = logging.getLogger(__name__)
 
@@ -142,6 +143,7 @@ class Listener(uvicorn.Server):
         self._in_use = self._context()
         self.servers: list[asyncio.base_events.Server] = []
         self._on_start = on_start
+        self._trimmer = memory.Trimmer()
         limit = max(1, min(max_connections, allow_descriptors() - gate.RESERVED))
         self._gate = gate.Gate(self._connection, self._context, patience=patience, limit=limit, limits=app.limit_log)
 
@@ -154,10 +156,12 @@ class Listener(uvicorn.Server):
         self._on_start()
 
     async def on_tick(self, counter: int) -> bool:
-        """uvicorn calls this ten times a second."""
+        """uvicorn calls this ten times a second (`TICKS_A_SECOND`)."""
         if self._context() is not self._in_use:
             self._in_use = self._context()
             self._say_good_bye()
+        if counter % TICKS_A_SECOND == 0:
+            await self._trimmer.look(self.server_state.total_requests + self._gate.departures)
         return await super().on_tick(counter)
 
     def _context(self) -> ssl.SSLContext | None:

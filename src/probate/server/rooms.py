@@ -65,7 +65,10 @@ class Debtor(Protocol):
 
 
 class Debts:
-    """What clients have been sent and have not read. When that is too much, who has been behind for longest is cut off."""
+    """What clients have been sent and have not read.
+
+    When that is too much, who has been behind for longest is cut off; those first who have read nothing since they were looked at.
+    """
 
     def __init__(self, limit: int = MAX_UNREAD) -> None:
         self._limit = limit
@@ -77,10 +80,26 @@ class Debts:
         self.settle(debtor)
         self._owed[debtor] = size
         self._sum += size
+        if self._sum > self._limit:
+            self._look_again(debtor)
         while self._sum > self._limit and len(self._owed) > 1:
-            one = next(iter(self._owed))
-            self.settle(one)
-            one.transport.abort()
+            self._cut_off(next(iter(self._owed)))
+
+    def _look_again(self, newest: Debtor) -> None:
+        """Count what clients have read since they fell behind, and cut off those who have read nothing."""
+        for one, size in list(self._owed.items()):
+            if self._sum <= self._limit or one is newest:
+                return
+            left = one.transport.get_write_buffer_size()
+            if left >= size:
+                self._cut_off(one)
+            else:
+                self._owed[one] = left
+                self._sum -= size - left
+
+    def _cut_off(self, debtor: Debtor) -> None:
+        self.settle(debtor)
+        debtor.transport.abort()
 
     def settle(self, debtor: Debtor) -> None:
         """It has read almost all, or is gone."""

@@ -203,6 +203,8 @@ class _Pace:
 
     async def __aexit__(self, *_: object) -> None:
         await tasks.stop(self._task)
+        # Both refer back to this, and through it to the whole connection: without the cycles all of it is freed at once.
+        del self._task, self._changes
 
     async def _run(self) -> None:
         while not self.is_over:
