@@ -282,3 +282,43 @@ def test_a_device_with_very_many_conditions_is_refused_without_comparing_them_al
     reasons = {(one["reason"], one["field"]) for one in answer.json()["details"]["causes"]}
     fields = ("spec.devices[0].bindingConditions", "spec.devices[0].bindingFailureConditions")
     assert reasons == {("FieldValueTooMany", field) for field in fields}
+
+
+MANY_CONTAINERS = {"containers": [{"name": "c", "image": "i"}] * 50_000}
+
+
+@pytest.mark.parametrize(
+    ("path", "spec", "field"),
+    [
+        ("/api/v1/namespaces/{}/pods", MANY_CONTAINERS, "spec.containers"),
+        ("/apis/apps/v1/namespaces/{}/deployments", {"template": {"spec": MANY_CONTAINERS}}, "spec.template.spec.containers"),
+        (
+            "/apis/batch/v1/namespaces/{}/cronjobs",
+            {"jobTemplate": {"spec": {"template": {"spec": MANY_CONTAINERS}}}},
+            "spec.jobTemplate.spec.template.spec.containers",
+        ),
+    ],
+    ids=["Pod", "Deployment", "CronJob"],
+)
+def test_a_pod_of_very_many_containers_is_refused_before_it_gets_defaults(
+    http: httpx.Client, namespace: str, path: str, spec: Any, field: str
+) -> None:
+    answer = http.post(path.format(namespace), json={"metadata": {"name": "many"}, "spec": spec})
+    assert answer.status_code == 422
+    [cause] = answer.json()["details"]["causes"]
+    assert (cause["field"], cause["message"]) == (field, "Too many: 50000: must have at most 1000 items")
+
+
+@pytest.mark.parametrize("kind", ["merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"])
+def test_no_patch_makes_a_pod_of_very_many_containers(http: httpx.Client, namespace: str, kind: str) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    about = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    assert http.post(path, json={**about, "spec": spec}).status_code == 201
+    many = [{"name": f"c{number}", "image": "i"} for number in range(20_000)]
+    patch = {**about, "spec": {"template": {"spec": {"containers": many}}}}
+    headers = {"Content-Type": f"application/{kind}"}
+    answer = http.patch(f"{path}/d", content=json.dumps(patch), params={"fieldManager": "m"}, headers=headers)
+    assert answer.status_code == 422, answer.text[:500]
+    assert "must have at most 1000 items" in answer.json()["message"]

@@ -11,7 +11,7 @@ import click
 from probate import controllers
 from probate.cli.serve import serve_command
 from probate.control import telling
-from probate.machinery import cron, label_requirements, problems, yaml_values
+from probate.machinery import cron, label_requirements, pod_limits, problems, yaml_values
 from probate.machinery.crds import schemas, versions
 from probate.machinery.ownership import Describe, Standing
 from probate.machinery.structural.regexp import syntax
@@ -136,6 +136,7 @@ def test_every_limit_of_the_door_is_documented() -> None:
 def test_every_limit_of_what_is_parsed_is_documented() -> None:
     assert [size(cell) for cell in row("schemas of a custom kind")[1:]] == [schemas.MAX_SCHEMAS] * 2
     assert [size(cell) for cell in row("selectors of an aggregated ClusterRole")[1:]] == [rbac.MAX_SELECTORS] * 2
+    assert [size(cell) for cell in row("containers of a pod")[1:]] == [pod_limits.MAX_CONTAINERS] * 2
     assert row("the schedule of a CronJob")[1:] == [f"{cron.MAX_LENGTH:,} characters; {cron.MAX_ZONE_LENGTH}"] * 2
     assert [size(cell) for cell in row("an `Accept` header")[1:]] == [negotiation.MAX_BYTES] * 2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from probate.machinery import emptiness, metadata, names, plain, selectable_fields, typed
+from probate.machinery import emptiness, metadata, names, plain, pod_limits, selectable_fields, typed
 from probate.machinery.apply import parts as owning
 from probate.machinery.apply.parts import Part
 from probate.machinery.apply.shapes import Shape
@@ -22,6 +22,7 @@ from probate.machinery.validation.pods import resize
 from probate.machinery.validation.pods import update as pods
 from probate.machinery.validation.statuses import cluster as statuses
 from probate.machinery.warnings import table as warnings
+from probate.server import refusals
 from probate.server.rules.contract import Object, Typed
 from probate.server.subresources import parts
 
@@ -72,19 +73,30 @@ class BuiltIn:
         self._kind = resource.stored_as or self._served
         self._name_rule = names.rule_of(resource.group, resource.kind)
         self._is_prepared = preparation.concerns_new(self._kind.group, self._kind.kind)
-        self._is_warned_of = (self._kind.group, self._kind.kind) in WARNED_OF
+        self._group_kind = self._kind.group, self._kind.kind
+        self._is_warned_of = self._group_kind in WARNED_OF
+        self._has_pods = pod_limits.has_pods(*self._group_kind)
 
     @functools.cached_property
     def _schema(self) -> Schema:
         return self._resource.load_schema()
 
     def fits(self, value: Object) -> bool:
-        return plain.fits(value, self._schema)
+        is_over_limit = self._has_pods and bool(pod_limits.problems(*self._group_kind, value))  # then `read` refuses it
+        return not is_over_limit and plain.fits(value, self._schema)
 
     def read(self, value: Object) -> Typed:
+        if self._has_pods:
+            self._check_containers(value)
         reader = typed.Reader(_quantity)
         object_ = reader.read(value, self._schema)
         return Typed(object_, reader.unknown)
+
+    def _check_containers(self, value: Object) -> None:
+        if found := pod_limits.problems(*self._group_kind, value):
+            meta = value.get("metadata")
+            name = meta.get("name") if isinstance(meta, dict) else None
+            raise refusals.invalid(self._resource, name if isinstance(name, str) else "", found)
 
     def set_defaults(self, object_: Object) -> None:
         defaulting.apply(*self._kind, object_)
