@@ -158,7 +158,7 @@ def test_damage_is_reported_by_health_metrics_events_and_once_in_the_log(house: 
     assert event is not None
     assert event["involvedObject"]["kind"] == "ConfigMap"
     assert event["type"] == "Warning"
-    assert house.server.log.read_text().count("a stored object is damaged") == 1
+    assert house.server.log.read_text().count("stored object is damaged") == 1
     assert house.remove(f"{CONFIGS}/x").status_code == 200
     assert "damaged" not in house.http.get("/readyz?verbose").text
     assert "is left out" not in house.http.get(CONFIGS).headers.get("warning", "")
