@@ -306,6 +306,8 @@ def test_who_removes_what_can_be_read_or_says_more_is_refused(house: House) -> N
     for more in (
         {"gracePeriodSeconds": 0},
         {"propagationPolicy": "Background"},
+        {"garbageCollectionPolicy": "Orphan"},
+        {"synchronousGarbageCollection": True},
         {"orphanDependents": False},
         {"dryRun": ["All"]},
         {"preconditions": {"uid": "u"}},
