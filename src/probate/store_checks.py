@@ -32,7 +32,7 @@ def _report(address: str) -> Report:
         from probate.store.etcd.checking import check_etcd  # noqa: PLC0415
 
         return asyncio.run(check_etcd(parse(address), SystemClock()))
-    raise errors.CannotOpen(f"{address!r} is no store that can be checked. Give sqlite:FILE or etcd://HOST:PORT,HOST:PORT")
+    raise errors.CannotOpen(f"{address!r} is not a store that can be checked. Give sqlite:FILE or etcd://HOST:PORT,HOST:PORT")
 
 
 def _row(one: Damaged, what: str = "") -> DamagedRow:

@@ -83,7 +83,9 @@ def test_an_etcd_is_checked(tmp_path: Path, etcd_member: etcd_members.Member) ->
     assert (found.returncode, found.stdout.count("\nconfigmaps ")) == (1, 1)
 
 
-@pytest.mark.parametrize(("store", "message"), [("memory:", "no store that can be checked"), ("sqlite:none.db", "is no file")])
+@pytest.mark.parametrize(
+    ("store", "message"), [("memory:", "is not a store that can be checked"), ("sqlite:none.db", "does not exist")]
+)
 def test_what_is_no_store_is_one_clear_line(store: str, message: str) -> None:
     found = check(store)
     assert found.returncode == 1

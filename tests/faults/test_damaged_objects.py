@@ -158,7 +158,7 @@ def test_damage_is_reported_by_health_metrics_events_and_once_in_the_log(house: 
     assert event is not None
     assert event["involvedObject"]["kind"] == "ConfigMap"
     assert event["type"] == "Warning"
-    assert house.server.log.read_text().count("a stored object is damaged") == 1
+    assert house.server.log.read_text().count("stored object is damaged") == 1
     assert house.remove(f"{CONFIGS}/x").status_code == 200
     assert "damaged" not in house.http.get("/readyz?verbose").text
     assert "is left out" not in house.http.get(CONFIGS).headers.get("warning", "")
@@ -306,6 +306,8 @@ def test_who_removes_what_can_be_read_or_says_more_is_refused(house: House) -> N
     for more in (
         {"gracePeriodSeconds": 0},
         {"propagationPolicy": "Background"},
+        {"garbageCollectionPolicy": "Orphan"},
+        {"synchronousGarbageCollection": True},
         {"orphanDependents": False},
         {"dryRun": ["All"]},
         {"preconditions": {"uid": "u"}},

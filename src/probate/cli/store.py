@@ -14,7 +14,7 @@ _HEADER = ("RESOURCE", "NAMESPACE", "NAME", "REVISION", "PROBLEM")
 
 @click.group("store")
 def store_group() -> None:
-    """Look after a store."""
+    """Inspect a store."""
 
 
 @store_group.command("check")

@@ -1,8 +1,8 @@
 """Requests for certificates that have served their purpose, or never will, go. Each has a timer for when that is so.
 
-A CertificateSigningRequest goes some time after it was decided on, or a day after it was made if nobody decides or if what was
-decided says nothing of when. A PodCertificateRequest is a kubelet's
-own, which asks again if it needs to: it goes a quarter of an hour after it was made, whatever became of it.
+A CertificateSigningRequest is deleted an hour after it was signed, was denied or failed, a day after it was approved and not
+signed, or else a day after it was created. A PodCertificateRequest is a kubelet's own, which asks again if it needs to: it goes a
+quarter of an hour after it was made, whatever became of it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def start(means: Means) -> list[Workers]:
 def expires_at(request: Object) -> float:
     """After which moment the request goes. (CSR-2, CSR-3)
 
-    Kubernetes keeps a request for ever if its conditions are all of types that it does not know, or if a signer issued a
-    certificate that nobody approved. Here such a request goes a day after it was made.
+    Kubernetes keeps a request for ever if all its conditions are of types that it does not know; here it goes a day after it was
+    created. Older releases of Kubernetes also keep requests that were approved and never signed.
     """
     status = request.get("status") or {}
     told, issued = status.get("conditions") or [], status.get("certificate") or ""

@@ -29,7 +29,7 @@ def warnings(damaged: Sequence[Damaged]) -> tuple[str, ...]:
     """Of a list that had to leave these out."""
     if not damaged:
         return ()
-    told = [f"{name_of(one.key)} is left out: what is stored of it is damaged" for one in damaged[:MAX_NAMED]]
+    told = [f"{name_of(one.key)} is left out because its stored data is damaged" for one in damaged[:MAX_NAMED]]
     more = len(damaged) - MAX_NAMED
     return (*told, f"{more} more damaged objects are left out") if more > 0 else tuple(told)
 
@@ -79,7 +79,7 @@ async def _write_events(api: Api, found: asyncio.Queue[Damaged]) -> None:
             continue
         item = Item(one.key, one.revision, Meta(about.name, about.namespace, ""))
         message = (
-            f"what is stored at revision {one.revision} is damaged: {one.problem}. An administrator can restore a copy of the "
+            f"the data stored at revision {one.revision} is damaged: {one.problem}. An administrator can restore a copy of the "
         )
         message += f"store, or remove the object with the delete option {OPTION}"
         try:

@@ -20,7 +20,7 @@ UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _TYPES: dict[str, type] = {**propagation.FIELDS, "gracePeriodSeconds": int, "preconditions": dict, "dryRun": list, UNSAFE: bool}
 _PRECONDITIONS: dict[str, type] = {"uid": str, "resourceVersion": str}
 _NAMES = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
-_NOT_WITH_UNSAFE = ("dryRun", "gracePeriodSeconds", "orphanDependents", "preconditions", "propagationPolicy")
+_NOT_WITH_UNSAFE = ("dryRun", "gracePeriodSeconds", "preconditions", *propagation.FIELDS)
 
 
 class DeleteOptions(NamedTuple):
@@ -69,7 +69,7 @@ def _unsafe_problems(fields: dict[str, Any]) -> Iterator[Problem]:
     """Whoever removes a damaged object cannot say anything else: there is nothing left to hold it against."""
     if fields.get(UNSAFE):
         for name in _NOT_WITH_UNSAFE:
-            if fields.get(name) not in (None, [], {}):
+            if fields.get(name) not in (None, [], {}, ""):
                 yield problems.invalid(Path(UNSAFE), True, f"cannot be set together with .{name}")
 
 

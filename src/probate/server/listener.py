@@ -108,7 +108,7 @@ def fit_connections(wanted: int) -> int:
             f"and the system allows this process {allowed:,}. Raise the limit (ulimit -n {needed}) {lower}"
         )
     if fits < wanted:
-        log.warning("few file descriptors, so fewer connections are allowed", extra=facts(connections=fits, descriptors=allowed))
+        log.warning("too few file descriptors, limit of connections lowered", extra=facts(connections=fits, descriptors=allowed))
     return fits
 
 

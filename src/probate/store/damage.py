@@ -107,7 +107,7 @@ class Damage:
         if self.found <= MAX_LOGGED:
             about = name_of(one.key)
             log.error(
-                "a stored object is damaged and is left out of lists",
+                "stored object is damaged, lists leave it out",
                 extra=facts(
                     resource=about.resource,
                     group=about.group,
@@ -125,7 +125,7 @@ def error_of(one: Damaged) -> errors.DamagedObject:
     """The answer to who wants to read it."""
     about = name_of(one.key)
     return errors.DamagedObject(
-        f"{about} cannot be read: what is stored at revision {one.revision} is damaged, {one.problem}. Restore a copy of the "
+        f"{about} cannot be read: the data stored at revision {one.revision} is damaged ({one.problem}). Restore a copy of the "
         f"store, or remove the object with the delete option {OPTION}",
         Details(name=about.name, group=about.group, kind=about.resource),
         key=one.key,
@@ -136,6 +136,6 @@ def error_of(one: Damaged) -> errors.DamagedObject:
 def gap_of(one: Damaged) -> errors.Gone:
     """Why a watch of its range cannot go on."""
     return errors.Gone(
-        f"the change at revision {one.revision} cannot be shown: what is stored of {name_of(one.key)} is damaged. List again and "
-        "go on from there"
+        f"the change at revision {one.revision} cannot be shown: the stored data of {name_of(one.key)} is damaged. List again, "
+        "and watch from there"
     )

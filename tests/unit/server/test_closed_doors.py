@@ -115,3 +115,10 @@ async def test_a_penalty_is_of_seconds_however_often_somebody_has_failed() -> No
     assert refusal.details.retry_after_seconds == MAX_SECONDS
     await clock.advance(MAX_SECONDS + 2 * SECONDS_EACH)
     assert not is_told_to_wait(tried, "10.0.0.1", b"next")
+
+
+@pytest.mark.parametrize("start", [51.30703872357531, 8177.643255778096, 1048573.3418311159])  # where a sum of floats is rounded up
+def test_a_client_was_told_to_wait_for_longer_than_the_limit(start: float) -> None:
+    tried = failures(FakeClock(start))
+    waits = [tried.refusal("10.0.0.1", b"x").details.retry_after_seconds or 0 for _ in range(2 * AT_ONCE)]
+    assert max(waits) == MAX_SECONDS

@@ -66,7 +66,7 @@ class Following:
                         async with asyncio.timeout(LOOK_SECONDS):
                             await self._news.wait()
         except TimeoutError:
-            told = "who may do what is not known at the moment, please try again"
+            told = "roles and bindings cannot be read at the moment, so rights cannot be decided. Please try again"
             raise errors.StoreUnavailable(told, errors.Details(retry_after_seconds=RETRY_SECONDS)) from None
 
     async def run(self, pause: Callable[[], Awaitable[None]]) -> None:

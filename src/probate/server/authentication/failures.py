@@ -47,7 +47,7 @@ class Failures:
         if over <= 0:
             return errors.Unauthorized()
         self._limits.reached("wrong credentials", address=place)
-        later = Details(retry_after_seconds=max(1, math.ceil(over)))
+        later = Details(retry_after_seconds=max(1, min(math.ceil(over), math.ceil(MAX_SECONDS))))  # sums of floats are not exact
         return errors.TooManyRequests("too many attempts with wrong credentials, please try again later", later)
 
 

@@ -1,8 +1,9 @@
 """Tokens of an issuer elsewhere (OpenID Connect): signed by one of the keys that it publishes, for us, and not over.
 
 Its keys are fetched when they are first needed, again when a token names one that is not known (but not all the time), and when
-they are old. One fetch is under way at a time, and only tokens that need its result wait for it: a token signed with a key that is
-known is checked at once, however slow the issuer is. So many may wait, and of these so many from one address.
+they are old. One fetch is under way at a time, and only tokens that need its result wait for it: while the keys are not old, a
+token signed with a known key is checked at once, however slow the issuer is. So many may wait, and of these so many from one
+address.
 
 Names and groups of users may be given prefixes. Those that begin with `system:` are never taken from elsewhere: so nobody becomes a
 member of `system:masters` by what they are called.

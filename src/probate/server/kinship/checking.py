@@ -72,7 +72,7 @@ async def _told(api: Api, user: User, at: Target, uid: str, owner: Owner) -> str
     try:
         found = await api.store.read(where) if where else None
     except errors.DamagedObject:
-        return f"what is stored of {owner} is damaged: until it is removed, this object is not collected"
+        return f"the stored data of {owner} is damaged: the collector keeps this object until that owner is removed"
     seen = sightings.standing(item, owner, kind, None if found is None else sightings.item_of(found))
     if seen.standing is Standing.DANGLING:
         return await _lost(api, user, item, owner, kind, found)

@@ -55,7 +55,7 @@ async def _damaged(store: Store, key: str, at: Target) -> errors.DamagedObject:
         return damaged
     if found is None:
         raise refusals.not_found(at.resource, at.name)
-    why = "is exclusively for objects whose stored data is damaged, and this one can be read: delete it without the option"
+    why = "applies only to objects whose stored data is damaged. This object can be read: delete it without the option"
     raise refusals.invalid(at.resource, at.name, [problems.invalid(Path(delete_options.UNSAFE), True, why)])
 
 

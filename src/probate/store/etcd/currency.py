@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 
 from probate import errors
+from probate.logs import facts
 from probate.store.contract import Revision
 from probate.store.etcd import rpc_pb2 as rpc
 from probate.store.etcd.endpoints import RANGE, Endpoints
@@ -53,8 +54,8 @@ class Currency:
         """`StoreUnavailable` if the view is not current."""
         if self.confirmed() is None:
             raise errors.StoreUnavailable(
-                f"the view that watches of etcd give was last confirmed {self._age():.0f} s ago, of at most {self._seconds:g} s: "
-                "rights are not decided by it"
+                f"the watch of etcd was last confirmed to be current {self._age():.0f} s ago, of at most {self._seconds:g} s: "
+                "requests that need rights are refused until it is"
             )
 
     async def run(self) -> None:
@@ -63,7 +64,7 @@ class Currency:
             try:
                 await self._confirm()
             except errors.ApiError as error:
-                log.debug("etcd feed not confirmed: %s", error)
+                log.debug("etcd watch not confirmed", extra=facts(error=str(error)))
             self._tell()
             await self._endpoints.clock.sleep(EVERY_SECONDS)
 
@@ -75,7 +76,7 @@ class Currency:
             before = self._feed.revision
             if not await self._is_shown(newest, SHOW_SECONDS):
                 if self._feed.revision == before:
-                    log.info("etcd feed does not show revision %d, moving it to another member: revision=%d", newest, before)
+                    log.info("etcd watch is behind, moving it to another member", extra=facts(newest=newest, seen=before))
                     self._endpoints.leave_watched()
                 return
         self._at, self._revision = began, newest
@@ -113,8 +114,7 @@ class Currency:
         if is_current != self._is_known_current:
             self._is_known_current = is_current
             if is_current:
-                log.warning("etcd view is current again: revision=%d", self._revision)
+                log.warning("etcd watch is current again", extra=facts(revision=self._revision))
             else:
-                log.warning(
-                    "etcd view is not current, requests that need rights wait or are refused: age_seconds=%.1f", self._age()
-                )
+                age = f"{self._age():.1f}s"
+                log.warning("etcd watch is not current, requests that need rights wait or are refused", extra=facts(age=age))

@@ -41,7 +41,9 @@ async def check_is_known(endpoints: Endpoints, layout: Layout, *, seconds: float
 
 def _check_is_known(found: bytes) -> None:
     if not found.isdigit():
-        raise errors.CannotOpen(f"the store's version on etcd is {found[:40]!r}, which is no number. Restore a copy of etcd's data")
+        raise errors.CannotOpen(
+            f"the store's version on etcd is {found[:40]!r}, which is not a number. Restore a copy of etcd's data"
+        )
     if int(found) > VERSION:
         raise errors.CannotOpen(
             f"the store on etcd was written by a newer Probate (store version {int(found)}; this one knows up to {VERSION}). "

@@ -29,7 +29,7 @@ _HISTORY = "SELECT key, value, rev, {} FROM log WHERE value IS NOT NULL AND rev 
 def check_file(path: Path) -> Report:
     """What is wrong with the store in this file. `CannotOpen` if it is none, or cannot be read at all."""
     if not path.is_file():
-        raise errors.CannotOpen(f"{path} is no file: there is nothing to check")
+        raise errors.CannotOpen(f"{path} does not exist or is not a file. Name the store's file")
     schema.check_is_a_database(path)
     with _shared_lock(path) as holder:
         try:

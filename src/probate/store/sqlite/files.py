@@ -141,6 +141,6 @@ def _follows(before: bytes, after: bytes) -> bool:
 def lost(what: str) -> errors.StoreFilesLost:
     """The error for files that are not as they were left."""
     return errors.StoreFilesLost(
-        f"{what} while the server was running. Nothing is written any more; what can still be read, is. "
+        f"{what} while the server was running. The server has stopped writing, and serves reads where it can. "
         "Save what you need, stop the server, and restore the files"
     )

@@ -319,7 +319,7 @@ class Groups:
         except (apsw.IOError, apsw.NoMemError) as error:
             # The group may be on disk all the same, and be found there if the process dies before the next one is written.
             raise errors.OutcomeUnknown(
-                f"the disk or the memory failed while the store wrote: {error}. Read to see what was written"
+                f"the disk or the memory failed during a write: {error}. The write may have succeeded: read the object to find out"
             ) from error
         self._hooks.confirm(revision)
 

@@ -334,7 +334,7 @@ class SqliteStore:
         """The files are not what they were: acknowledge nothing more, and move no pages. What can be read is read."""
         if self._lost is not None:
             return
-        log.error("store files lost, no write is acknowledged any more", extra=facts(reason=str(error)))
+        log.error("store files lost, writes are refused", extra=facts(reason=str(error)))
         self._lost = error
         if self.database.durability is not None:
             self.database.durability.is_lost = True

@@ -27,7 +27,7 @@ _FUNCTION = "probate_checksum"
 
 def upgrade(db: apsw.Connection, version: int, target: int) -> None:
     """From one version to another."""
-    log.warning("the store is upgraded: older versions of Probate cannot open it any more", extra=facts(from_=version, to=target))
+    log.warning("upgrading the store, older versions of Probate cannot open it afterwards", extra=facts(from_=version, to=target))
     db.execute("BEGIN IMMEDIATE")
     try:
         if version < 2:

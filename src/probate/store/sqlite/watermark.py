@@ -55,7 +55,7 @@ def read(store: Path) -> Recorded | None:
         raise errors.CannotOpen(f"{path} cannot be read: {error.strerror}. Give this user the right to read it") from error
     found = _LINE.fullmatch(line)
     if found is None or _line(found[1].decode(), int(found[2])) != line:
-        raise errors.CannotOpen(f"{path} is damaged, so nobody can tell whether {store} lost writes. {_all_the_same(store)}")
+        raise errors.CannotOpen(f"{path} is damaged, so the server cannot tell whether {store} lost writes. {_all_the_same(store)}")
     return Recorded(found[1].decode(), Revision(int(found[2])))
 
 
