@@ -50,7 +50,7 @@ class Court:
     def compacting(self, before: int, *, keep: float) -> None:
         """History is about to be forgotten: only what was history already when as much time ago as it is kept."""
         now = asyncio.get_running_loop().time()
-        old = max((revision for moment, revision in self._reached if moment <= now - keep), default=1)
+        old = max([1, *(revision for moment, revision in self._reached if moment <= now - keep)])  # an empty store is at 1
         if before > old and not self.clock_was_set:
             self._broken(f"history before {before} was forgotten, but what is kept begins at {old}")
 

@@ -20,6 +20,10 @@ from simulation.weather import Fate, Weather
 ACTOR: ContextVar[str] = ContextVar("actor", default="nobody")
 """Who is at work in a task: a controller or a client."""
 
+WRITE_SECONDS = 0.001
+"""What a write takes where two lead. They write against each other while one of them lists anew what the other follows (a second at
+most); if writes took no time, that second would never pass."""
+
 Written = Callable[[Sequence[Txn], Sequence[Outcome], str], None]
 """Learns what became of each transaction that reached the disk, and who wanted it."""
 
@@ -135,6 +139,8 @@ class RoughStore:
         raise AssertionError
 
     async def _write(self, txns: list[Txn]) -> list[Outcome]:
+        if self._weather.climate.leaders > 1:
+            await asyncio.sleep(WRITE_SECONDS)
         actor = ACTOR.get()
         work = asyncio.get_running_loop().create_task(self._hand_down(txns, actor), context=self._disk.copy())
         return await asyncio.shield(work)
