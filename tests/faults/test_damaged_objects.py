@@ -213,6 +213,23 @@ def test_an_owner_that_orphans_goes_once_its_damaged_dependent_is_removed(house:
     watching.until_gone(house.http, CONFIGS, "owner")
 
 
+@pytest.mark.parametrize("policy", ["Orphan", "Foreground"])
+def test_the_removal_of_a_damaged_object_leaves_index_entries_behind(house: House, policy: str) -> None:
+    owner = house.create(CONFIGS, "owner")
+    custom = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": "no-such-uid"}
+    meta = {"ownerReferences": [reference_to(owner, blockOwnerDeletion=True), custom]}
+    x = house.create(CONFIGS, "x", meta=meta)
+    house.create(CONFIGS, "dependent", meta={"ownerReferences": [reference_to(x, blockOwnerDeletion=True)]})
+    house.damage("objects/configmaps/a/dependent")  # so nobody can release x
+    house.http.request("DELETE", f"{CONFIGS}/x", json={"propagationPolicy": policy})
+    assert isinstance(house.place, SqliteFile)
+    count = "SELECT count(*) FROM entry WHERE key LIKE '%/objects/configmaps/a/x'"
+    assert house.place.run(count) == 6, "two in owned, one each in blocking, custom, since and orphaning or waiting"
+    house.damage("objects/configmaps/a/x")
+    assert house.remove(f"{CONFIGS}/x").status_code == 200
+    assert house.place.run(count) == 0
+
+
 @on_both_engines
 def test_a_namespace_leaves_with_a_damaged_object_in_it(house: House) -> None:
     for name in ("x", "y"):
