@@ -19,6 +19,7 @@ from damaging import EtcdRoot, Place, SqliteFile
 A = "/api/v1/namespaces/a"
 CONFIGS = f"{A}/configmaps"
 UNSAFE = {"ignoreStoreReadErrorWithClusterBreakingPotential": True}
+JOBS = "/apis/batch/v1/namespaces/a/jobs"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/a/widgets"
 
@@ -26,13 +27,14 @@ WIDGETS = "/apis/example.com/v1/namespaces/a/widgets"
 class House:
     """A server on a store that tests can damage."""
 
-    def __init__(self, place: Place, folder: Path) -> None:
+    def __init__(self, place: Place, folder: Path, *options: str) -> None:
         self.place = place
         self._folder = folder
+        self._options = options or served.FEW
         self.start()
 
     def start(self) -> None:
-        self.server = served.Server(self._folder, self.place.store, *served.FEW)
+        self.server = served.Server(self._folder, self.place.store, *self._options)
         self.http = httpx.Client(base_url=self.server.url, timeout=60)
 
     def restart(self) -> None:
@@ -78,6 +80,14 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 on_both_engines = pytest.mark.parametrize("place", ["sqlite", "etcd"], indirect=True)
+
+
+@pytest.fixture
+def house_with_jobs(place: Place, tmp_path: Path) -> Iterator[House]:
+    house = House(place, tmp_path, "--insecure", "--controllers", "collector,namespaces,definitions,jobs")
+    assert house.http.post("/api/v1/namespaces", json={"metadata": {"name": "a"}}).status_code == 201
+    yield house
+    house.stop()
 
 
 @pytest.fixture
@@ -211,6 +221,43 @@ def test_an_owner_that_orphans_goes_once_its_damaged_dependent_is_removed(house:
     assert house.http.get(f"{CONFIGS}/owner").status_code == 200
     assert house.remove(f"{CONFIGS}/x").status_code == 200
     watching.until_gone(house.http, CONFIGS, "owner")
+
+
+def has_a_pod(job: dict[str, Any] | None) -> bool:
+    return job is not None and job.get("status", {}).get("active") == 1
+
+
+def test_a_pod_of_a_damaged_job_stays_after_the_job_is_removed(house_with_jobs: House) -> None:
+    house = house_with_jobs
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
+    house.create(JOBS, "x", spec={"template": template})
+    watching.until(house.http, JOBS, "x", has_a_pod)
+    [pod] = [one["metadata"]["name"] for one in house.http.get(f"{A}/pods").json()["items"]]
+    house.damage("objects/jobs.batch/a/x")
+    house.restart()  # from here on the controller has never read the Job
+    house.http.request("DELETE", f"{A}/pods/{pod}", json={"gracePeriodSeconds": 0})
+    house.create(JOBS, "y", spec={"template": template})
+    watching.until(house.http, JOBS, "y", has_a_pod)  # so the controller has seen all that was there before
+    assert house.http.get(f"{A}/pods/{pod}").status_code == 200, "a Job that cannot be read was taken for one that is gone"
+    assert house.remove(f"{JOBS}/x").status_code == 200
+    watching.until_gone(house.http, f"{A}/pods", pod)
+
+
+@pytest.mark.parametrize("policy", ["Orphan", "Foreground"])
+def test_the_removal_of_a_damaged_object_leaves_index_entries_behind(house: House, policy: str) -> None:
+    owner = house.create(CONFIGS, "owner")
+    custom = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": "no-such-uid"}
+    meta = {"ownerReferences": [reference_to(owner, blockOwnerDeletion=True), custom]}
+    x = house.create(CONFIGS, "x", meta=meta)
+    house.create(CONFIGS, "dependent", meta={"ownerReferences": [reference_to(x, blockOwnerDeletion=True)]})
+    house.damage("objects/configmaps/a/dependent")  # so nobody can release x
+    house.http.request("DELETE", f"{CONFIGS}/x", json={"propagationPolicy": policy})
+    assert isinstance(house.place, SqliteFile)
+    count = "SELECT count(*) FROM entry WHERE key LIKE '%/objects/configmaps/a/x'"
+    assert house.place.run(count) == 6, "two in owned, one each in blocking, custom, since and orphaning or waiting"
+    house.damage("objects/configmaps/a/x")
+    assert house.remove(f"{CONFIGS}/x").status_code == 200
+    assert house.place.run(count) == 0
 
 
 @on_both_engines

@@ -28,7 +28,7 @@ class Court:
         self._fail = fail
         self.history = History()
         self.world = World()
-        self._rules = Rules(self.world)
+        self._rules = Rules(self.world, self.history.damaged)
         self._waiting: deque[Change] = deque()
         self._actors: dict[int, str] = {}
         self._groups: tuple[SqliteStore | None, int] = (None, -1)
@@ -98,8 +98,16 @@ class Court:
         self._check_is_version(kind.key(namespace, meta["name"]), meta)
 
     def sane(self, answer: Answer) -> None:
-        if answer.code == 500:
+        if answer.code == 500 and not self._is_of_damage(answer):
             raise self._broken(f"a request failed in a way nobody foresaw: {answer.body}")
+
+    def _is_of_damage(self, answer: Answer) -> bool:
+        """Whether it says that an object is damaged, and one of that name was."""
+        if answer.body.get("reason") != "StorageReadError":
+            return False
+        about = answer.body["details"]
+        resource = f"{about['kind']}.{about['group']}" if about.get("group") else about["kind"]
+        return any(key.split("/")[1::2] == [resource, about["name"]] for key, _ in self.history.ever_damaged)
 
     def _check_is_version(self, key: str, meta: dict[str, Any]) -> None:
         change = self.history.at.get(int(meta["resourceVersion"]))
@@ -136,6 +144,9 @@ class Court:
             for one in answer.body["items"]
         }
         there = self.history.state(kind.resource, namespace, revision)
+        damaged = self.history.ever_damaged  # these may be left out, or shown as they were read before
+        if damaged:
+            shown, there = ({key: at for key, at in some.items() if (key, at) not in damaged} for some in (shown, there))
         if shown != there:
             raise self._broken(f"a list of {kind.resource} in {namespace!r} at {revision} shows {shown}, but there was {there}")
 

@@ -92,6 +92,8 @@ class History:
         self._by_resource: dict[str, tuple[list[int], list[Change]]] = {}
         self.values: dict[str, tuple[int, bytes]] = {}  # what is there now
         self._now: dict[str, Version] = {}
+        self.damaged: dict[str, bytes] = {}  # what lies in the place of the values that are damaged now
+        self.ever_damaged: set[tuple[str, int]] = set()  # keys and revisions
 
     def read_on(self, store: SqliteStore) -> bool:
         """Take up what was committed since the last time. Whether there was anything."""
@@ -102,6 +104,7 @@ class History:
 
     def _add(self, revision: int, key: str, value: bytes | None) -> None:
         self.revision = revision
+        self.damaged.pop(key, None)
         if value is None:
             del self.values[key]
         else:
@@ -124,13 +127,19 @@ class History:
         revisions.append(revision)
         changes.append(change)
 
+    def note_damage(self, key: str, stored: bytes) -> None:
+        """This lies now in the place of the object's value."""
+        self.damaged[key] = stored
+        self.ever_damaged.add((key, self.values[key][0]))
+
     def differs_from(self, store: SqliteStore) -> str:
         """What the store has, and should not, or the other way round; nothing if they agree."""
         there = {key: (revision, value) for key, revision, value in store.database.reader.execute(_LIVE)}
-        if there == self.values:
+        wanted = self.values | {key: (self.values[key][0], stored) for key, stored in self.damaged.items()}
+        if there == wanted:
             return ""
-        wrong = sorted(key for key in there.keys() | self.values.keys() if there.get(key) != self.values.get(key))
-        return ", ".join(f"{key}: {self.values.get(key)} was committed, {there.get(key)} is there" for key in wrong[:3])
+        wrong = sorted(key for key in there.keys() | wanted.keys() if there.get(key) != wanted.get(key))
+        return ", ".join(f"{key}: {wanted.get(key)} was committed, {there.get(key)} is there" for key in wrong[:3])
 
     def within(self, resource: str, namespace: str, *, after: int) -> Iterator[Change]:
         """The changes of a range above a revision."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import msgspec
@@ -16,12 +16,15 @@ from simulation.world import Standing, World
 _DOUBT = {Standing.UNKNOWN, Standing.PRESUMED_DEAD, Standing.OUT_OF_REACH}
 _PODS = "objects/pods/"
 _COUNTED = (_PODS, "objects/replicasets.apps/", "objects/replicationcontrollers/")
+_JOB_TRACKING = "batch.kubernetes.io/job-tracking"
+"""Of a pod: its Job has not counted it yet."""
+_NAMESPACES = "objects/namespaces/-/"
 _DEFINITIONS = "objects/customresourcedefinitions.apiextensions.k8s.io/-/"
 
 
-def left_undone(world: World) -> Iterator[str]:
+def left_undone(world: World, damaged: Collection[str] = ()) -> Iterator[str]:
     """What the collector should have done, in words."""
-    excused = _excused(world)
+    excused = _excused(world, damaged)
     for key, found in world.objects.items():
         standings = set(world.standings(found).values())
         if key in excused:
@@ -35,14 +38,16 @@ def left_undone(world: World) -> Iterator[str]:
             yield f"{key} was left as it is although its owners are {sorted(one.value for one in standings)}: {found.metadata}"
 
 
-def _excused(world: World) -> set[str]:
+def _excused(world: World, damaged: Collection[str]) -> set[str]:
     """What may be left: whoever has an owner of whom nobody can say anything is kept, and holds whom it blocks.
 
-    Whoever comes to an owner that waits is left alone as long as something else holds that owner.
+    Whoever comes to an owner that waits is left alone as long as something else holds that owner. A damaged object stays, with
+    those that refer to it; it holds its owners that orphan, its namespace and its definition.
     """
     excused = {
         key for key, found in world.objects.items() if not found.is_deleting and _DOUBT & set(world.standings(found).values())
     }
+    excused.update(_held_by_damage(world, damaged))
     todo = list(excused)
     while todo:
         for owner in world.blocked_by(world.objects[todo.pop()]):
@@ -55,12 +60,30 @@ def _excused(world: World) -> set[str]:
     return excused | {f"{_DEFINITIONS}{key.split('/')[1]}" for key in excused}
 
 
+def _held_by_damage(world: World, damaged: Collection[str]) -> Iterator[str]:
+    """The damaged objects, and what stays as long as they do."""
+    for key in damaged:
+        found = world.objects[key]
+        yield key
+        yield from (
+            one
+            for one, dependent in world.dependents(found)
+            if not dependent.is_deleting or _JOB_TRACKING in dependent.metadata.finalizers
+        )
+        yield from (owner for owner in world.owners(found) if world.objects[owner].is_orphaning)
+        if (namespace := f"{_NAMESPACES}{found.metadata.namespace}") in world.objects:
+            yield namespace
+
+
 def _waits_only(found: Version) -> bool:
     return found.is_waiting and COLLECTORS.issuperset(found.metadata.finalizers)
 
 
-def miscounted(history: History) -> Iterator[str]:
-    """ReplicaSets and ReplicationControllers that have more or fewer pods than they want, however many have made them."""
+def miscounted(history: History, world: World) -> Iterator[str]:
+    """ReplicaSets and ReplicationControllers that have more or fewer pods than they want, however many have made them.
+
+    Nobody counts for one that is damaged, or counts pods that are, or makes pods in a closed namespace that damage holds.
+    """
     objects = {key: msgspec.json.decode(value) for key, (_, value) in history.values.items() if key.startswith(_COUNTED)}
     pods = Counter(
         one["uid"]
@@ -69,7 +92,17 @@ def miscounted(history: History) -> Iterator[str]:
         for one in found["metadata"].get("ownerReferences") or ()
         if one.get("controller")
     )
+    uncounted = {
+        one["uid"]
+        for key in history.damaged
+        if key.startswith(_PODS)
+        for one in objects[key]["metadata"].get("ownerReferences") or ()
+    }
+    held = {key.split("/")[2] for key in history.damaged}
+    closed = {name for name in held if name != "-" and world.objects[_NAMESPACES + name].is_deleting}
     for key, found in objects.items():
+        if key in history.damaged or found["metadata"]["uid"] in uncounted or key.split("/")[2] in closed:
+            continue
         if not key.startswith(_PODS) and "deletionTimestamp" not in found["metadata"]:
             wanted, there = found["spec"]["replicas"], pods[found["metadata"]["uid"]]
             if wanted != there:

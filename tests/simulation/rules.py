@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from simulation.history import COLLECTORS, FOREGROUND, Change, Version
 from simulation.world import Standing, World, reaches
@@ -16,8 +16,9 @@ _DEFINITIONS = "objects/customresourcedefinitions.apiextensions.k8s.io/-/"
 class Rules:
     """The rules of one world."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, damaged: Collection[str]) -> None:
         self._world = world
+        self._damaged = damaged
 
     def broken_by(self, change: Change, actor: str) -> Iterator[str]:
         """The rules that the change breaks, in words."""
@@ -84,7 +85,8 @@ class Rules:
             yield f"{change.key} was collected although it has no owner"
         for owner, standing in standings.items():
             if standing not in (Standing.DEAD, Standing.PRESUMED_DEAD, Standing.WAITING):
-                yield f"{change.key} was collected although its owner {owner.kind} {owner.name} ({owner.uid}) is {standing.value}"
+                state = "damaged" if self._world.by_uid.get(owner.uid) in self._damaged else standing.value
+                yield f"{change.key} was collected although its owner {owner.kind} {owner.name} ({owner.uid}) is {state}"
 
     def _released(self, change: Change, before: Version) -> Iterator[str]:
         """An owner leaves after those who block it; an orphaning one after all references to it."""

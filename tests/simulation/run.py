@@ -8,13 +8,14 @@ import hashlib
 import logging
 import random
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from simulation import kinds, rest
 from simulation.caretaker import Caretaker
 from simulation.court import Court, Violation
+from simulation.damage import Damager
 from simulation.founders import NAMESPACES
 from simulation.loop import VirtualLoop
 from simulation.machine import Machine
@@ -27,6 +28,7 @@ QUIET_SECONDS = 20.0
 """When nothing was written for so long but signs of life, nothing will be."""
 MAX_REST_SECONDS = 600.0
 LAST = "last"
+DAMAGE_LOGGED = "a stored object is damaged and is left out of lists"
 STORY = 60
 """Lines that are told of a run that failed."""
 
@@ -68,12 +70,13 @@ class Run:
         self._caretaker = Caretaker(self._machine, self._court, pause=self._weather.climate.pace * 10, seed=seed)
         self._dice = random.Random(f"chaos {seed}")  # noqa: S311
         self._watchers: list[Watcher] = []
+        self._damager = Damager(self._machine, self._court, seed=seed, tell=self._tell)
 
     def play(self) -> Report:
         """All of it, from the first step to the rest after the last."""
         failure = ""
         self._loop.after_each = self._look
-        with _told(self._loop), _without_collecting():
+        with _told(self._loop, self._court), _without_collecting():
             try:
                 self._loop.play(self._live())
             except Exception as error:  # noqa: BLE001 whatever it is, the run has failed
@@ -102,9 +105,18 @@ class Run:
             self._start(self._watchers[-1].run())
         users = [self._user(f"user-{number}", known) for number in range(climate.clients)]
         await self._prepare()
-        await asyncio.gather(self._trouble(), *(user.run(self._goes_on) for user in users))
+        await asyncio.gather(self._trouble(), *self._damaging(), *(user.run(self._goes_on) for user in users))
         await self._come_to_rest()
         self._judge_rest()
+        if self._court.history.damaged:
+            await self._damager.remove_all()
+            await self._wait_for_rest()
+            self._judge_rest()
+
+    def _damaging(self) -> Iterator[Coroutine[Any, Any, None]]:
+        climate = self._weather.climate
+        if climate.p_damage:
+            yield self._damager.run(lambda: self._done < self._steps, pause=climate.pace * 10, probability=climate.p_damage)
 
     def _goes_on(self) -> bool:
         if self._done >= self._steps:
@@ -168,6 +180,9 @@ class Run:
             watcher.is_calm = True
         if "replicasets" in self._weather.climate.crew:
             await self._leave_something_to_make()
+        await self._wait_for_rest()
+
+    async def _wait_for_rest(self) -> None:
         began = self._loop.time()
         newest, since = -1, began
         while self._loop.time() - since < QUIET_SECONDS:
@@ -182,9 +197,9 @@ class Run:
         if store is None:
             raise Violation("there is no server at the end")
         court.compare(store)
-        undone = list(rest.left_undone(court.world))
+        undone = list(rest.left_undone(court.world, damaged=court.history.damaged))
         if "replicasets" in self._weather.climate.crew:
-            undone += rest.miscounted(court.history)
+            undone += rest.miscounted(court.history, court.world)
         if undone:
             raise Violation("at rest, " + "; ".join(undone))
         wrong = rest.entries_wrong(court.history, store)
@@ -229,9 +244,9 @@ def _without_collecting() -> Iterator[None]:
 
 
 @contextmanager
-def _told(loop: VirtualLoop) -> Iterator[None]:
+def _told(loop: VirtualLoop, court: Court) -> Iterator[None]:
     """What Probate logs as an error is a failure of the run."""
-    handler = _Handler(loop)
+    handler = _Handler(loop, court)
     log = logging.getLogger("probate")
     propagates, log.propagate = log.propagate, False
     log.addHandler(handler)
@@ -243,10 +258,13 @@ def _told(loop: VirtualLoop) -> Iterator[None]:
 
 
 class _Handler(logging.Handler):
-    def __init__(self, loop: VirtualLoop) -> None:
+    def __init__(self, loop: VirtualLoop, court: Court) -> None:
         super().__init__(logging.ERROR)
         self._loop = loop
+        self._court = court
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage() == DAMAGE_LOGGED and self._court.history.ever_damaged:
+            return
         why = record.exc_info[1] if record.exc_info else None
         self._loop.fail(Violation(f"an error was logged: {record.getMessage()} ({why!r})"))

@@ -19,7 +19,7 @@ from probate.server.deletions import Plan
 from probate.server.request import Target
 from probate.server.world import World
 from probate.store import retention
-from probate.store.contract import EmptyRange, Event, Guard, Revision, Txn, Unchanged
+from probate.store.contract import EmptyRange, Event, Guard, Page, Revision, Txn, Unchanged
 from probate.store.hub import Hub, Subscription
 from probate.store.sqlite.groups import Groups
 from probate.workloads import replicas
@@ -226,3 +226,38 @@ def test_history_that_is_forgotten_when_the_clock_is_set(monkeypatch: pytest.Mon
     monkeypatch.setattr(weather, "climate", unsteady)
     monkeypatch.setattr(retention, "SteadyClock", lambda clock: clock)
     assert "was forgotten, but what is kept begins at" in found().failure
+
+
+def often_damaged(seed: object) -> weather.Climate:
+    """The climate of a seed, in which stored objects are damaged."""
+    return drawn(seed)._replace(p_damage=0.3)
+
+
+async def nothing_damaged(_: World, __: Sequence[str]) -> set[str]:
+    return set()
+
+
+def test_damaged_owner_that_is_taken_for_one_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weather, "climate", often_damaged)
+    monkeypatch.setattr(World, "damaged", nothing_damaged)
+    failure = found().failure
+    assert "was collected although its owner" in failure
+    assert "is damaged" in failure
+
+
+def test_damaged_object_that_does_not_hold_its_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weather, "climate", often_damaged)
+    monkeypatch.setattr(Page, "keys", property(lambda page: [record.key for record in page.records]))
+    assert "although it was not empty" in found().failure
+
+
+def test_damaged_object_that_ends_the_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def strict(world: World, wheres: Sequence[str]) -> list[Item | None]:
+        for where in wheres:
+            await world._store.read(where)
+        return await items(world, wheres)
+
+    items = World.items
+    monkeypatch.setattr(weather, "climate", often_damaged)
+    monkeypatch.setattr(World, "items", strict)
+    found()

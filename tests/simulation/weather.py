@@ -41,6 +41,7 @@ class Climate(NamedTuple):
     p_cut: float  # of a watch, at each batch
     leaders: int  # how many run all controllers at once, on the same store, for good
     p_jump: float  # of the wall clock, by hours, each time that somebody could set it
+    p_damage: float  # of a stored object, each time that one could be
 
 
 def climate(seed: object) -> Climate:
@@ -62,6 +63,7 @@ def climate(seed: object) -> Climate:
         p_cut=0.03 * storm,
         leaders=dice.choice((1, 1, 1, 2)),
         p_jump=dice.choice((0.0, 0.0, 0.3)),
+        p_damage=random.Random(f"damage climate {seed}").choice((0.0, 0.0, 0.0, 0.3)),  # noqa: S311
     )
 
 

@@ -68,6 +68,12 @@ class World:
             if reaches(self.objects[key], owner):
                 yield key, self.objects[key]
 
+    def owners(self, dependent: Version) -> list[str]:
+        """The keys of those that are there and that the object refers to by their uid, and can."""
+        uids = dict.fromkeys(one.uid for one in dependent.metadata.owner_references)
+        keys = [self.by_uid[uid] for uid in uids if uid in self.by_uid]
+        return [key for key in keys if reaches(dependent, self.objects[key])]
+
     def standing(self, dependent: Version, owner: Reference) -> Standing:
         """How the owner stands, seen from the dependent."""
         kind = self._kinds.get((owner.api_version, owner.kind))

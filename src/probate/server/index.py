@@ -27,7 +27,7 @@ from probate.server import places
 
 _SOUND = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]{0,127}")
 """What a uid, kind or group may be that an object can have. A reference that says anything else refers to nothing."""
-FAMILIES = ("owned/", "blocking/", "custom/", "waiting/", "since/")
+FAMILIES = ("owned/", "blocking/", "custom/", "waiting/", "orphaning/", "since/")
 SINCE = "since/"
 """The range of all that wait, in the order of their time."""
 _IGNORED = "objects/events/"

@@ -15,6 +15,9 @@ from probate.workloads import selectors
 from probate.workloads.jobs import members
 from probate.workloads.owners import JOB, PODS, namespace_of
 
+RECHECK_SECONDS = 5.0
+"""When to look again whether a Job whose stored data is damaged was removed: nobody who never read it is told of its removal."""
+
 
 class Orphans:
     """Looks for such pods, and takes the finalizer off them."""
@@ -43,21 +46,35 @@ class Orphans:
 
     async def _sync(self, name: Name) -> float | None:
         pod = self._pods.get(name)
-        if pod is not None and members.is_tracked(pod) and not self._is_awaited(pod):
+        if pod is None or not members.is_tracked(pod):
+            return None
+        if self._has_damaged_job(pod):
+            return RECHECK_SECONDS
+        if not self._is_awaited(pod):
             await free(self._pods, pod)
         return None
+
+    def _has_damaged_job(self, pod: Object) -> bool:
+        """Whether it names a Job that nobody can read: that one is not gone."""
+        reference = controller_of(pod)
+        if reference is None or not _is_job(reference):
+            return False
+        name = Name(namespace_of(pod), reference["name"])
+        return self._jobs.get(name) is None and self._jobs.may_be_there(name)
 
     def _is_awaited(self, pod: Object) -> bool:
         """Whether somebody will count the pod, or may: then it is not ours to free. (JOB-12)"""
         reference = controller_of(pod)
         if reference is None:
             return False
-        if (reference["apiVersion"], reference["kind"]) != (JOB.resource.api_version, JOB.name):
+        if not _is_job(reference):
             return True
         job = JOB.find(self._jobs, namespace_of(pod), reference)
-        if job is None and self._jobs.get(name := Name(namespace_of(pod), reference["name"])) is None:
-            return self._jobs.may_be_there(name)  # a job whose stored data is damaged is not gone
         return job is not None and not (members.is_ours(job) and members.is_finished(job))
+
+
+def _is_job(reference: Object) -> bool:
+    return (reference["apiVersion"], reference["kind"]) == (JOB.resource.api_version, JOB.name)
 
 
 async def free(pods: Informer, pod: Object) -> None:
