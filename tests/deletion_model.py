@@ -212,7 +212,8 @@ def is_at_rest(world: World) -> bool:
 
 def _orphan(world: World, owner: Thing) -> Iterator[World]:
     dependents = [one for one in world.values() if _refers(one, owner)]
-    for one in dependents:
+    strays = [one for one in world.values() if not one.namespace and any(ref.uid == owner.uid for ref in one.refs)]
+    for one in {one.uid: one for one in (*dependents, *strays)}.values():
         yield rewrite_owners(world, one, tuple(ref for ref in one.refs if ref.uid != owner.uid))
     if not dependents:
         yield _release(world, owner)

@@ -112,8 +112,8 @@ class Rules:
                 yield f"{key} lost its reference to {self._world.by_uid[owner.uid]}, which is alive"
 
     def _stripped(self, key: str, before: Version, after: Version) -> Iterator[str]:
-        """An owner that orphans takes no reference off an object that it cannot own. (A living owner of that object may.)"""
-        if Standing.SOLID in self._world.standings(before).values():
+        """An owner that orphans takes no reference off an object of another namespace. (A living owner of that object may.)"""
+        if Standing.SOLID in self._world.standings(before).values() or not before.metadata.namespace:
             return
         for uid in dict.fromkeys(owner.uid for owner in before.metadata.owner_references):
             owner = self._world.objects.get(self._world.by_uid.get(uid, ""))

@@ -84,6 +84,10 @@ class World(Protocol):
         """The first objects that refer to each owner, as far as they can: from its namespace, or from anywhere if it has none."""
         ...
 
+    async def cluster_scoped_dependents(self, owner: Item, *, limit: int) -> Places:
+        """The first cluster-scoped objects that refer to an owner in a namespace, which cannot own them."""
+        ...
+
     async def have_dependents(self, owners: Sequence[Item]) -> list[bool]:
         """Of each owner, whether `dependents` has any."""
         ...

@@ -118,18 +118,29 @@ class Leaving:
         return self._clock.monotonic() - began >= self._patience
 
     async def _orphan(self, item: Item, since: int) -> list[Action]:
-        # A reference from where it cannot count is left alone: else ever new ones would hold the owner, from any namespace.
+        # Only dependents that count hold the owner: else ever new references from other namespaces would hold it for ever.
         (page,) = await self._world.dependents([item], limit=turns.piece(TURN))
         if not page.wheres:
-            return [Release(item, "no dependent refers to it")]
+            return [*await self._strip_cluster_scoped(item), Release(item, "no dependent refers to it")]
         readable = there(await self._world.items(page.wheres))
         if not readable:  # damaged: the owner stays until they are removed. (Or they have just gone.)
             self._later.add(self._clock.monotonic() + RETRY_SECONDS, "settle", item.where, since)
             return []
         self._orphaning[item.where] = since
-        because = f"owner {item.meta.name} ({item.meta.uid}) leaves its dependents behind"
-        uids = frozenset({item.meta.uid})
-        return [Drop(one, uids, because, (item,)) for one in readable]
+        return _orphaned(item, readable)
+
+    async def _strip_cluster_scoped(self, item: Item) -> list[Action]:
+        """Takes the owner's references off cluster-scoped objects, as Kubernetes does, although it could not own them.
+
+        The first turn's worth of them, and the owner leaves whether or not that succeeds: so they cannot hold it.
+        """
+        page = await self._world.cluster_scoped_dependents(item, limit=turns.piece(TURN))
+        return _orphaned(item, there(await self._world.items(page.wheres))) if page.wheres else []
+
+
+def _orphaned(owner: Item, dependents: list[Item]) -> list[Action]:
+    because = f"owner {owner.meta.name} ({owner.meta.uid}) leaves its dependents behind"
+    return [Drop(one, frozenset({owner.meta.uid}), because, (owner,)) for one in dependents]
 
 
 def _removes(action: Action) -> bool:

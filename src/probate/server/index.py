@@ -93,6 +93,11 @@ def dependents(uid: str, namespace: str) -> str:
     return _of_owner("owned", uid, namespace)
 
 
+def cluster_scoped_dependents(uid: str) -> str:
+    """The range of the cluster-scoped objects that refer to an owner."""
+    return f"owned/{uid}/{places.NO_NAMESPACE}/"
+
+
 def blockers(uid: str, namespace: str) -> str:
     """The range of what blocks an owner that is in this namespace (or in none)."""
     return _of_owner("blocking", uid, namespace)

@@ -113,16 +113,25 @@ class World:
         return GroupResource(group, plural)
 
     async def items(self, wheres: Sequence[str]) -> list[Item | None]:
+        return (await self._look_up(wheres))[0]
+
+    async def _look_up(self, wheres: Sequence[str]) -> tuple[list[Item | None], set[str]]:
+        """The items, and which of those that are None are damaged. Both come from one read: an item that changes between two
+        reads could look absent in the first and whole in the second.
+        """
         found: list[Item | None] = []
+        damaged: set[str] = set()
         slice_ = turns.piece(SLICE, SMALL_SLICE)
         for start in range(0, len(wheres), slice_):
             records = await self._store.read_many(wheres[start : start + slice_])
             items = [sightings.item_of(record) if type(record) is Record else None for record in records]
             found += items
+            if self._store.damage.known:
+                damaged.update(record.key for record in records if type(record) is Damaged)
             # What does not come by in the feed would never be forgotten.
             self._read.update({item.where: item for item in items if item is not None and not item.where.startswith(_HIDDEN)})
             await turns.turn()
-        return found
+        return found, damaged
 
     async def _changes(self, watch: AsyncIterator[list[Event]]) -> AsyncGenerator[list[Change], None]:
         async for happened in watch:
@@ -156,8 +165,8 @@ class World:
         unseen = [where for where, item in found.items() if item is None]
         damaged: set[str] = set()
         if unseen:
-            found.update(zip(unseen, await self.items(unseen), strict=True))
-            damaged = await self.damaged([where for where in unseen if found[where] is None])
+            items, damaged = await self._look_up(unseen)
+            found.update(zip(unseen, items, strict=True))
         return [
             sightings.standing(item, owner, kind, found.get(where)) if where not in damaged else Seen(Standing.UNKNOWN)
             for (item, owner), kind, where in zip(asked, kinds, wheres, strict=True)
@@ -179,6 +188,11 @@ class World:
 
     async def dependents(self, owners: Sequence[Item], *, limit: int) -> list[Places]:
         return await self._scan([index.dependents(one.meta.uid, one.meta.namespace) for one in owners], limit=limit)
+
+    async def cluster_scoped_dependents(self, owner: Item, *, limit: int) -> Places:
+        if not owner.meta.namespace:  # they are among its `dependents`
+            return Places([], "")
+        return _places(await self._store.scan(index.cluster_scoped_dependents(owner.meta.uid), limit=limit))
 
     async def have_dependents(self, owners: Sequence[Item]) -> list[bool]:
         ranges = [index.dependents(one.meta.uid, one.meta.namespace) for one in owners]
