@@ -207,7 +207,8 @@ async def test_store_that_was_killed_while_it_synced_is_not_refused_after_a_powe
     first, second = quick_path / "first", quick_path / "second"
     first.mkdir()
     second.mkdir()
-    with in_use(Killed("killed", first)) as killed:
+    killed = Killed("killed", first)
+    with in_use(killed):
         killed.begin(first)
         store = await open_file(first / NAME, vfs=killed.vfs_name)
         await store.commit(create("objects/things/a/1", b"1"))

@@ -89,7 +89,12 @@ class Secured:
 
     def look(self, when_renewed: Callable[[], None]) -> None:
         """Bring everything up to date. What cannot be is told, and keeps nothing else from it: a token may have been withdrawn."""
-        for one in (lambda: self._renew(when_renewed), self._refresh_certificates, self._refresh_tokens):
+        steps: tuple[Callable[[], None], ...] = (
+            lambda: self._renew(when_renewed),
+            self._refresh_certificates,
+            self._refresh_tokens,
+        )
+        for one in steps:
             try:
                 one()
             except (errors.CannotOpen, OSError) as error:
