@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import itertools
 import json
@@ -100,17 +101,16 @@ class Site:
         number = next(self._numbers)
         source = (f"127.0.{number // 200}.{number % 200 + 2}", 0)
         asking = http.client.HTTPSConnection(host, int(port), timeout=60, context=self.context(shown), source_address=source)
-        asking.putrequest(method, path)
         body = b"{}" if method == "POST" else b""
         more = [("authorization", f"Bearer {token}")] if token is not None else []
-        for name, value in (*headers, *more, ("content-type", "application/json"), ("content-length", str(len(body)))):
-            asking.putheader(name, value)
-        asking.endheaders(body)
-        answer = asking.getresponse()
-        kept = tuple(sorted((name.lower(), value) for name, value in answer.getheaders() if name.lower() not in CHANGING))
-        found = Answer(answer.status, kept, answer.read())
-        asking.close()
-        return found
+        with contextlib.closing(asking):  # also if the handshake fails
+            asking.putrequest(method, path)
+            for name, value in (*headers, *more, ("content-type", "application/json"), ("content-length", str(len(body)))):
+                asking.putheader(name, value)
+            asking.endheaders(body)
+            answer = asking.getresponse()
+            kept = tuple(sorted((name.lower(), value) for name, value in answer.getheaders() if name.lower() not in CHANGING))
+            return Answer(answer.status, kept, answer.read())
 
     def kubeconfig(self, path: Path, user: Mapping[str, Any]) -> Path:
         """One for whoever has this."""

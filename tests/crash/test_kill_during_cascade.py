@@ -87,7 +87,7 @@ def expected() -> dict[str, set[str]]:
 @contextmanager
 def server(path: Path) -> Iterator[tuple[Server, http.client.HTTPConnection]]:
     """A real server on this store, and a connection to it."""
-    with mortal(path.parent, f"sqlite:{path}", "--insecure") as one:
+    with mortal(path.parent, f"sqlite:{path}", "--insecure", "--controllers", "collector,namespaces,definitions") as one:
         host, port = one.url.removeprefix("http://").split(":")
         with closing(http.client.HTTPConnection(host, int(port), timeout=60)) as connection:
             yield one, connection

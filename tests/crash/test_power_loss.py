@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from disk_images import SURVIVALS, Crash, crashes, lay_out
-from faulty_disk import ACKNOWLEDGE, Disk, Step, in_use
+from faulty_disk import ACKNOWLEDGE, SYNC, SYNC_FOLDER, Disk, Step, in_use
 from probate import errors
 from probate.store.contract import Revision, Store, Txn, create, delete, update
 from probate.store.sqlite import checkpoints, groups, schema
@@ -184,6 +184,54 @@ async def test_store_survives_a_power_loss_while_it_is_upgraded(quick_path: Path
             db = apsw.Connection(str(path))
             assert db.pragma("user_version") == schema.VERSION
             db.close()
+
+
+class Killed(Disk):
+    """A disk whose process is killed before its WAL is synced for the last time: what was written then is in `left`."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        super().__init__(name, fails=self._look)
+        self._path = path
+        self.is_armed = False
+        self.left: dict[str, bytes] = {}
+        self.synced = 0  # steps before the kill
+
+    def _look(self, call: str) -> None:
+        if call == "xSync" and self.is_armed and not self.left:
+            self.left = {file.name: file.read_bytes() for file in self._path.iterdir() if not file.name.endswith(("-shm", "-lock"))}
+            self.synced = len(self.steps)
+
+
+async def test_store_that_was_killed_while_it_synced_is_not_refused_after_a_power_loss(quick_path: Path) -> None:
+    """The next start finds the commit in the WAL, which the system has not written to the disk yet, and notes its revision."""
+    first, second = quick_path / "first", quick_path / "second"
+    first.mkdir()
+    second.mkdir()
+    killed = Killed("killed", first)
+    with in_use(killed):
+        killed.begin(first)
+        store = await open_file(first / NAME, vfs=killed.vfs_name)
+        await store.commit(create("objects/things/a/1", b"1"))
+        killed.is_armed = True
+        await store.commit(create("objects/things/a/2", b"2"))  # never acknowledged, for all that its process could do
+        await store.close()
+    for name, content in killed.left.items():
+        (second / name).write_bytes(content)
+    with in_use(Disk("restarted")) as disk:
+        disk.begin(second)
+        disk.before = {}
+        disk.steps = killed.steps[: killed.synced]
+        begun = sum(step.what in {SYNC, SYNC_FOLDER} for step in disk.steps)
+        store = await open_file(second / NAME, vfs=disk.vfs_name)
+        revision = await store.revision()
+        disk.note(Step(ACKNOWLEDGE, revision=revision))  # who reads is told
+        steps = list(disk.steps)
+        await store.close()
+    assert revision == 3
+    for crash in crashes(disk.before, steps):
+        if crash.number >= begun:
+            async for _, survivor in surviving(crash, "none"):
+                assert await survivor.revision() >= crash.acknowledged
 
 
 async def careless(

@@ -160,7 +160,7 @@ def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
 def test_a_bad_length_of_time_says_how_to_write_one(tmp_path: Path, text: str) -> None:
     refused = run("serve", "--history", text, cwd=tmp_path)
     assert refused.returncode == 2
-    assert "90s, 30m, 24h, 7d" in refused.stderr
+    assert "200ms, 90s, 1h30m, 3d12h" in refused.stderr
 
 
 def test_watch_ends_cleanly_when_the_server_stops(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
@@ -43,6 +44,9 @@ MOST_NODES = 4096
 """As many blocks of addresses there are for their pods."""
 
 
+_BARE_NUMBER = re.compile(r"\s*0*[1-9.][0-9.]*\s*")
+
+
 class Duration(click.ParamType[float]):
     """A length of time such as 200ms, 90s, 1h30m or 3d12h."""
 
@@ -51,7 +55,7 @@ class Duration(click.ParamType[float]):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        found = durations.seconds(str(value))
+        found = None if _BARE_NUMBER.fullmatch(str(value)) else durations.seconds(str(value))  # 24 of what?
         if found is None:
             self.fail(f"{str(value)[:100]!r} is not a duration. Give numbers with units, such as {durations.EXAMPLES}", param, ctx)
         return found

@@ -12,6 +12,7 @@ test, or behind a proxy, have one address). One more is taken at the cost of oth
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 import logging
 import socket
@@ -207,7 +208,8 @@ class Gate:
             body = orjson.dumps(status.failure(errors.TooManyRequests("too many connections", Details(retry_after_seconds=1))))
             about = b"content-type: application/json\r\nretry-after: 1\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
             arrived.setblocking(False)
-            arrived.send(STATUS_LINE[429] + about % len(body) + body)
+            with contextlib.suppress(OSError):  # it has gone already
+                arrived.send(STATUS_LINE[429] + about % len(body) + body)
         arrived.close()
 
 

@@ -85,17 +85,30 @@ class Secured:
         """Keep everything up to date. Never returns; what cannot be used is told and left as it was."""
         while True:
             await self._clock.sleep(LOOK_SECONDS)
+            self.look(when_renewed)
+
+    def look(self, when_renewed: Callable[[], None]) -> None:
+        """Bring everything up to date. What cannot be is told, and keeps nothing else from it: a token may have been withdrawn."""
+        steps: tuple[Callable[[], None], ...] = (
+            lambda: self._renew(when_renewed),
+            self._refresh_certificates,
+            self._refresh_tokens,
+        )
+        for one in steps:
             try:
-                self.look(when_renewed)
+                one()
             except (errors.CannotOpen, OSError) as error:
                 log.error("certificates or tokens could not be renewed: %s", error)  # noqa: TRY400 the reason is all there is to tell
 
-    def look(self, when_renewed: Callable[[], None]) -> None:
-        """Bring everything up to date."""
-        if self.folder.ensure(self._names, self._clock.now()):
+    def _renew(self, when_renewed: Callable[[], None]) -> None:
+        if self.folder.ensure(self._names, self._clock.now(), waits=False):
             when_renewed()
+
+    def _refresh_certificates(self) -> None:
         if self.serving.refresh():
             log.warning("new certificates are in use")
+
+    def _refresh_tokens(self) -> None:
         if self._listed is not None and self._listed.refresh():
             log.warning("new tokens are in use")
 

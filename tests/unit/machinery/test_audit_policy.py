@@ -135,7 +135,7 @@ def test_managed_fields_are_omitted_as_the_rule_says_and_else_the_policy(
 
 WRONG: list[tuple[bytes, str]] = [
     (b"", "the file: this must be an object"),
-    (b"[", "it is no YAML"),
+    (b"[", "it is not YAML"),
     (b"kind: Policy\nkind: Policy\n", "kind is given twice"),
     (b"kind: Policy", "it must say apiVersion: audit.k8s.io/v1 and kind: Policy"),
     (policy().replace(b"/v1", b"/v1beta1"), "it must say apiVersion"),

@@ -232,6 +232,14 @@ class TestListed:
         assert listed.refresh()
         assert is_refused(await door.tell("secret-of-ann"))
 
+    async def test_another_character_is_not_a_question_mark(self, door: Door, tmp_path: Path) -> None:
+        (tmp_path / "tokens.csv").write_text(f"{hashlib.sha256(b'is it me?').hexdigest()},ann,7\n")
+        recognition = Recognition(door.clock, door.api.accounts, listed=Listed(tmp_path / "tokens.csv"))
+        assert (await recognition.of_token("is it me?", ())).user.name == "ann"
+        for wrong in ("is it me\N{EURO SIGN}", "is it me\N{INVERTED QUESTION MARK}", "is it me\udcff"):
+            with pytest.raises(errors.Unauthorized):
+                await recognition.of_token(wrong, ())
+
     @pytest.mark.parametrize("line", ["plain-token,ann,7", f"{'0' * 64},,7", f"{'0' * 63},ann"])
     def test_a_file_that_lists_something_else(self, tmp_path: Path, line: str) -> None:
         (tmp_path / "tokens.csv").write_text(line)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
+import hashlib
 import ssl
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,7 @@ import pytest
 from probate import errors
 from probate.clock import FakeClock
 from probate.machinery import certificates
+from probate.server.authentication.verified_tokens import ShownToken
 from probate.server.secured import Secured
 from probate.server.tls import authority
 from probate.server.tls.authority import Pair, Subject
@@ -211,3 +216,27 @@ def test_the_authorities_in_use_are_told_and_follow_their_files(folder: Folder, 
 
 def _bare(pem: str) -> str:
     return "".join(pem.split())
+
+
+@pytest.mark.parametrize("trouble", ["held", "unusable"])
+def test_token_is_withdrawn_while_the_folder_of_certificates_cannot_be_used(tmp_path: Path, trouble: str) -> None:
+    """Another server that holds the folder's lock, and is paused, must not stop this one either."""
+    tokens, digest = tmp_path / "tokens.csv", hashlib.sha256(b"secret").hexdigest()
+    tokens.write_text(f"{digest},ann,7\n")
+    settings = Settings(pki=str(tmp_path / "pki"), token_file=str(tokens))
+    secured = Secured(settings, "127.0.0.1", FakeClock(NOW))
+    listed = secured._listed
+    assert listed is not None
+    tokens.write_text("# nobody\n")
+    with (tmp_path / "pki" / "folder.lock").open("r+") as held:
+        if trouble == "held":
+            fcntl.flock(held, fcntl.LOCK_EX)
+        else:
+            (tmp_path / "pki" / "ca.key").unlink()
+        looking = threading.Thread(target=secured.look, args=(lambda: None,), daemon=True)
+        looking.start()
+        looking.join(60)
+        is_waiting = looking.is_alive()
+    looking.join(60)
+    assert not is_waiting
+    assert asyncio.run(listed.verify(ShownToken("secret"))) is None

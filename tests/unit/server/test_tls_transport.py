@@ -157,6 +157,28 @@ def _take_one(app: App, data: bytes) -> None:
     App.data_received(app, data)
 
 
+def test_app_that_has_ended_writing_gets_nothing_of_what_came_together(contexts: Any, run_in_loop: Any) -> None:
+    """The rest of one large read: to answer to what TLS finds in it would be a write after the end of writing."""
+
+    async def run() -> None:
+        async with connected(contexts) as (app, client):
+            app.data_received = lambda data: _take_and_end(app, data)  # type: ignore[method-assign]
+            app.transport.pause_reading()
+            await asyncio.to_thread(client.sendall, LARGE[: 3 * FEED_BYTES])
+            app.transport.resume_reading()
+            await app.until(lambda: bool(app.received))
+            client.close()
+            await asyncio.wait_for(app.lost.wait(), 60)
+            assert len(app.received) <= FEED_BYTES
+
+    run_in_loop(run())
+
+
+def _take_and_end(app: App, data: bytes) -> None:
+    App.data_received(app, data)
+    app.transport.write_eof()
+
+
 @pytest.mark.parametrize(
     "said", [b"", b"\x16\x03\x01\x02\x00\x01\x00", b"GET / HTTP/1.1\r\n\r\n"], ids=["nothing", "part", "no TLS"]
 )

@@ -53,12 +53,12 @@ class Listed:
         stamp = self._look()
         if stamp == self._stamp:
             return False
-        self._stamp = stamp
         try:
             self._users = read(self._path)
         except errors.CannotOpen as error:
             log.error("the tokens stay as they were: %s", error)  # noqa: TRY400 the reason is all there is to tell
             return False
+        self._stamp = stamp  # not before: one that could not be read is read again, whether or not it has changed by then
         self._generation += 1
         return True
 

@@ -27,13 +27,21 @@ class ShownToken:
 
     def __init__(self, token: str, address: str = "") -> None:
         self.address = address
-        self.digest = hashlib.sha256(token.encode("latin-1", "replace")).hexdigest()
+        self.digest = hashlib.sha256(_bytes(token)).hexdigest()
         self._token = token
 
     @cached_property
     def parsed(self) -> Parsed | None:
         """Its parts, if it is a JWT."""
         return jwt.parse(self._token)
+
+
+def _bytes(token: str) -> bytes:
+    """What a header would have. A TokenReview may have any text: no character of it may count as another, such as "?"."""
+    try:
+        return token.encode("latin-1")
+    except UnicodeEncodeError:
+        return token.encode("utf-8", "surrogatepass")
 
 
 class VerifiedToken(NamedTuple):

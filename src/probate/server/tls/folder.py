@@ -59,10 +59,13 @@ class Folder:
         except OSError as error:
             raise self._unusable(f"{name} cannot be read: {error.strerror}") from error
 
-    def ensure(self, reached_by: tuple[str, ...], now: float) -> bool:
-        """Make what is missing, does not fit, or ends soon. Returns whether something was made."""
+    def ensure(self, reached_by: tuple[str, ...], now: float, *, waits: bool = True) -> bool:
+        """Make what is missing, does not fit, or ends soon. Returns whether something was made.
+
+        `CannotOpen` if another server is at it and this one `waits` for nobody: one that answers requests must not stand still.
+        """
         self._begin()
-        with self._locked():
+        with self._locked(waits=waits):
             made = [self._ensure_authority(now)]
             made.append(self._ensure_pair("server", Subject("probate", (), reached_by), now, said=_NAMES))
             made.append(self._ensure_pair("admin", ADMIN, now))
@@ -95,7 +98,7 @@ class Folder:
             private_files.narrow(path)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self, *, waits: bool = True) -> Iterator[None]:
         """Keep other servers out while something is made here. Waits for the one that is at it: that takes a moment."""
         try:
             private_files.create(self.file("folder.lock"))
@@ -103,10 +106,16 @@ class Folder:
         except OSError as error:
             raise self._unusable(f"folder.lock cannot be made: {error.strerror}") from error
         try:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            self._lock(file, waits=waits)
             yield
         finally:
             os.close(file)
+
+    def _lock(self, file: int, *, waits: bool) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise self._unusable("another process holds folder.lock. This one tries again later") from error
 
     def _ensure_authority(self, now: float) -> bool:
         there = [self.file(name).exists() for name in ("ca.crt", "ca.key")]

@@ -108,8 +108,9 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         """Decrypt what has come in pieces, since OpenSSL keeps a buffer as large as the largest of them."""
         while self._received and not self._is_reading_paused and not self._is_closing:
             piece, self._received = self._received[:FEED_BYTES], self._received[FEED_BYTES:]
-            self._incoming.write(piece)
-            self._decrypt()
+            if not self._has_eof:  # as in `data_received`
+                self._incoming.write(piece)
+                self._decrypt()
         if not self._received and not self._is_reading_paused and not self._is_closing:
             self._plain.resume_reading()
 

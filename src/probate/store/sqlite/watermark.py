@@ -8,7 +8,8 @@ revision, or none at all, has lost acknowledged writes, and is refused.
 
 The line is overwritten in place after each group commit, and that is not synced: it costs a few microseconds. A killed process
 loses nothing of it. After a power loss the line may be older than the database, never newer, so it never refuses a whole store.
-It is synced at the start, after each checkpoint and at the end. The line is shorter than a disk sector, so it is not torn.
+It is synced at the start (after the WAL that was found), after each checkpoint and at the end. The line is shorter than a disk
+sector, so it is not torn.
 """
 
 from __future__ import annotations
@@ -122,6 +123,7 @@ class Watermark:
     def __init__(self, store: Path, now: Recorded) -> None:
         self._path = path_for(store)
         self._store = now.store
+        _sync_found(store)
         draft = self._path.with_name(self._path.name + ".new")  # its name is there only when its content is
         draft.unlink(missing_ok=True)
         private_files.create(draft)
@@ -150,6 +152,20 @@ class Watermark:
 def _line(store: str, revision: int) -> bytes:
     text = f'{{"store": "{store}", "revision": {revision}, "checksum": "{zlib.crc32(f"{store} {revision}".encode()):08x}"}}'
     return text.ljust(_SIZE - 1).encode() + b"\n"
+
+
+def _sync_found(store: Path) -> None:
+    """Make durable what was found in the WAL.
+
+    A process that was killed while it synced leaves a commit that the next one reads, but that the disk may not have yet. A power
+    loss after this line were synced, and before the WAL were, would leave a watermark that is ahead of its store.
+    """
+    file = os.open(store.with_name(store.name + "-wal"), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+    _sync_folder(store.parent)
 
 
 def _sync_folder(folder: Path) -> None:
