@@ -19,7 +19,7 @@ FORMS = {
     "2h45m30.5s": 9930.5,
     "250us": 0.00025,
     "0s": 0,
-    "3": 3,
+    "0": 0,
     " 5s ": 5,
 }
 WRONG = ("", "s", "5x", "-5s", "1h 30m", "1h30", "٣s", "1e3s", "99999999d", "9" * 200 + "s", "forever", "5S", "nan", "inf")
@@ -36,6 +36,13 @@ def by_annotation(name: str, text: str) -> float | None:
     pod = {"metadata": {"annotations": {f"probate.dev/{name}": text}}, "spec": {"containers": []}}
     found: float | None = getattr(script.of(pod, Settings(pod_start_delay=77, pod_stop_delay=77)), name.removesuffix("-delay"))
     return found
+
+
+@pytest.mark.parametrize("text", ["3", "24", "0.5", " 7 "])
+def test_number_without_a_unit_is_in_seconds_in_an_annotation_and_refused_in_a_flag(text: str) -> None:
+    assert by_annotation("start-delay", text) == float(text)
+    with pytest.raises(click.BadParameter):
+        by_flag("history", text)
 
 
 @pytest.mark.parametrize("flag", FLAGS)
