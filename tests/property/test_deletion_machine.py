@@ -16,17 +16,18 @@ import etcd_members
 import store_engines
 
 PROCESSES = 2
-IN_MEMORY = 200
+IN_MEMORY = [pytest.param(50, id="everyday"), pytest.param(200, id="many", marks=pytest.mark.long)]
 ON_ETCD = [pytest.param(20, id="everyday"), pytest.param(100, id="many", marks=pytest.mark.long)]
-ON_SQLITE = [pytest.param(200, id="everyday"), pytest.param(2_000, id="many", marks=pytest.mark.long)]
+ON_SQLITE = [pytest.param(100, id="everyday"), pytest.param(2_000, id="many", marks=pytest.mark.long)]
 
 
-def test_server_in_memory_does_what_the_rules_say() -> None:
+@pytest.mark.parametrize("amount", IN_MEMORY)
+def test_server_in_memory_does_what_the_rules_say(amount: int) -> None:
     class Machine(deletion_machine.DeletionMachine):
         def make_engine(self) -> store_engines.Engine:
             return store_engines.Memory()
 
-    deletion_runs.play(Machine, IN_MEMORY)
+    deletion_runs.play(Machine, amount)
 
 
 @pytest.mark.parametrize("amount", ON_SQLITE)

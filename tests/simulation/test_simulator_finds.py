@@ -26,6 +26,7 @@ from probate.workloads import replicas
 from simulation import seeds, weather
 from simulation.run import Report
 
+pytestmark = pytest.mark.long
 STEPS = 500
 
 
