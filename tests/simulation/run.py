@@ -12,6 +12,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from probate.store import damage
 from simulation import kinds, rest
 from simulation.caretaker import Caretaker
 from simulation.court import Court, Violation
@@ -28,7 +29,6 @@ QUIET_SECONDS = 20.0
 """When nothing was written for so long but signs of life, nothing will be."""
 MAX_REST_SECONDS = 600.0
 LAST = "last"
-DAMAGE_LOGGED = "a stored object is damaged and is left out of lists"
 STORY = 60
 """Lines that are told of a run that failed."""
 
@@ -264,7 +264,7 @@ class _Handler(logging.Handler):
         self._court = court
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.getMessage() == DAMAGE_LOGGED and self._court.history.ever_damaged:
+        if record.getMessage() == damage.LOGGED and self._court.history.ever_damaged:
             return
         why = record.exc_info[1] if record.exc_info else None
         self._loop.fail(Violation(f"an error was logged: {record.getMessage()} ({why!r})"))

@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 CHECKSUM = "its checksum does not match"
 NOT_JSON = "it has no checksum and is not JSON"
 MISSING = "its value is missing"
+LOGGED = "stored object is damaged, lists leave it out"
 OPTION = "ignoreStoreReadErrorWithClusterBreakingPotential"
 MAX_LOGGED = 100
 """Damaged objects that are logged one by one. `probate store check` lists them all."""
@@ -107,7 +108,7 @@ class Damage:
         if self.found <= MAX_LOGGED:
             about = name_of(one.key)
             log.error(
-                "stored object is damaged, lists leave it out",
+                LOGGED,
                 extra=facts(
                     resource=about.resource,
                     group=about.group,
