@@ -234,13 +234,14 @@ def often_damaged(seed: object) -> weather.Climate:
     return drawn(seed)._replace(p_damage=0.3)
 
 
-async def nothing_damaged(_: World, __: Sequence[str]) -> set[str]:
-    return set()
-
-
 def test_damaged_owner_that_is_taken_for_one_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    look_up = World._look_up
+
+    async def without_damage(world: World, wheres: Sequence[str]) -> tuple[list[Item | None], set[str]]:
+        return (await look_up(world, wheres))[0], set()
+
     monkeypatch.setattr(weather, "climate", often_damaged)
-    monkeypatch.setattr(World, "damaged", nothing_damaged)
+    monkeypatch.setattr(World, "_look_up", without_damage)
     failure = found().failure
     assert "was collected although its owner" in failure
     assert "is damaged" in failure
