@@ -30,11 +30,14 @@ class Leaving:
         self._patience = patience
         self._held: dict[str, tuple[str, float]] = {}  # owners whose controller lags, by where: their uid, and since when
         self._orphaning: Work = {}  # owners that let go of dependents in this turn
+        self._stripped: dict[str, str] = {}  # owners whose references cluster-scoped objects have lost, by where: their uid
 
     async def settle(self, settled: Work) -> list[Action]:
         """What these owners need to leave."""
         actions: list[Action] = []
         for where, item in (await self._items(settled)).items():
+            if item is None or not item.is_orphaning:
+                self._stripped.pop(where, None)
             if item is None:
                 self._held.pop(where, None)
             else:
@@ -121,7 +124,7 @@ class Leaving:
         # Only dependents that count hold the owner: else ever new references from other namespaces would hold it for ever.
         (page,) = await self._world.dependents([item], limit=turns.piece(TURN))
         if not page.wheres:
-            return [*await self._strip_cluster_scoped(item), Release(item, "no dependent refers to it")]
+            return await self._strip_cluster_scoped(item, since) or [Release(item, "no dependent refers to it")]
         readable = there(await self._world.items(page.wheres))
         if not readable:  # damaged: the owner stays until they are removed. (Or they have just gone.)
             self._later.add(self._clock.monotonic() + RETRY_SECONDS, "settle", item.where, since)
@@ -129,13 +132,19 @@ class Leaving:
         self._orphaning[item.where] = since
         return _orphaned(item, readable)
 
-    async def _strip_cluster_scoped(self, item: Item) -> list[Action]:
+    async def _strip_cluster_scoped(self, item: Item, since: int) -> list[Action]:
         """Takes the owner's references off cluster-scoped objects, as Kubernetes does, although it could not own them.
 
-        The first turn's worth of them, and the owner leaves whether or not that succeeds: so they cannot hold it.
+        This is done once, for the first turn's worth of them. The owner leaves whether or not it succeeds, so they cannot hold it.
         """
+        if self._stripped.pop(item.where, "") == item.meta.uid:
+            return []
         page = await self._world.cluster_scoped_dependents(item, limit=turns.piece(TURN))
-        return _orphaned(item, there(await self._world.items(page.wheres))) if page.wheres else []
+        readable = there(await self._world.items(page.wheres)) if page.wheres else []
+        if readable:
+            self._stripped[item.where] = item.meta.uid
+            self._orphaning[item.where] = since
+        return _orphaned(item, readable)
 
 
 def _orphaned(owner: Item, dependents: list[Item]) -> list[Action]:
