@@ -12,7 +12,7 @@ import pytest
 from simulation import seeds
 
 TESTS = Path(__file__).parents[1]
-EVERYDAY, ALL = 40, 60
+EVERYDAY, ALL = 40, 300
 STEPS = 500
 
 

@@ -149,6 +149,24 @@ async def test_job_4_interrupted_count_goes_on_from_what_is_written(is_held: boo
             assert not is_tracked(await stage.get(PODS, "done"))
 
 
+@pytest.mark.parametrize(("first", "then"), [("succeeded", "Failed"), ("succeeded", "Running"), ("failed", "Succeeded")])
+async def test_pod_whose_phase_changed_after_it_was_listed_was_listed_twice_and_kept_its_finalizer(first: str, then: str) -> None:
+    async with staged() as stage:
+        owner = await stage.make(JOBS, "work", job(2, 2))
+        labels = owner["spec"]["template"]["metadata"]["labels"]
+        pod = await stage.pod("done", labels=labels, ownerReferences=[reference(owner)], finalizers=[TRACKING])
+        await stage.end(pod, phase=then)
+        await stage.change(JOBS, "work", {"status": {"uncountedTerminatedPods": {first: [pod["metadata"]["uid"]]}}}, "status")
+        stage.cluster._names = ("jobs",)
+        async with stage.cluster.controlling():
+            await stage.delete(PODS, "done")
+            await stage.settle()
+            found = await status(stage)
+            assert (found.get(first), found["uncountedTerminatedPods"]) == (1, {})
+            assert {"succeeded", "failed"} & set(found) == {first}, "counted twice"
+            assert [name_of(pod) for pod in await stage.pods() if name_of(pod) == "done"] == []
+
+
 async def test_job_4_pod_that_was_counted_and_is_deleted_is_not_counted_again() -> None:
     async with staged("jobs") as stage:
         await stage.make(JOBS, "work", job(2, 1))

@@ -98,7 +98,8 @@ class Account:
         return self._list("failed", uid) if is_lost and is_counted else 0
 
     def _list(self, name: str, uid: str) -> int:
-        if uid in self._listed[name]:
+        """List a pod once: one whose phase changes after it was listed counts as what it was then."""
+        if any(uid in uids for uids in self._listed.values()):
             return 0
         self._listed[name].append(uid)
         return 1

@@ -25,9 +25,10 @@ class Tally:
         listed = self._status.get("uncountedTerminatedPods") or {}
         self.listed_succeeded = set(listed.get("succeeded") or ())
         self.listed_failed = set(listed.get("failed") or ())
-        valid = [pod for pod in pods if members.is_tracked(pod) and self._is_wanted(pod)]
-        self.new_succeeded = [one for one in valid if facts.phase(one) == "Succeeded" and uid_of(one) not in self.listed_succeeded]
-        self.new_failed = [one for one in valid if members.is_failed(one, job) and uid_of(one) not in self.listed_failed]
+        known = self.listed_succeeded | self.listed_failed
+        new = [pod for pod in pods if members.is_tracked(pod) and self._is_wanted(pod) and uid_of(pod) not in known]
+        self.new_succeeded = [pod for pod in new if facts.phase(pod) == "Succeeded"]
+        self.new_failed = [pod for pod in new if members.is_failed(pod, job)]
 
     def _is_wanted(self, pod: Object) -> bool:
         return not members.is_indexed(self.job) or members.index_of(pod, self.job) is not None
