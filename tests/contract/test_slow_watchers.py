@@ -95,6 +95,7 @@ async def test_watcher_that_reads_again_and_again_may_read_more_than_its_buffer(
 async def test_history_longer_than_the_buffer_is_no_reason_to_be_cut_off(small: Store) -> None:
     start = await small.revision()
     revisions = await write(small, 50)
+    await everybody_got(small, revisions[-1])
     async with small.watch(RANGE, after=start) as watch:
         assert [event.revision for event in await steps.take(watch, 50)] == revisions
 

@@ -5,7 +5,8 @@ first reads the engine's history and joins the hub in the very step in which it 
 twice. Watchers are found by the ranges a key lies in: a change costs the same whether ten or ten thousand watch other kinds.
 
 A watcher that does not take what it is given keeps at most `Buffer.events` events or `Buffer.size` bytes of them. One more
-and it is cut off with `TooSlow`, and what it held is let go at once.
+and it is cut off with `TooSlow`, and what it held is let go at once. A watcher that is waiting for events is not slow: it gets
+whatever one publication holds, however much that is.
 
 Everything here belongs to one event loop. Events are shared between watchers, not copied.
 """
@@ -165,20 +166,19 @@ class Subscription:
             events = Batch(event for event in events if event.revision > self._taken)
             if not events:
                 return
-        if self.sink is not None and self._is_offered(events, self.sink):
+        is_waiting = self._waiter is not None and not self._waiter.done()
+        if is_waiting and self.sink is not None and self._is_offered(events, self.sink):
             return
         self._batches.append(events)
         self._count += len(events)
         self._size += events.size
-        if self._count > self._hub.buffer.events or self._size > self._hub.buffer.size:
+        if not is_waiting and (self._count > self._hub.buffer.events or self._size > self._hub.buffer.size):
             self._cut_off()
         else:
             self._wake()
 
     def _is_offered(self, events: Batch, sink: Sink) -> bool:
-        """Whether the sink has taken the events. Only while somebody waits to take them is everything before them done with."""
-        if self._waiter is None or self._waiter.done():
-            return False
+        """Whether the sink has taken the events. To be asked only while somebody waits for them."""
         try:
             return sink(events)
         except Exception:

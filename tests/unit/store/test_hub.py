@@ -52,6 +52,18 @@ async def test_each_subscription_takes_the_events_of_its_range_once() -> None:
     assert [found.revision for found in await wide.take()] == [5]
 
 
+async def test_watcher_that_waits_is_not_cut_off_by_one_publication_larger_than_its_buffer() -> None:
+    target = make(events=3)
+    subscription = target.subscribe("objects/", after=Revision(1))
+    taking = asyncio.ensure_future(subscription.take())
+    await asyncio.sleep(0)
+    publish(target, *(event(number) for number in range(2, 12)))
+    assert [found.revision for found in await taking] == list(range(2, 12))
+    publish(target, *(event(number) for number in range(12, 16)))
+    with pytest.raises(errors.TooSlow):
+        await subscription.take()
+
+
 async def test_events_at_or_below_the_start_are_left_out() -> None:
     target = make()
     subscription = target.subscribe("objects/", after=Revision(3))
@@ -122,7 +134,8 @@ async def test_cut_off_wakes_the_one_who_waits_and_spares_the_others() -> None:
     subscription, other = (target.subscribe(prefix, after=Revision(1)) for prefix in ("objects/", "objects/k/"))
     taking = asyncio.create_task(subscription.take())
     await asyncio.sleep(0)
-    publish(target, *(event(number, "objects/m/x") for number in range(2, 7)), event(7))
+    publish(target, event(2, "objects/m/x"))
+    publish(target, *(event(number, "objects/m/x") for number in range(3, 7)), event(7))
     with pytest.raises(errors.TooSlow):
         await taking
     assert [found.revision for found in await other.take()] == [7]
