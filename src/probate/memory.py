@@ -17,7 +17,7 @@ from typing import Any
 SLACK_BYTES = 8 * 1024 * 1024
 SLACK_SHARE = 0.1
 """By how much the process may be larger than it once was before memory is given back."""
-SHORTEST_SECONDS, LONGEST_SECONDS = 5, 60
+SHORTEST_SECONDS, LONGEST_SECONDS = 5, 20
 """Between two attempts; the second after some that did not help."""
 _PAGE_BYTES = 4096
 

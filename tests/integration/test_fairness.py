@@ -164,18 +164,19 @@ def test_wrong_headers_locked_good_tokens_from_the_same_address_out(tmp_path: Pa
         assert target.honest.post(accounts, json={"metadata": {"name": "robot"}}).status_code == 201
         good = target.honest.post(f"{accounts}/robot/token", json={}).json()["status"]["token"]
         told, longest = [], 0
-        with target.line() as line:
-            for number in range(2_000):
-                line.sendall(asked("/api/v1/namespaces", WRONG[number % len(WRONG)].format(number)))
-                code, said = answer_on(line)
-                told.append(code)
-                waits = re.findall(rb"retry-after: (\d+)", said)
-                assert bool(waits) == (code == 429)
-                longest = max([longest, *map(int, waits)])
+        with many(100, target.line) as lines:  # each of them is slowed down
+            for attempt in range(3):
+                for number, line in enumerate(lines, 100 * attempt):
+                    line.sendall(asked("/api/v1/namespaces", WRONG[number % len(WRONG)].format(number)))
+                for code, said in map(answer_on, lines):
+                    told.append(code)
+                    waits = re.findall(rb"retry-after: (\d+)", said)
+                    assert bool(waits) == (code == 429)
+                    longest = max([longest, *map(int, waits)])
         assert longest <= MAX_SECONDS
         assert ask(target, "/version", f"Bearer {good}") == 200
-        assert set(told[:AT_ONCE]) == {401}
-        assert told.count(429) > 1_000
+        assert told.count(401) >= AT_ONCE
+        assert told.count(429) > 200
         assert target.log.count('limit reached limit="wrong credentials"') == 1
 
 

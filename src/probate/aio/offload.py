@@ -42,13 +42,18 @@ class Thread:
         self._is_closed = False
 
     async def run(self, call: Callable[[], T]) -> T:
+        return await self.begin(call)
+
+    def begin(self, call: Callable[[], T]) -> asyncio.Future[T]:
+        """`run` for those who cannot wait: the future of the call's result."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         if self._is_closed:
-            raise RuntimeError(f"the thread {self._thread.name} has ended")
+            done.set_exception(RuntimeError(f"the thread {self._thread.name} has ended"))
+            return done
         if self._thread.ident is None:
             self._thread.start()
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._calls.put((call, done))
-        return await done
+        return done
 
     def close(self) -> None:
         if not self._is_closed:

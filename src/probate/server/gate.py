@@ -23,6 +23,7 @@ import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from probate import errors
+from probate.aio.offload import Thread
 from probate.errors import Details
 from probate.machinery import status
 from probate.server.connections import Connection
@@ -64,6 +65,7 @@ class Gate:
         self._cut_at_once = min(CUT_AT_ONCE, max(1, limit // 20))
         self._context = context
         self._handshake = min(patience, HANDSHAKE_SECONDS)
+        self._handshakes = Thread("tls-handshakes")
         self._listening: list[socket.socket] = []
         self._arriving: dict[socket.socket, tuple[str, asyncio.Task[None]]] = {}  # in the order in which they came
         self._inside: dict[Connection, str] = {}  # by which address
@@ -85,6 +87,7 @@ class Gate:
         self._listening.clear()
         while self._arriving:
             self._turn_away(next(iter(self._arriving)))
+        self._handshakes.close()
 
     def _accept(self, listening: socket.socket) -> None:
         for _ in range(ACCEPTED_AT_ONCE):
@@ -147,7 +150,7 @@ class Gate:
         self, arrived: socket.socket, context: ssl.SSLContext, enter: Callable[[asyncio.Transport], None]
     ) -> None:
         """Returns when the handshake is over, in whatever way."""
-        secured = TlsTransport(context, enter, handshake_seconds=self._handshake)
+        secured = TlsTransport(context, enter, handshake_thread=self._handshakes, handshake_seconds=self._handshake)
         try:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: secured, arrived)
             await secured.handshake

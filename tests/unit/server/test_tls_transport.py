@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import trustme
 import uvloop
 
+from probate.aio.offload import Thread
 from probate.server.tls.transport import FEED_BYTES, TlsTransport
 
 LARGE = bytes(range(256)) * 40_000
@@ -74,10 +76,10 @@ async def connected(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> AsyncIte
     """An app behind TLS, and its client, which speaks from threads."""
     ours, theirs = socket.socketpair()
     theirs.settimeout(60)
-    app = App()
+    app, thread = App(), Thread("handshakes")
     loop = asyncio.get_running_loop()
     ours.setblocking(False)
-    stream = TlsTransport(contexts[0], app.enter, handshake_seconds=60)
+    stream = TlsTransport(contexts[0], app.enter, handshake_thread=thread, handshake_seconds=60)
     await loop.connect_accepted_socket(lambda: stream, ours)
     client = await asyncio.to_thread(contexts[1].wrap_socket, theirs, server_hostname="localhost")
     await stream.handshake
@@ -86,6 +88,7 @@ async def connected(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> AsyncIte
     finally:
         client.close()
         stream.abort()
+        thread.close()
 
 
 def rest_of(client: ssl.SSLSocket) -> bytes:
@@ -186,7 +189,7 @@ def test_handshake_that_is_not_finished_ends_the_connection(contexts: Any, run_i
     async def run() -> None:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        stream = TlsTransport(contexts[0], _unexpected, handshake_seconds=0.01)
+        stream = TlsTransport(contexts[0], _unexpected, handshake_thread=Thread("handshakes"), handshake_seconds=0.01)
         with theirs:
             theirs.settimeout(60)
             await asyncio.get_running_loop().connect_accepted_socket(lambda: stream, ours)
@@ -213,3 +216,59 @@ def test_aborted_connection_holds_nothing_any_more(contexts: Any, run_in_loop: A
             assert app.transport.get_write_buffer_size() == 0
 
     run_in_loop(run())
+
+
+def test_handshake_is_computed_on_its_thread_and_what_comes_with_its_end_is_not_lost(contexts: Any, run_in_loop: Any) -> None:
+    async def run() -> None:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        theirs.settimeout(60)
+        app, thread, is_free = App(), Thread("handshakes"), threading.Event()
+        thread.begin(is_free.wait)
+        stream = TlsTransport(contexts[0], app.enter, handshake_thread=thread, handshake_seconds=60)
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: stream, ours)
+        asking = asyncio.get_running_loop().run_in_executor(None, _shake_hands_and_say, contexts[1], theirs, LARGE)
+        await asyncio.wait([asyncio.ensure_future(stream.handshake)], timeout=0.1)
+        assert not stream.handshake.done()
+        is_free.set()
+        await stream.handshake
+        await app.until(lambda: len(app.received) == len(LARGE))
+        assert app.received == LARGE
+        (await asking).close()
+        await asyncio.wait_for(app.lost.wait(), 60)
+        thread.close()
+
+    run_in_loop(run())
+
+
+def _shake_hands_and_say(context: ssl.SSLContext, line: socket.socket, said: bytes) -> ssl.SSLSocket:
+    client = context.wrap_socket(line, server_hostname="localhost")
+    client.sendall(said)
+    return client
+
+
+def test_connection_that_is_aborted_or_lost_during_a_step_of_its_handshake_ends(contexts: Any, run_in_loop: Any) -> None:
+    async def run(*, is_lost: bool) -> None:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        thread, is_free = Thread("handshakes"), threading.Event()
+        thread.begin(is_free.wait)
+        stream = TlsTransport(contexts[0], _unexpected, handshake_thread=thread, handshake_seconds=60)
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: stream, ours)
+        hello = ssl.MemoryBIO()
+        with contextlib.suppress(ssl.SSLWantReadError):
+            contexts[1].wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost").do_handshake()
+        theirs.sendall(hello.read())
+        await asyncio.sleep(0.05)
+        if is_lost:
+            theirs.close()
+        stream.abort()
+        await asyncio.wait_for(stream.handshake, 60)
+        is_free.set()
+        await thread.run(lambda: None)
+        await asyncio.sleep(0)
+        theirs.close()
+        thread.close()
+
+    run_in_loop(run(is_lost=False))
+    run_in_loop(run(is_lost=True))

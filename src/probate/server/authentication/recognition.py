@@ -29,6 +29,8 @@ from probate.server.limit_log import LimitLog
 OPEN = ("/livez", "/readyz", "/healthz")
 """What may be asked by who says nothing of themselves."""
 MAX_LATELY = 500
+PACE_SECONDS = 1.0
+"""How long the answer 429 to a wrong credential is held back: clients that do not wait when told to are slowed down by it."""
 
 
 class Recognition:
@@ -82,8 +84,11 @@ class Recognition:
         address = (scope.get("client") or ("",))[0]
         try:
             verified, recognised = await self._find(ShownToken(_bearer(given), address), ())
-        except errors.Unauthorized:
-            raise self._failures.refusal(address, given[0]) from None
+        except (errors.Unauthorized, errors.TooManyRequests) as error:
+            refusal = self._failures.refusal(address, given[0]) if isinstance(error, errors.Unauthorized) else error
+            if isinstance(refusal, errors.TooManyRequests):
+                await self._clock.sleep(PACE_SECONDS)
+            raise refusal from None
         self._remember(given[0], verified)
         return recognised.user
 

@@ -6,6 +6,7 @@ client does not read is then held without a limit, and a connection keeps the la
     encrypts a piece at a time, and the next one only when the socket's transport has room for it;
     counts what was not sent yet, encrypted or not (`get_write_buffer_size`), and calls `pause_writing` as a plain transport would;
     gives the event loop to others between pieces;
+    computes handshakes on a thread, one after the other: each takes milliseconds, for which nobody on the event loop waits;
     closes as a plain transport does: after all that was written has been sent, however long that takes. (Who uses it watches that.)
 
 `TlsTransport` is a protocol for the socket's transport, and a transport for the connection that speaks HTTP:
@@ -22,6 +23,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from probate.aio.offload import Thread
+
 RECORD_BYTES = 16 * 1024
 """The most that one TLS record holds. OpenSSL's buffers grow to the largest piece that they are given, and stay so."""
 FEED_BYTES = 2 * RECORD_BYTES
@@ -36,7 +39,14 @@ MAX_PROTOCOL_BYTES = 256 * 1024
 class TlsTransport(asyncio.Transport, asyncio.Protocol):
     """The server's side of one TLS connection. `on_handshake` is called with it once the handshake is complete."""
 
-    def __init__(self, context: ssl.SSLContext, on_handshake: Callable[[TlsTransport], None], *, handshake_seconds: float) -> None:
+    def __init__(
+        self,
+        context: ssl.SSLContext,
+        on_handshake: Callable[[TlsTransport], None],
+        *,
+        handshake_thread: Thread,
+        handshake_seconds: float,
+    ) -> None:
         super().__init__()
         self._loop = asyncio.get_running_loop()
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -45,7 +55,9 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._encrypted = self._outgoing.read
         self._about = {"sslcontext": context, "ssl_object": self._ssl}
         self._on_handshake: Callable[[TlsTransport], None] | None = on_handshake  # None once it is over
+        self._handshake_thread = handshake_thread
         self._handshake_seconds = handshake_seconds
+        self._is_shaking_hands = False  # a step of the handshake is being computed: nothing else may touch the SSL object
         self.handshake: asyncio.Future[None] = self._loop.create_future()  # done when it is over, in whatever way
         self._timer: asyncio.TimerHandle | None = None
         self._plain: Any = None
@@ -71,7 +83,9 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._has_eof or self._is_closing:
             return
-        if len(data) > FEED_BYTES:
+        if self._is_shaking_hands:  # reading is paused, but an event loop may have read ahead
+            self._received = memoryview(bytes(self._received) + data)
+        elif len(data) > FEED_BYTES:
             self._received = memoryview(data)
             self._feed()
         else:
@@ -106,17 +120,21 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
 
     def _feed(self) -> None:
         """Decrypt what has come in pieces, since OpenSSL keeps a buffer as large as the largest of them."""
-        while self._received and not self._is_reading_paused and not self._is_closing:
+        while self._received and self._may_read():
             piece, self._received = self._received[:FEED_BYTES], self._received[FEED_BYTES:]
             if not self._has_eof:  # as in `data_received`
                 self._incoming.write(piece)
                 self._decrypt()
-        if not self._received and not self._is_reading_paused and not self._is_closing:
+        if not self._received and self._may_read():
             self._plain.resume_reading()
+
+    def _may_read(self) -> bool:
+        return not (self._is_reading_paused or self._is_closing or self._is_shaking_hands)
 
     def _decrypt(self) -> None:
         """Hand on what can be decrypted by now. (A read of this size empties a record, so OpenSSL itself holds nothing back.)"""
-        if self._on_handshake is not None and not self._shake_hands():
+        if self._on_handshake is not None:
+            self._begin_step()
             return
         data, is_over = b"", False
         try:
@@ -136,24 +154,36 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         if is_over:
             self._end()
 
-    def _shake_hands(self) -> bool:
-        """Go on with the handshake. Returns whether it is complete."""
-        try:
-            self._ssl.do_handshake()
-        except ssl.SSLWantReadError:
+    def _begin_step(self) -> None:
+        """Go on with the handshake. OpenSSL computes without Python's lock, so the event loop goes on beside it."""
+        self._is_shaking_hands = True
+        self._plain.pause_reading()
+        self._handshake_thread.begin(self._ssl.do_handshake).add_done_callback(self._end_step)
+
+    def _end_step(self, step: asyncio.Future[None]) -> None:
+        self._is_shaking_hands = False
+        error = step.exception()
+        if self._is_closing:
+            return
+        if error is None:
+            self._complete_handshake()
+        elif isinstance(error, ssl.SSLWantReadError):
             self._flush()
-            return False
-        except ssl.SSLError:
+        elif isinstance(error, ssl.SSLError):
             self._flush()  # the alert that says why
             self._is_closing = True
             self._plain.close()
-            return False
+        else:  # the server is being stopped
+            self.abort()
+        self._feed()
+
+    def _complete_handshake(self) -> None:
         self._flush()
         on_handshake = self._on_handshake
         self._end_handshake()
         if on_handshake is not None and not self._is_closing:
             on_handshake(self)
-        return True
+            self._decrypt()  # the first request may have come with the end of the handshake
 
     def _end_handshake(self) -> None:
         self._on_handshake = None
@@ -243,7 +273,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
 
     def _shut(self) -> None:
         """Tell the client that nothing more comes. Its own word is not waited for."""
-        if not self._is_shut:
+        if not self._is_shut and not self._is_shaking_hands:
             self._is_shut = True
             with contextlib.suppress(ssl.SSLError):
                 self._ssl.unwrap()
@@ -274,7 +304,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._is_reading_paused = False
         if self._received:
             self._loop.call_soon(self._feed)
-        elif not self._is_closing:
+        elif self._may_read():
             self._plain.resume_reading()
 
     def is_reading(self) -> bool:
