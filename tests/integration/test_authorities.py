@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
 import time
 from collections.abc import AsyncIterator
@@ -80,6 +81,41 @@ async def test_nobody_goes_on_where_they_were_without_showing_their_certificate(
     async with served(Serving(files(tmp_path, one))) as port, connected(port, tmp_path, signed.of(one, "ann")) as (_, writer):
         session = writer.get_extra_info("ssl_object").session
         assert session is None or not session.has_ticket
+
+
+def exchange(port: int, context: ssl.SSLContext, session: ssl.SSLSession | None = None) -> tuple[ssl.SSLSession | None, bool]:
+    """Ask once, going on with a session if it is given. Returns the session, and whether it is an earlier one."""
+    with (
+        socket.create_connection(("127.0.0.1", port)) as plain,
+        context.wrap_socket(plain, server_hostname="localhost", session=session) as secured,
+    ):
+        secured.sendall(ASKED)
+        if not secured.recv(4096).startswith(b"HTTP/1.1 200"):
+            raise ConnectionError
+        return secured.session, bool(secured.session_reused)
+
+
+async def test_resumed_session_was_believed_without_its_certificate_being_verified(tmp_path: Path) -> None:
+    one = signed.root("one")
+    async with served(Serving(files(tmp_path, one))) as port:
+        context = ssl.create_default_context(cafile=str(tmp_path / "pki" / "ca.crt"))
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        (tmp_path / "client.pem").write_bytes(signed.of(one, "ann").shown)
+        context.load_cert_chain(tmp_path / "client.pem")
+        session, _ = await asyncio.to_thread(exchange, port, context)
+        assert session is not None
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await asyncio.to_thread(exchange, port, context, session)
+        _, is_earlier = await asyncio.to_thread(exchange, port, context, session)
+        assert not is_earlier  # the server has forgotten the session, and the certificate is shown again
+
+
+async def test_client_without_a_certificate_may_resume_its_session(tmp_path: Path) -> None:
+    async with served(Serving(files(tmp_path, signed.root("one")))) as port:
+        context = ssl.create_default_context(cafile=str(tmp_path / "pki" / "ca.crt"))
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        session, _ = await asyncio.to_thread(exchange, port, context)
+        assert await asyncio.to_thread(exchange, port, context, session)
 
 
 async def test_certificate_shown_in_a_handshake_outlived_the_authority_that_was_taken_away_meanwhile(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from probate import errors
 from probate.aio.offload import Thread
 from probate.errors import Details
 from probate.machinery import status
+from probate.server.authentication import peers
 from probate.server.connections import Connection
 from probate.server.fair_limit import FairLimit
 from probate.server.limit_log import LimitLog
@@ -167,7 +168,11 @@ class Gate:
 
     def _enter(self, arrived: socket.socket, transport: asyncio.Transport, context: ssl.SSLContext | None) -> None:
         """Somebody is in, after a handshake with this context."""
+        secured = transport.get_extra_info("ssl_object")
         if arrived not in self._arriving:  # turned away at the moment at which the handshake was complete
+            transport.abort()
+            return
+        if secured is not None and peers.is_resumed(secured):
             transport.abort()
             return
         connection = self._make()

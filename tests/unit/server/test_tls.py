@@ -14,6 +14,7 @@ import pytest
 from probate import errors
 from probate.clock import FakeClock
 from probate.machinery import certificates
+from probate.server.authentication import peers
 from probate.server.authentication.verified_tokens import ShownToken
 from probate.server.secured import Secured
 from probate.server.tls import authority
@@ -92,11 +93,13 @@ def client(folder: Folder, pair: Pair | None = None, tmp: Path | None = None) ->
     return context
 
 
-def shaken(server: ssl.SSLContext, client: ssl.SSLContext, name: str = "localhost") -> tuple[ssl.SSLObject, ssl.SSLObject]:
+def shaken(
+    server: ssl.SSLContext, client: ssl.SSLContext, name: str = "localhost", session: ssl.SSLSession | None = None
+) -> tuple[ssl.SSLObject, ssl.SSLObject]:
     """Both sides of a handshake, in memory."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = server.wrap_bio(to_server, to_client, server_side=True)
-    theirs = client.wrap_bio(to_client, to_server, server_hostname=name)
+    theirs = client.wrap_bio(to_client, to_server, server_hostname=name, session=session)
     left: list[ssl.SSLObject] = [theirs, ours]
     for _ in range(10):
         for side in list(left):
@@ -117,6 +120,18 @@ def test_new_certificates_are_taken_without_a_restart(folder: Folder) -> None:
     assert serving.refresh()
     second = shaken(serving.context, client(folder), "api.acme.com")[1].getpeercert(binary_form=True)
     assert first != second
+
+
+def test_authority_that_resumed_its_session_was_taken_for_a_user(folder: Folder, tmp_path: Path) -> None:
+    serving = Serving(files(folder))
+    own = client(folder, Pair(folder.read("ca.crt"), folder.read("ca.key")), tmp_path)
+    own.maximum_version = ssl.TLSVersion.TLSv1_2
+    first, theirs = shaken(serving.context, own)
+    again, _ = shaken(serving.context, own, session=theirs.session)
+    assert not peers.is_resumed(first)
+    assert peers.is_resumed(again)
+    assert peers.shown_by(first) is None
+    assert peers.shown_by(again) is None
 
 
 def test_old_versions_of_tls_are_not_spoken(folder: Folder) -> None:

@@ -38,18 +38,22 @@ def shown_by(secured: Any) -> Peer | None:
     return _known[chain]
 
 
-def _chain(secured: Any) -> tuple[bytes, ...]:
-    """The certificates that were found to sign each other, the client's own first. Of a session that goes on: those it has sent.
+def is_resumed(secured: Any) -> bool:
+    """Whether a client resumes a session in which it has shown a certificate.
 
-    None of an authority that shows its own: that signs for others, and is nobody.
+    OpenSSL caches sessions of TLS 1.2, and Python cannot turn that off. A resumed session does not verify the certificate again.
+    When its connection is aborted OpenSSL forgets the session, so the client's next handshake is a full one.
     """
-    inner = secured._sslobj  # noqa: SLF001 Python 3.13 is the first to have them on the outside
-    found = inner.get_verified_chain()
-    if not found:
-        found = inner.get_unverified_chain() or ()
-    elif len(found) == 1:
-        return ()
-    return tuple(one.public_bytes(_DER) for one in found)
+    return secured.session_reused is True and secured.getpeercert(binary_form=True) is not None
+
+
+def _chain(secured: Any) -> tuple[bytes, ...]:
+    """The certificates that were verified in this handshake, the client's own first.
+
+    Empty if an authority shows its own certificate, which is not a user's, and in a resumed session, which verifies nothing.
+    """
+    found = secured._sslobj.get_verified_chain() or ()  # noqa: SLF001 Python 3.13 is the first to have it on the outside
+    return tuple(one.public_bytes(_DER) for one in found) if len(found) > 1 else ()
 
 
 def peer_of(certificate: Mapping[str, Any], chain: Sequence[bytes]) -> Peer | None:
