@@ -161,7 +161,8 @@ class Listener(uvicorn.Server):
             self._in_use = self._context()
             self._say_good_bye()
         if counter % TICKS_A_SECOND == 0:
-            await self._trimmer.look(self.server_state.total_requests + self._gate.departures)
+            activity = self.server_state.total_requests + self._gate.departures
+            await self._trimmer.look(activity, len(self.server_state.connections))
         return await super().on_tick(counter)
 
     def _context(self) -> ssl.SSLContext | None:
