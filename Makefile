@@ -79,10 +79,10 @@ simulate: $(COMPILED) ## run everything on virtual time, through crashes and fau
 	@PYTHONPATH=tests $(BIN)/python -m simulation --steps $(STEPS) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
 fuzz: $(COMPILED) ## ask a server for what its own OpenAPI documents allow, and for what they do not; spoiled patches, documents, selectors, definitions: ten minutes
-	@$(BIN)/python tests/fuzz.py $(ARGS)
+	@PYTHONPATH=tests $(BIN)/python -m fuzzing.fuzz $(ARGS)
 
 fuzz-sizes: $(COMPILED) ## put 100 KB, and then 2.5 MB, wherever something is parsed, and meter the event loop (ARGS="--only CronJob", --requests, --fields, --thorough)
-	@$(BIN)/python tests/fuzz_sizes.py $(ARGS)
+	@PYTHONPATH=tests $(BIN)/python -m fuzzing.fuzz_sizes $(ARGS)
 
 format: $(READY) ## rewrite the sources in the house's format
 	$(BIN)/ruff format .

@@ -2,7 +2,7 @@
 
 `kubernetes-validate` has the OpenAPI definitions, rewritten as JSON Schemas: the rewriting is undone here. `lightkube-models` has
 each resource's plural name, scope, verbs and subresources. What comes of them is one compressed file, which is no part of the
-sources and is made again when it is older than this script or of another version. `probate.machinery.builtin` reads it.
+sources and is made again when it is older than this script or of another version. `probate.kinds.builtin.catalog` reads it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-TARGET = Path("src/probate/machinery/kubernetes.json.gz")
+TARGET = Path("src/probate/kinds/builtin/kubernetes.json.gz")
 NOTICE = (
     "Derived from the OpenAPI definitions of Kubernetes (Copyright The Kubernetes Authors, Apache-2.0) as packaged in "
     "kubernetes-validate (Apache-2.0), and from the resource list of lightkube-models (MIT)."

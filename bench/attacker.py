@@ -26,8 +26,8 @@ from typing import TypeAlias
 
 import uvloop
 
-from probate.server.tls import authority
-from probate.server.tls.authority import Pair, Subject
+from probate.http.tls import authority
+from probate.http.tls.authority import Pair, Subject
 
 HOST = "127.0.0.1"
 MALLORY = "mallory"

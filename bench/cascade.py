@@ -25,7 +25,8 @@ import apsw
 import orjson
 import uvloop
 
-from probate.server import index, wire
+from probate.server.codec import object_codec
+from probate.server.storage import index_entries
 from probate.store.contract import create
 from probate.store.sqlite.store import open_file
 
@@ -87,11 +88,11 @@ async def fill(path: Path, number: int, fanout: int, roots: Sequence[str] = ("ro
     """A store with so many objects under each of the roots."""
     store = await open_file(path)
     space = {"metadata": {"name": NAMESPACE, "uid": "u-ns"}, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
-    await store.commit(create(f"objects/namespaces/-/{NAMESPACE}", wire.stored(space)))
+    await store.commit(create(f"objects/namespaces/-/{NAMESPACE}", object_codec.stored(space)))
     batch = []
     for one in itertools.chain.from_iterable(objects(number, fanout, root) for root in roots):
-        key, value = f"objects/configmaps/{NAMESPACE}/{one['metadata']['name']}", wire.stored(one)
-        batch.append(create(key, value, enter=index.entries(key, wire.meta(value))))
+        key, value = f"objects/configmaps/{NAMESPACE}/{one['metadata']['name']}", object_codec.stored(one)
+        batch.append(create(key, value, enter=index_entries.entries(key, object_codec.meta(value))))
         if len(batch) == 2_000:
             await store.commit_many(batch)
             batch = []
@@ -186,7 +187,7 @@ def raw(folder: Path, number: int) -> float:
         "CREATE TABLE log(rev INTEGER PRIMARY KEY, key TEXT, op INT, value BLOB);"
         "CREATE TABLE own(owner TEXT, key TEXT, block INT, PRIMARY KEY(owner, key)) WITHOUT ROWID"
     )
-    value = wire.stored(_object("d1", "u-d1", "root"))
+    value = object_codec.stored(_object("d1", "u-d1", "root"))
     for start in range(0, number, 2_000):
         rows = [(f"objects/configmaps/{NAMESPACE}/d{n}", n, f"{n:036}", value) for n in range(start, min(start + 2_000, number))]
         with db:

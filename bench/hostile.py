@@ -35,7 +35,7 @@ from report import say
 from servers import Server
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from oidc_issuer import issuing
+from support.oidc_issuer import issuing
 
 BAR = 3.0
 MEMORY_BAR = 1_500.0

@@ -32,8 +32,8 @@ from client import Address, fetch, request
 from report import say, verdict
 from servers import Server
 
-from probate.server.tls import authority
-from probate.server.tls.authority import Pair, Subject
+from probate.http.tls import authority
+from probate.http.tls.authority import Pair, Subject
 
 BAR = 0.7
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"

@@ -12,7 +12,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-import etcd_members
+from support import etcd_members
 
 # On a developer's machine each run tries new examples. Where a run decides whether a change lands, the same change gives the
 # same answer. How long an example takes says more about the machine than about the code.
@@ -31,8 +31,8 @@ LONG_ONES_FIRST = (
     "clients",
     "kubectl",
     "integration",
-    "unit/simulation",
-    "unit/workloads",
+    "unit/controllers/simulated_nodes",
+    "unit/controllers/workloads",
 )
 
 

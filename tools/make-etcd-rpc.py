@@ -16,7 +16,7 @@ from pathlib import Path
 from grpc_tools import protoc  # type: ignore[import-untyped]
 
 SOURCES = Path(__file__).resolve().parent.parent / "src"
-PACKAGE = Path("probate", "store", "etcd")
+PACKAGE = Path("probate", "store", "etcd", "rpc")
 FOLDER = SOURCES / PACKAGE
 OUTPUTS = ("rpc_pb2.py", "rpc_pb2.pyi")
 

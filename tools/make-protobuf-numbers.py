@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the table of protobuf field numbers from what a Go program knows of its own types: numbers.txt, which is checked in.
+"""Makes the table of protobuf field numbers from what a Go program knows of its own types: field_numbers.txt, which is checked in.
 
     tools/make-protobuf-numbers.py KUBECTL HELM
 
@@ -19,9 +19,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from probate.machinery import builtin
+from probate.kinds.builtin import catalog
 
-TARGET = Path(__file__).resolve().parent.parent / "src" / "probate" / "machinery" / "protobuf" / "numbers.txt"
+TARGET = Path(__file__).resolve().parent.parent / "src" / "probate" / "kinds" / "protobuf" / "field_numbers.txt"
 HEADING = """\
 # The protobuf field numbers of Kubernetes' built-in types: facts of its 1.37.1 release, written in a form of Probate's own.
 # numbers.py reads this and says what the signs mean.
@@ -163,7 +163,7 @@ def line(fields: list[StructField]) -> str:
 
 def table(structs: dict[str, list[StructField]]) -> dict[str, str]:
     """The line of each type that is wanted, and of those inlined in them."""
-    wanted = [name for name in builtin.definitions() if not NOT_WANTED.match(name)]
+    wanted = [name for name in catalog.definitions() if not NOT_WANTED.match(name)]
     found: dict[str, str] = {}
     while wanted:
         name = wanted.pop()

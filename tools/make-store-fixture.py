@@ -28,7 +28,7 @@ from typing import Any
 import grpc
 import httpx
 
-from probate.store.etcd import rpc_pb2 as rpc
+from probate.store.etcd.rpc import rpc_pb2 as rpc
 
 FOLDER = Path(__file__).parent.parent / "tests" / "data" / "stores"
 ITEMS = re.compile(rb'"items":(\[.*\])', re.DOTALL)

@@ -8,22 +8,22 @@ _BEGAN = time.monotonic()  # before the imports, so that they count in what the 
 
 def main() -> None:
     """Run the command line."""
-    from probate import starting  # noqa: PLC0415
+    from probate.app import startup  # noqa: PLC0415
 
-    starting.begin()
+    startup.begin()
     from probate.cli import main as cli  # noqa: PLC0415
-    from probate.cli.doors import Doors, StoreCheck  # noqa: PLC0415
+    from probate.cli.context import Doors, StoreCheck  # noqa: PLC0415
     from probate.settings import Settings  # noqa: PLC0415
 
     def serve(settings: Settings) -> None:
-        from probate import assembly  # noqa: PLC0415 other commands do not need it
+        from probate.app import assembly  # noqa: PLC0415 other commands do not need it
 
         assembly.serve(settings, began=_BEGAN)
 
     def check_store(address: str) -> StoreCheck:
-        from probate import store_checks  # noqa: PLC0415 other commands do not need it
+        from probate.app import store_check  # noqa: PLC0415 other commands do not need it
 
-        return store_checks.check(address)
+        return store_check.check(address)
 
     try:
         cli.run(Doors(serve, check_store))

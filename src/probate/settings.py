@@ -109,7 +109,7 @@ class Settings:
     root_ca_file: str = ""
     """The certificate that pods check the server's against, as PEM, published in each namespace; none if empty."""
     controllers: str = DEFAULT_CONTROLLERS
-    """Which controllers run: `control.choice` says how."""
+    """Which controllers run: `controllers.runtime.selection` says how."""
     nodes: int = DEFAULT_NODES
     """Simulated nodes; none if 0."""
     event_ttl: float = 3600.0

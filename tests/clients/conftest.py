@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from clients import secured
-from clients.looking import Look
-from clients.programs import Program
-from clients.secured import Site
-from served import Server, serving
+from support import secured_server
+from support.client_programs import Program
+from support.client_sessions import Look
+from support.secured_server import Site
+from support.server_process import Server, serving
 
 ROOT = Path(__file__).parents[2]
 _numbers = itertools.count(1)
@@ -74,7 +74,7 @@ def look(server: Server) -> Iterator[Look]:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A server over TLS with every kind of credential."""
-    with secured.site_in(tmp_path_factory.mktemp("site")) as one:
+    with secured_server.site_in(tmp_path_factory.mktemp("site")) as one:
         yield one
 
 

@@ -11,11 +11,10 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-import signed
-from certificate_requests import asked, key_pem, new_key, object_of, subject
-from clients import secured
-from clients.programs import Program
-from clients.secured import Site
+from support import secured_server, signed_certificates
+from support.certificate_requests import asked, key_pem, new_key, object_of, subject
+from support.client_programs import Program
+from support.secured_server import Site
 
 HERE = Path(__file__).parent
 
@@ -38,12 +37,12 @@ def people(site: Site, admin: Program) -> dict[str, Person]:
     """One of each kind. All of them may view what is in `default`, and nothing else."""
     admin("create", "serviceaccount", "robot")
     admin("run", "bound", "--image=none", "--overrides", '{"spec": {"serviceAccountName": "robot"}}')
-    between = signed.between(site.others, "between")
+    between = signed_certificates.between(site.others, "between")
     people = {
-        "certificate": Person(_shown(signed.of(site.authority, "carol", ["staff"])), "carol", ["staff"]),
+        "certificate": Person(_shown(signed_certificates.of(site.authority, "carol", ["staff"])), "carol", ["staff"]),
         "asked-for": Person(_asked_for(site, admin), "nina", ["staff"]),
-        "of-others": Person(_shown(signed.of(site.others, "oscar", ["staff", "crew"])), "oscar", ["staff", "crew"]),
-        "through-one-between": Person(_shown(signed.of(between, "betty")), "betty", []),
+        "of-others": Person(_shown(signed_certificates.of(site.others, "oscar", ["staff", "crew"])), "oscar", ["staff", "crew"]),
+        "through-one-between": Person(_shown(signed_certificates.of(between, "betty")), "betty", []),
         "listed-token": Person({"token": site.token}, "ann", ["staff"]),
         "account-token": Person({"token": admin("create", "token", "robot").strip()}, ROBOT, ROBOTS),
         "bound-token": Person(
@@ -71,8 +70,8 @@ def _asked_for(site: Site, admin: Program) -> dict[str, str]:
     return {"client-certificate-data": certificate, "client-key-data": base64.b64encode(key_pem(key)).decode()}
 
 
-def _shown(one: signed.Signed) -> dict[str, str]:
-    return secured.with_certificate(one)
+def _shown(one: signed_certificates.Signed) -> dict[str, str]:
+    return secured_server.with_certificate(one)
 
 
 def _groups(person: Person) -> list[str]:

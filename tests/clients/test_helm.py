@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
-from clients.looking import Look
-from clients.programs import Program
-from served import Server
+from support.client_programs import Program
+from support.client_sessions import Look
+from support.server_process import Server
 
 CHART = Path(__file__).parent / "chart"
 WAIT = ("--wait", "--timeout", "90s")

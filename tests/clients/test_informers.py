@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from clients.looking import Look
-from clients.programs import Program
-from ports import free_port
-from served import Server, serving
+from support.client_programs import Program
+from support.client_sessions import Look
+from support.loopback_ports import free_port
+from support.server_process import Server, serving
 
 HERE = Path(__file__).parent
 

@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from clients.looking import Look
-from clients.programs import Program
-from ports import free_port
-from served import Server, serving
+from support.client_programs import Program
+from support.client_sessions import Look
+from support.loopback_ports import free_port
+from support.server_process import Server, serving
 
 OPERATOR = Path(__file__).parent / "operators" / "bakery.py"
 ORDERS = "bakery.example.com/v1/orders"

@@ -20,12 +20,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-import signed
-from clients import secured
-from clients.programs import Program
-from clients.secured import WHO, Answer, Site
-from oidc_issuer import Key, elliptic, encoded, joined
-from signed import LATER, OVER
+from support import secured_server
+from support import signed_certificates as certificates
+from support.client_programs import Program
+from support.oidc_issuer import Key, elliptic, encoded, joined
+from support.secured_server import WHO, Answer, Site
+from support.signed_certificates import LATER, OVER
 
 HERE = Path(__file__).parent
 UNAUTHORIZED = {
@@ -222,14 +222,16 @@ def test_nobody_learns_what_there_is(path: str, site: Site, refusal: Answer) -> 
         assert site.ask("GET", path, token=token) == refusal
 
 
-CERTIFICATES: dict[str, Callable[[Site], signed.Signed]] = {
-    "over": lambda site: signed.of(site.authority, "mallory", MASTERS, OVER),
-    "not begun": lambda site: signed.of(site.authority, "mallory", MASTERS, LATER),
-    "over, of others": lambda site: signed.of(site.others, "mallory", MASTERS, OVER),
-    "one between is over": lambda site: signed.of(signed.between(site.others, "between", OVER), "mallory", MASTERS),
-    "one between has not begun": lambda site: signed.of(signed.between(site.others, "between", LATER), "mallory", MASTERS),
-    "the authority is over": lambda site: signed.of(site.old, "mallory", MASTERS),
-    "nobody's": lambda site: signed.of(site.authority, "", MASTERS),
+CERTIFICATES: dict[str, Callable[[Site], certificates.Signed]] = {
+    "over": lambda site: certificates.of(site.authority, "mallory", MASTERS, OVER),
+    "not begun": lambda site: certificates.of(site.authority, "mallory", MASTERS, LATER),
+    "over, of others": lambda site: certificates.of(site.others, "mallory", MASTERS, OVER),
+    "one between is over": lambda site: certificates.of(certificates.between(site.others, "between", OVER), "mallory", MASTERS),
+    "one between has not begun": lambda site: certificates.of(
+        certificates.between(site.others, "between", LATER), "mallory", MASTERS
+    ),
+    "the authority is over": lambda site: certificates.of(site.old, "mallory", MASTERS),
+    "nobody's": lambda site: certificates.of(site.authority, "", MASTERS),
     "the authority's own": lambda site: site.authority,
     "another authority's own": lambda site: site.others,
 }
@@ -240,12 +242,12 @@ def test_certificates(wrong: str, site: Site, refusal: Answer) -> None:
     assert site.ask(shown=CERTIFICATES[wrong](site)) == refusal
 
 
-UNKNOWN: dict[str, Callable[[Site], signed.Signed]] = {
-    "of an unknown authority": lambda _: signed.of(signed.root("unknown"), "mallory", MASTERS),
-    "of an authority that only has the same name": lambda _: signed.of(signed.root("others"), "mallory", MASTERS),
-    "signed by itself": lambda _: signed.root("mallory"),
-    "of who was not to sign others": lambda site: signed.of(signed.of(site.others, "mallory"), "eve", MASTERS),
-    "a server's": lambda site: signed.of(site.others, "mallory", MASTERS, purposes=(signed.SERVER,)),
+UNKNOWN: dict[str, Callable[[Site], certificates.Signed]] = {
+    "of an unknown authority": lambda _: certificates.of(certificates.root("unknown"), "mallory", MASTERS),
+    "of an authority that only has the same name": lambda _: certificates.of(certificates.root("others"), "mallory", MASTERS),
+    "signed by itself": lambda _: certificates.root("mallory"),
+    "of who was not to sign others": lambda site: certificates.of(certificates.of(site.others, "mallory"), "eve", MASTERS),
+    "a server's": lambda site: certificates.of(site.others, "mallory", MASTERS, purposes=(certificates.SERVER,)),
     "the server's own": lambda site: site.kept("server"),
 }
 
@@ -275,7 +277,7 @@ def test_the_python_client_is_told_no_more(site: Site, account: str, clients: Pa
 
 def _wrong(kind: str, site: Site, account: str) -> dict[str, str]:
     if kind == "certificate":
-        return secured.with_certificate(CERTIFICATES["over"](site))
+        return secured_server.with_certificate(CERTIFICATES["over"](site))
     tokens = {"listed": "wrong", "account": ACCOUNT_TOKENS["over"](site, *opened(account)), "id": ID_TOKENS["over"](site)}
     return {"token": tokens[kind]}
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clients.looking import Look
-from clients.programs import Program
-from served import Server
+from support.client_programs import Program
+from support.client_sessions import Look
+from support.server_process import Server
 
 HERE = Path(__file__).parent
 SESSIONS = sorted(path.stem.removeprefix("with_") for path in (HERE / "sessions").glob("with_*.py"))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import store_engines
 from probate.store.contract import Store
+from support import store_engines
 
 
 @pytest.fixture(params=["model", "memory", "sqlite", "etcd", "etcd-3.5"])

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-import store_steps as steps
-from probate import errors
+from probate.core import errors
 from probate.store import contract, keys
 from probate.store.contract import NOTHING, Absent, EmptyRange, Revision, Store, Unchanged
+from support import store_operations as steps
 
 BAD_KEYS = [
     "",

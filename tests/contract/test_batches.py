@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-import store_steps as steps
-from probate import errors
+from probate.core import errors
 from probate.store import contract
 from probate.store.contract import Absent, EmptyRange, Outcome, Record, Refused, Revision, Store, Unchanged
+from support import store_operations as steps
 
 KEY = "objects/pods/a/x"
 OTHER = "objects/pods/a/y"

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-import store_engines
-import store_steps as steps
-from probate import errors
+from probate.core import errors
 from probate.store import contract
 from probate.store.contract import Refused, Revision, Store
-from store_engines import opened
+from support import store_engines
+from support import store_operations as steps
+from support.store_engines import opened
 
 KEY = "objects/k/x"
 

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-import store_model
-import store_steps as steps
-from probate import errors
+from probate.core import errors
 from probate.store import contract
 from probate.store.contract import Refused, Revision, Store
+from support import store_model
+from support import store_operations as steps
 
 KEYS = [f"objects/k/{number:02}" for number in range(40)]
 ROUNDS = 20

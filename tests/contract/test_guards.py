@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import store_steps as steps
 from probate.store import contract
 from probate.store.contract import NOTHING, Absent, EmptyRange, Guard, Revision, Store, Unchanged
+from support import store_operations as steps
 
 KEY = "objects/pods/a/x"
 PARENT = "objects/apps/a/parent"

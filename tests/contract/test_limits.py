@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-import store_steps as steps
-from probate import errors
+from probate.core import errors
 from probate.store import contract, keys
 from probate.store.contract import NOTHING, Absent, EmptyRange, Guard, Record, Refused, Revision, Store, Unchanged
+from support import store_operations as steps
 
 KEY = "objects/k/x"
 

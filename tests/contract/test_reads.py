@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-import store_steps as steps
-from probate import errors
+from probate.core import errors
 from probate.store import contract
 from probate.store.contract import NOTHING, Record, Revision, Store
+from support import store_operations as steps
 
 KEY = "objects/pods/a/x"
 ENTRY = "owned/u1@a/objects/pods/a/x"

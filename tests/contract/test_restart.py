@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-import store_engines
-import store_steps as steps
-from probate import errors
+from probate.core import errors
 from probate.store import contract
 from probate.store.contract import NOTHING, Event, Record, Refused, Revision, Unchanged
-from store_engines import opened
+from support import store_engines
+from support import store_operations as steps
+from support.store_engines import opened
 
 KEY = "objects/k/x"
 ENTRY = "owned/u/objects/k/x"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-import store_model
-import store_steps as steps
-from probate import errors
+from probate.core import errors
 from probate.store import contract, paging
 from probate.store.contract import Record, Revision, Store
+from support import store_model
+from support import store_operations as steps
 
 PREFIX = "objects/pods/"
 

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-import store_engines
-import store_steps as steps
-from probate import errors
+from probate.core import errors
 from probate.store import hub
 from probate.store.contract import Event, Revision, Store, Watch
+from support import store_engines
+from support import store_operations as steps
 
 RANGE = "objects/k/"
 FEW_EVENTS = hub.Buffer(events=10, size=1_000_000)

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-import store_steps as steps
 from probate.store import contract
 from probate.store.contract import NOTHING, Absent, Record, Refused, Revision, Store, Unchanged
+from support import store_operations as steps
 
 KEY = "objects/pods/a/x"
 ENTRY = "owned/u1@a/objects/pods/a/x"

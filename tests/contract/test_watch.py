@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-import store_steps as steps
-from probate import errors
+from probate.core import errors
 from probate.store import contract
 from probate.store.contract import NOTHING, Event, Record, Refused, Revision, Store
+from support import store_operations as steps
 
 KEY = "objects/pods/a/x"
 EVERYTHING = "objects/"

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from etcd_members import Cluster
-from etcd_stores import collect, committed, opened, until
-from probate import errors
+from probate.core import errors
 from probate.store import contract
 from probate.store.contract import NOTHING, Event, Refused, Revision
 from probate.store.etcd.store import EtcdStore, Timeouts
+from support.etcd_members import Cluster
+from support.etcd_stores import collect, committed, opened, until
 
 WRITERS = 8
 KILLS = 5

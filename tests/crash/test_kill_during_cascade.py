@@ -21,11 +21,12 @@ from typing import Any
 import orjson
 import pytest
 
-from in_process import House, running
-from probate.server import index, wire
+from probate.server.codec import object_codec
+from probate.server.storage import index_entries
 from probate.store import paging
 from probate.store.sqlite.store import open_file
-from served import Server, mortal
+from support.in_process_server import House, running
+from support.server_process import Server, mortal
 
 BRANCHES = 2_000
 LEAVES = 9
@@ -133,8 +134,10 @@ async def finish(path: Path) -> dict[str, set[str]]:
             async for page in paging.pages(house.store, f"{family}/")
             for record in page.records
         }
-        known = [(one.key, wire.meta(one.value)) for one in objects if not one.key.startswith("objects/positions.probate.dev/")]
-        assert entries == {entry for key, meta in known for entry in index.entries(key, meta)}
+        known = [
+            (one.key, object_codec.meta(one.value)) for one in objects if not one.key.startswith("objects/positions.probate.dev/")
+        ]
+        assert entries == {entry for key, meta in known for entry in index_entries.entries(key, meta)}
         there = [(key.rpartition("/")[2], meta) for key, meta in known if key.startswith("objects/configmaps/default/")]
         return {name: {owner.name for owner in meta.owner_references} for name, meta in there}
 

@@ -14,12 +14,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from disk_images import SURVIVALS, Crash, crashes, lay_out
-from faulty_disk import ACKNOWLEDGE, SYNC, SYNC_FOLDER, Disk, Step, in_use
-from probate import errors
+from probate.core import errors
 from probate.store.contract import Revision, Store, Txn, create, delete, update
-from probate.store.sqlite import checkpoints, groups, schema
+from probate.store.sqlite import group_commit, schema
+from probate.store.sqlite.files import checkpoints
 from probate.store.sqlite.store import SqliteStore, open_file
+from support.disk_images import SURVIVALS, Crash, crashes, lay_out
+from support.faulty_vfs import ACKNOWLEDGE, SYNC, SYNC_FOLDER, Disk, Step, in_use
 
 WRITES = 500
 NAME = "probate.db"
@@ -239,11 +240,11 @@ async def careless(
     monkeypatch: pytest.MonkeyPatch,
     *,
     pragma: str = "",
-    commit: Callable[[groups.Groups, Revision], None] | None = None,
+    commit: Callable[[group_commit.Groups, Revision], None] | None = None,
 ) -> None:
     """A history on a store that is wrong in this way must not survive."""
     if commit is not None:
-        monkeypatch.setattr(groups.Groups, "_commit", commit)
+        monkeypatch.setattr(group_commit.Groups, "_commit", commit)
     if pragma:
         keep_plans = schema.keep_plans
 
@@ -268,16 +269,16 @@ async def test_planted_bug_commits_that_are_not_synced_is_found(
 async def test_planted_bug_writes_acknowledged_before_their_commit_is_found(
     quick_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin, commit = groups.Groups._begin, groups.Groups._commit
+    begin, commit = group_commit.Groups._begin, group_commit.Groups._commit
     numbers = itertools.count()
 
-    async def begin_if_not_begun(self: groups.Groups) -> None:
+    async def begin_if_not_begun(self: group_commit.Groups) -> None:
         if not self._db.in_transaction:
             await begin(self)
 
-    def commit_every_other(self: groups.Groups, revision: Revision) -> None:
+    def commit_every_other(self: group_commit.Groups, revision: Revision) -> None:
         if next(numbers) % 2:
             commit(self, revision)
 
-    monkeypatch.setattr(groups.Groups, "_begin", begin_if_not_begun)
+    monkeypatch.setattr(group_commit.Groups, "_begin", begin_if_not_begun)
     await careless(quick_path, monkeypatch, commit=commit_every_other)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from probate import controllers
 from probate.client.objects import Kind
-from probate.workloads.owners import CRON_JOB, PODS
-from stage import (
+from probate.controllers import manager
+from probate.controllers.workloads.owner_kinds import CRON_JOB, PODS
+from support.workload_cluster import (
     CONTROLLERS,
     DEPLOYMENTS,
     JOBS,
@@ -40,7 +40,7 @@ STAYS_FOR = 30
 
 @pytest.fixture
 async def stage() -> AsyncIterator[Stage]:
-    async with staged(*controllers.THROUGH_THE_API, nodes=3) as one:
+    async with staged(*manager.THROUGH_THE_API, nodes=3) as one:
         yield one
 
 

@@ -10,10 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-import damaging
-import etcd_members
-import served
-from damaging import EtcdRoot, Place, SqliteFile
+from support import etcd_members, server_process, stored_value_damage
+from support.stored_value_damage import EtcdRoot, Place, SqliteFile
 
 A = "/api/v1/namespaces/default/configmaps"
 
@@ -24,7 +22,10 @@ def check(store: str) -> subprocess.CompletedProcess[str]:
 
 
 def filled(place: Place, folder: Path) -> None:
-    with served.serving(folder, place.store, *served.FEW) as server, httpx.Client(base_url=server.url, timeout=60) as http:
+    with (
+        server_process.serving(folder, place.store, *server_process.FEW) as server,
+        httpx.Client(base_url=server.url, timeout=60) as http,
+    ):
         for name in ("x", "y"):
             assert http.post(A, json={"metadata": {"name": name}}).status_code == 201
             assert http.put(f"{A}/{name}", json={"metadata": {"name": name}, "data": {"a": "b"}}).status_code == 200
@@ -42,7 +43,7 @@ def test_a_file_is_checked_and_left_as_it_is(tmp_path: Path) -> None:
     assert (fine.returncode, fine.stderr) == (0, "")
     assert "all is well" in fine.stdout
     assert files(tmp_path) == before
-    damaging.flip(place, "objects/configmaps/default/y")
+    stored_value_damage.flip(place, "objects/configmaps/default/y")
     place.run("UPDATE log SET value = zeroblob(9) WHERE key LIKE '%/default/x' AND rev NOT IN (SELECT rev FROM live)")
     before = files(tmp_path)
     damaged = check(place.store)
@@ -56,7 +57,10 @@ def test_a_file_is_checked_and_left_as_it_is(tmp_path: Path) -> None:
 
 def test_a_file_is_checked_beside_its_server(tmp_path: Path) -> None:
     place = SqliteFile(tmp_path)
-    with served.serving(tmp_path, place.store, *served.FEW) as server, httpx.Client(base_url=server.url, timeout=60) as http:
+    with (
+        server_process.serving(tmp_path, place.store, *server_process.FEW) as server,
+        httpx.Client(base_url=server.url, timeout=60) as http,
+    ):
         assert http.post(A, json={"metadata": {"name": "x"}}).status_code == 201
         found = check(place.store)
         assert (found.returncode, f"process {server.pid} has the store open" in found.stdout) == (0, True), found
@@ -66,7 +70,10 @@ def test_a_file_is_checked_beside_its_server(tmp_path: Path) -> None:
 
 def test_a_file_that_a_killed_server_left_is_checked_with_its_log(tmp_path: Path) -> None:
     place = SqliteFile(tmp_path)
-    with served.mortal(tmp_path, place.store, *served.FEW) as server, httpx.Client(base_url=server.url, timeout=60) as http:
+    with (
+        server_process.mortal(tmp_path, place.store, *server_process.FEW) as server,
+        httpx.Client(base_url=server.url, timeout=60) as http,
+    ):
         assert http.post(A, json={"metadata": {"name": "x"}}).status_code == 201
         server.kill()
         before = {name: digest for name, digest in files(tmp_path).items() if not name.endswith("-shm")}
@@ -78,7 +85,7 @@ def test_an_etcd_is_checked(tmp_path: Path, etcd_member: etcd_members.Member) ->
     place = EtcdRoot(etcd_member)
     filled(place, tmp_path)
     assert check(place.store).returncode == 0
-    damaging.scribble(place, "objects/configmaps/default/x")
+    stored_value_damage.scribble(place, "objects/configmaps/default/x")
     found = check(place.store)
     assert (found.returncode, found.stdout.count("\nconfigmaps ")) == (1, 1)
 

@@ -11,7 +11,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from probate import errors
+from probate.core import errors
 from probate.store import paging
 from probate.store.contract import Revision, Store, Txn, create, update
 from probate.store.sqlite.store import open_file

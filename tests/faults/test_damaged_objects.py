@@ -11,10 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-import damaging
-import served
-import watching
-from damaging import EtcdRoot, Place, SqliteFile
+from support import server_process, stored_value_damage, wait_for_objects
+from support.stored_value_damage import EtcdRoot, Place, SqliteFile
 
 A = "/api/v1/namespaces/a"
 CONFIGS = f"{A}/configmaps"
@@ -30,11 +28,11 @@ class House:
     def __init__(self, place: Place, folder: Path, *options: str) -> None:
         self.place = place
         self._folder = folder
-        self._options = options or served.FEW
+        self._options = options or server_process.FEW
         self.start()
 
     def start(self) -> None:
-        self.server = served.Server(self._folder, self.place.store, *self._options)
+        self.server = server_process.Server(self._folder, self.place.store, *self._options)
         self.http = httpx.Client(base_url=self.server.url, timeout=60)
 
     def restart(self) -> None:
@@ -54,7 +52,7 @@ class House:
 
     def damage(self, key: str) -> None:
         """Damage an object, and have the server look at the store anew: it keeps what it has read until something is written."""
-        damaging.flip(self.place, key)
+        stored_value_damage.flip(self.place, key)
         self.create(f"{A}/secrets", f"any-{key.rpartition('/')[2]}")
 
     def remove(self, path: str) -> httpx.Response:
@@ -64,7 +62,7 @@ class House:
         """Come back when the collector has dealt with all that was there before: an orphan that is made now is gone."""
         gone = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gone", "uid": "no-such-uid"}}
         self.create(CONFIGS, "last-in-the-queue", gone)
-        watching.until_gone(self.http, CONFIGS, "last-in-the-queue")
+        wait_for_objects.until_gone(self.http, CONFIGS, "last-in-the-queue")
 
 
 def reference_to(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -108,7 +106,7 @@ def test_one_damaged_object_ends_the_collector_for_everybody(house: House) -> No
     for name in ("owner", "other-owner"):
         assert house.http.delete(f"{CONFIGS}/{name}").status_code == 200
     for name in ("x", "z", "elsewhere"):
-        watching.until_gone(house.http, CONFIGS, name)
+        wait_for_objects.until_gone(house.http, CONFIGS, name)
     house.collector_passes()
     assert house.http.get("/readyz/collector").text == "ok"
     assert house.http.get(f"{CONFIGS}/y").status_code == 500, "what cannot be read was collected"
@@ -164,7 +162,7 @@ def test_damage_is_reported_by_health_metrics_events_and_once_in_the_log(house: 
     told = house.http.get("/readyz?verbose").text
     assert '[+]store ok: 1 damaged objects are left out of lists: configmaps "x" in namespace "a"' in told
     assert re.search(r'^probate_store_damaged_objects\{resource="configmaps"\} 1', house.http.get("/metrics").text, re.MULTILINE)
-    event = watching.until(house.http, f"{A}/events", _event_name(house.http), lambda now: now is not None)
+    event = wait_for_objects.until(house.http, f"{A}/events", _event_name(house.http), lambda now: now is not None)
     assert event is not None
     assert event["involvedObject"]["kind"] == "ConfigMap"
     assert event["type"] == "Warning"
@@ -195,7 +193,7 @@ def test_dependents_of_a_damaged_owner_are_collected_as_if_it_were_gone(house: H
         assert house.http.get(f"{CONFIGS}/{name}").status_code == 200, "an owner that cannot be read was taken for one that is gone"
     assert house.remove(f"{CONFIGS}/owner").status_code == 200
     for name in ("before", "after"):
-        watching.until_gone(house.http, CONFIGS, name)
+        wait_for_objects.until_gone(house.http, CONFIGS, name)
 
 
 def test_an_owner_in_the_foreground_leaves_before_its_damaged_dependent(house: House) -> None:
@@ -205,11 +203,11 @@ def test_an_owner_in_the_foreground_leaves_before_its_damaged_dependent(house: H
         house.create(CONFIGS, name, meta={"ownerReferences": [blocking]})
     house.damage("objects/configmaps/a/y")
     house.http.request("DELETE", f"{CONFIGS}/owner", json={"propagationPolicy": "Foreground"})
-    watching.until_gone(house.http, CONFIGS, "x")
+    wait_for_objects.until_gone(house.http, CONFIGS, "x")
     house.collector_passes()
     assert house.http.get(f"{CONFIGS}/owner").status_code == 200
     assert house.remove(f"{CONFIGS}/y").status_code == 200
-    watching.until_gone(house.http, CONFIGS, "owner")
+    wait_for_objects.until_gone(house.http, CONFIGS, "owner")
 
 
 def test_an_owner_that_orphans_goes_once_its_damaged_dependent_is_removed(house: House) -> None:
@@ -220,7 +218,7 @@ def test_an_owner_that_orphans_goes_once_its_damaged_dependent_is_removed(house:
     house.collector_passes()
     assert house.http.get(f"{CONFIGS}/owner").status_code == 200
     assert house.remove(f"{CONFIGS}/x").status_code == 200
-    watching.until_gone(house.http, CONFIGS, "owner")
+    wait_for_objects.until_gone(house.http, CONFIGS, "owner")
 
 
 def has_a_pod(job: dict[str, Any] | None) -> bool:
@@ -231,16 +229,16 @@ def test_a_pod_of_a_damaged_job_stays_after_the_job_is_removed(house_with_jobs: 
     house = house_with_jobs
     template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
     house.create(JOBS, "x", spec={"template": template})
-    watching.until(house.http, JOBS, "x", has_a_pod)
+    wait_for_objects.until(house.http, JOBS, "x", has_a_pod)
     [pod] = [one["metadata"]["name"] for one in house.http.get(f"{A}/pods").json()["items"]]
     house.damage("objects/jobs.batch/a/x")
     house.restart()  # from here on the controller has never read the Job
     house.http.request("DELETE", f"{A}/pods/{pod}", json={"gracePeriodSeconds": 0})
     house.create(JOBS, "y", spec={"template": template})
-    watching.until(house.http, JOBS, "y", has_a_pod)  # so the controller has seen all that was there before
+    wait_for_objects.until(house.http, JOBS, "y", has_a_pod)  # so the controller has seen all that was there before
     assert house.http.get(f"{A}/pods/{pod}").status_code == 200, "a Job that cannot be read was taken for one that is gone"
     assert house.remove(f"{JOBS}/x").status_code == 200
-    watching.until_gone(house.http, f"{A}/pods", pod)
+    wait_for_objects.until_gone(house.http, f"{A}/pods", pod)
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Foreground"])
@@ -269,12 +267,12 @@ def test_a_namespace_leaves_with_a_damaged_object_in_it(house: House) -> None:
 
     def is_told(now: dict[str, Any] | None) -> bool:
         assert now is not None, "the namespace is gone, and what nobody could read with it"
-        return "configmaps x" in watching.condition(now, "NamespaceDeletionContentFailure").get("message", "")
+        return "configmaps x" in wait_for_objects.condition(now, "NamespaceDeletionContentFailure").get("message", "")
 
-    told = watching.until(house.http, "/api/v1/namespaces", "a", is_told)
-    assert "configmaps. has 1 resource instances" in watching.condition(told, "NamespaceContentRemaining")["message"]
+    told = wait_for_objects.until(house.http, "/api/v1/namespaces", "a", is_told)
+    assert "configmaps. has 1 resource instances" in wait_for_objects.condition(told, "NamespaceContentRemaining")["message"]
     assert house.remove(f"{CONFIGS}/x").status_code == 200
-    watching.until_gone(house.http, "/api/v1/namespaces", "a")
+    wait_for_objects.until_gone(house.http, "/api/v1/namespaces", "a")
 
 
 def test_a_damaged_definition_takes_the_objects_of_its_kind_with_it(house: House) -> None:
@@ -338,7 +336,7 @@ def _told(http: httpx.Client, path: str, since: str, number: int) -> list[dict[s
 def test_a_server_does_not_start_on_a_damaged_object_of_its_own(house: House, key: str) -> None:
     house.collector_passes()
     house.stop()
-    damaging.scribble(house.place, key)
+    stored_value_damage.scribble(house.place, key)
     house.start()
     assert house.http.get("/readyz").text == "ok"
     house.collector_passes()

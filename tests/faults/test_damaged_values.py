@@ -10,13 +10,13 @@ from typing import Any
 import apsw
 import pytest
 
-import damaging
-from damaging import SqliteFile
-from guarded import RBAC, Guarded, guarded
-from probate import errors
+from probate.core import errors
 from probate.store import checksums
 from probate.store.contract import Damaged, EmptyRange, Refused, create, delete, update
 from probate.store.sqlite.store import SqliteStore, open_file
+from support import stored_value_damage
+from support.rbac_server import RBAC, Guarded, guarded
+from support.stored_value_damage import SqliteFile
 
 KEYS = [f"objects/things/a/{letter}" for letter in "vwxyz"]
 X = KEYS[2]
@@ -42,7 +42,7 @@ async def filled(folder: Path) -> SqliteFile:
 @pytest.mark.parametrize("bit", range(0, 8 * len(VALUE), 5))
 async def test_a_flipped_bit_is_read_as_if_it_had_been_written(tmp_path: Path, bit: int) -> None:
     place = await filled(tmp_path)
-    damaging.flip(place, X, bit=bit)
+    stored_value_damage.flip(place, X, bit=bit)
     async with opened(place.path) as store:
         with pytest.raises(errors.DamagedObject):
             await store.read(X)
@@ -105,7 +105,7 @@ async def test_an_older_version_stands_in_for_a_newer_one(tmp_path: Path) -> Non
 
 async def test_pages_end_where_a_damaged_object_is(tmp_path: Path) -> None:
     place = await filled(tmp_path)
-    damaging.scribble(place, X)
+    stored_value_damage.scribble(place, X)
     async with opened(place.path) as store:
         names, after, more = [], "", True
         while more:
@@ -119,7 +119,7 @@ async def test_pages_end_where_a_damaged_object_is(tmp_path: Path) -> None:
 
 async def test_a_damaged_object_can_be_replaced_by_who_knows_its_revision(tmp_path: Path) -> None:
     place = await filled(tmp_path)
-    damaging.scribble(place, X)
+    stored_value_damage.scribble(place, X)
     async with opened(place.path) as store:
         with pytest.raises(errors.DamagedObject) as damaged:
             await store.read(X)

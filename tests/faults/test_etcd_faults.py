@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from etcd_members import Member, binaries
-from etcd_proxy import Proxy
-from etcd_stores import collect, committed, opened
-from ports import free_port
-from probate import errors
+from probate.core import errors
 from probate.store import contract
 from probate.store.contract import Record, Revision
-from probate.store.etcd.address import Tls
-from probate.store.etcd.requests import LIMITS
+from probate.store.etcd.messages import LIMITS
+from probate.store.etcd.rpc.address import Tls
 from probate.store.etcd.store import EtcdStore, Timeouts
+from support.etcd_members import Member, binaries
+from support.etcd_proxy import Proxy
+from support.etcd_stores import collect, committed, opened
+from support.loopback_ports import free_port
 
 KEY = "objects/pods/default/web"
 ENTRY = "owned/u1@default/objects/pods/default/web"

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from etcd_members import Member
-from etcd_proxy import Proxy
-from etcd_stores import collect, committed, opened, until
-from probate import errors
+from probate.core import errors
 from probate.store import contract
 from probate.store.contract import Refused, Revision
 from probate.store.etcd.layout import Layout
 from probate.store.etcd.store import Timeouts
+from support.etcd_members import Member
+from support.etcd_proxy import Proxy
+from support.etcd_stores import collect, committed, opened, until
 
 KEY = "objects/pods/default/web"
 ENTRY = "owned/u1@default/objects/pods/default/web"

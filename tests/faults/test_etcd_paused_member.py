@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from etcd_members import Cluster, Member, binaries
-from etcd_proxy import Proxy
-from etcd_stores import committed, opened, until
-from probate import errors
-from probate.clock import SystemClock
+from probate.core import errors
+from probate.core.clock import SystemClock
 from probate.store import contract
 from probate.store.contract import Event, Revision
 from probate.store.etcd.store import EtcdStore, Timeouts
+from support.etcd_members import Cluster, Member, binaries
+from support.etcd_proxy import Proxy
+from support.etcd_stores import committed, opened, until
 
 BOUND = 15.0
 """Far more than the seconds that a store needs, on a busy machine too; far less than the minute that gRPC needs by itself."""

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from etcd_members import Member
-from etcd_proxy import Proxy
-from probate.clock import SystemClock
-from probate.store.etcd import failures
-from probate.store.etcd import rpc_pb2 as rpc
-from probate.store.etcd.address import Address
-from probate.store.etcd.endpoints import RANGE, Endpoints
+from probate.core.clock import SystemClock
+from probate.store.etcd.rpc import failures
+from probate.store.etcd.rpc import rpc_pb2 as rpc
+from probate.store.etcd.rpc.address import Address
+from probate.store.etcd.rpc.members import RANGE, Endpoints
+from support.etcd_members import Member
+from support.etcd_proxy import Proxy
 
 ATTEMPTS = 300
 PATIENCE = 20.0

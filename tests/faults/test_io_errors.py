@@ -16,11 +16,11 @@ from typing import Any
 import apsw
 import pytest
 
-from faulty_disk import Disk, FailAt, in_use
-from probate import errors
+from probate.core import errors
 from probate.store.contract import create
-from probate.store.sqlite import checkpoints
+from probate.store.sqlite.files import checkpoints
 from probate.store.sqlite.store import SqliteStore, open_file
+from support.faulty_vfs import Disk, FailAt, in_use
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # for errors that SQLite itself ignores
 NAME = "probate.db"

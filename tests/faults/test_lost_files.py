@@ -17,12 +17,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from probate import errors
-from probate.clock import FakeClock
+from probate.core import errors
+from probate.core.clock import FakeClock
 from probate.store.contract import create
-from probate.store.sqlite import files
+from probate.store.sqlite.files import file_checks
 from probate.store.sqlite.store import SqliteStore, open_file
-from served import FEW, mortal
+from support.server_process import FEW, mortal
 
 NAME = "probate.db"
 
@@ -106,7 +106,7 @@ async def test_damage_to_the_files_is_noticed_without_a_write(quick_path: Path, 
     await store.commit(create("objects/things/a/one", b"x" * 20_000))
     await store.check()
     DAMAGES[damage](quick_path)
-    await clock.advance(files.CHECK_SECONDS)
+    await clock.advance(file_checks.CHECK_SECONDS)
     with pytest.raises(errors.StoreFilesLost):
         await store.commit(create("objects/things/a/late", b"x"))
     await store.close()
@@ -145,7 +145,7 @@ async def test_wal_truncated_between_two_checks_is_noticed_though_it_has_grown_a
 async def test_wal_that_begins_anew_after_a_checkpoint_is_not_taken_for_damage(
     quick_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("probate.store.sqlite.checkpoints.DUE", 20)
+    monkeypatch.setattr("probate.store.sqlite.files.checkpoints.DUE", 20)
     store = await filled(quick_path, 200)
     for _ in range(3):
         revision = await store.revision()
@@ -234,7 +234,7 @@ async def test_second_server_does_not_get_a_store_whose_lock_file_was_removed(qu
     (quick_path / f"{NAME}-lock").unlink()
     script = f"""
 import asyncio, pathlib
-from probate import errors
+from probate.core import errors
 from probate.store.sqlite.store import open_file
 try:
     asyncio.run(open_file(pathlib.Path({str(quick_path / NAME)!r})))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from probate.clock import FakeClock
-from probate.server import kubeconfig
-from probate.server.audit.file import Limits, RotatingFile
-from probate.server.tls.folder import Folder
+from probate.app import kubeconfig
+from probate.core.clock import FakeClock
+from probate.http.tls.certificate_folder import Folder
+from probate.server.audit.log_file import Limits, RotatingFile
 from probate.store.contract import create
 from probate.store.sqlite.store import open_file
 

@@ -12,9 +12,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from probate import errors
-from probate.clock import SystemClock
-from probate.server.tls.folder import CA_LIFETIME, Folder
+from probate.core import errors
+from probate.core.clock import SystemClock
+from probate.http.tls.certificate_folder import CA_LIFETIME, Folder
 
 NAMES = ("localhost", "127.0.0.1")
 NOW = SystemClock().now()
@@ -22,7 +22,7 @@ TOGETHER = 8
 SCRIPT = """
 import pathlib, sys
 from cryptography import x509
-from probate.server.tls.folder import Folder
+from probate.http.tls.certificate_folder import Folder
 folder = Folder(pathlib.Path(sys.argv[1]))
 print(flush=True)
 sys.stdin.readline()

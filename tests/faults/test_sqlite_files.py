@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from probate import errors
+from probate.core import errors
 from probate.store.contract import create
 from probate.store.sqlite import schema
 from probate.store.sqlite.store import open_file

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from probate import assembly, errors
-from probate.clock import SystemClock
+from probate.app import assembly
+from probate.core import errors
+from probate.core.clock import SystemClock
 from probate.settings import Settings
 from probate.store.sqlite.store import open_file
 
@@ -89,15 +90,15 @@ async def test_file_that_cannot_be_used_is_refused_by_name(
 
 AS_NOBODY = """
 import os, pwd, sys
-from probate import assembly, store_checks
-from probate.cli import doors, main
+from probate.app import assembly, store_check
+from probate.cli import context, main
 from probate.store.sqlite import store
 nobody = pwd.getpwnam("nobody")
 os.setgroups([])
 os.setgid(nobody.pw_gid)
 os.setuid(nobody.pw_uid)
 sys.argv = ["probate", "serve", "--insecure", "--listen", "127.0.0.1:0", "--kubeconfig", "", "--store", sys.argv[1]]
-main.run(doors.Doors(lambda settings: assembly.serve(settings, began=0.0), store_checks.check))
+main.run(context.Doors(lambda settings: assembly.serve(settings, began=0.0), store_check.check))
 """
 """The command by somebody who may not use what is there. What it needs is loaded before: nobody may not read that either."""
 STORES = {

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from ports import free_port
+from support.loopback_ports import free_port
 
 SCRIPT = Path(__file__).with_name("metered_server.py")
 REST_SECONDS = 0.004

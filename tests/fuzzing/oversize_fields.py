@@ -12,9 +12,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from fuzzing.oversize_values import UNITS, Make, base64_texts, numbered, texts, wide_map
-from probate.machinery import builtin
-from probate.machinery.catalog import Resource
-from validation_samples import SAMPLES
+from probate.api.catalog import Resource
+from probate.kinds.builtin import catalog
+from support.valid_objects import SAMPLES
 
 Path = tuple[str | int, ...]
 MOST_DEPTH = 14
@@ -52,8 +52,8 @@ def fields(shapes: Container[str] | None = None) -> Iterator[Field]:
 
 def _all() -> Iterator[Field]:
     seen: set[str] = set()
-    for resource in builtin.load():
-        name = builtin.definition_name(resource.group, resource.version, resource.kind)
+    for resource in catalog.load():
+        name = catalog.definition_name(resource.group, resource.version, resource.kind)
         if name is not None and "create" in resource.verbs:
             yield from _fields(resource, {"$ref": f"#/definitions/{name}"}, (), seen)
 
@@ -64,7 +64,7 @@ def _fields(resource: Resource, schema: dict[str, Any], path: Path, seen: set[st
         if reference in seen or len(path) > MOST_DEPTH:
             return
         seen.add(reference)
-        schema = builtin.definitions()[reference]
+        schema = catalog.definitions()[reference]
     if path in {("apiVersion",), ("kind",)}:
         return
     yield from (Field(resource, path, shape, make) for shape, make in _values(schema))
@@ -96,7 +96,7 @@ def _items(schema: dict[str, Any], size: int) -> list[Any]:
 def _least(schema: dict[str, Any], number: int, depth: int = 0) -> Any:
     """The smallest value of a schema: what is required, each text with the number in it."""
     if "$ref" in schema:
-        schema = builtin.definitions()[schema["$ref"].rpartition("/")[2]]
+        schema = catalog.definitions()[schema["$ref"].rpartition("/")[2]]
     match schema.get("type"):
         case "string":
             return f"a{number}"

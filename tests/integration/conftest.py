@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from integration_server import serving
+from support.http_server import serving
 
 CONTROLLERS = "collector,namespaces,definitions"
 """Nobody makes pods, or writes into the status of what the tests make."""

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from integration_server import serving
+from support.http_server import serving
 
 DATA = Path(__file__).parents[1] / "data"
 CASES = json.loads((DATA / "server-side-apply.json").read_text())

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from certificate_requests import asked, key_pem, new_key, object_of, subject
-from served import serving
+from support.certificate_requests import asked, key_pem, new_key, object_of, subject
+from support.server_process import serving
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from cluster import MERGE_PATCH, Cluster, in_memory
+from support.virtual_time_server import MERGE_PATCH, Cluster, in_memory
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 HELD = ["example.com/held"]

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-import cluster
-import scenarios
-from probate import controllers
+from probate.controllers import manager
+from support import recorded_scenarios, virtual_time_server
 
 MADE_BY_CONTROLLERS = {
     f"{kind}-{policy}"
@@ -22,7 +21,7 @@ MADE_BY_CONTROLLERS = {
 }
 """Scenarios in which controllers make pods."""
 
-SCENARIOS = scenarios.load()
+SCENARIOS = recorded_scenarios.load()
 
 
 def test_all_recorded_scenarios_are_here() -> None:
@@ -33,8 +32,8 @@ def test_all_recorded_scenarios_are_here() -> None:
 @pytest.mark.parametrize("name", SCENARIOS)
 async def test_scenario_goes_as_recorded(name: str) -> None:
     scenario = SCENARIOS[name]
-    async with cluster.in_memory(*controllers.THROUGH_THE_API) as server:
-        notes = await scenarios.Player(server, scenario).play()
+    async with virtual_time_server.in_memory(*manager.THROUGH_THE_API) as server:
+        notes = await recorded_scenarios.Player(server, scenario).play()
     told = zip(scenario["steps"], scenario["expect"], notes, strict=True)
     wrong = [f"{json.dumps(step)}\n  recorded {want}\n  now      {got}" for step, want, got in told if want != got]
     assert not wrong, f"{scenario['about']}\n" + "\n".join(wrong)

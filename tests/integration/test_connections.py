@@ -9,8 +9,8 @@ from typing import Any, Self
 import httpx
 import pytest
 
-from integration_server import SCHEMES, Endpoint, serving_over
-from probate.server import connections
+from probate.http import connection
+from support.http_server import SCHEMES, Endpoint, serving_over
 
 GET = b"GET /version HTTP/1.1\r\nHost: x\r\n"
 
@@ -79,12 +79,12 @@ def last_status(said: bytes) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("request_", "expected"),
     [
-        ([GET, b"A: ", b"a" * connections.MAX_HEAD_BYTES, b"\r\n\r\n"], (431, "RequestHeaderFieldsTooLarge")),
+        ([GET, b"A: ", b"a" * connection.MAX_HEAD_BYTES, b"\r\n\r\n"], (431, "RequestHeaderFieldsTooLarge")),
         ([GET, b"A: a\r\n" * 6_000, b"\r\n"], (431, "RequestHeaderFieldsTooLarge")),
-        ([GET, b"A: ", b"a" * 4 * connections.MAX_HEAD_BYTES], (431, "RequestHeaderFieldsTooLarge")),
-        ([GET, b"A" * 4 * connections.MAX_HEAD_BYTES], (431, "RequestHeaderFieldsTooLarge")),
+        ([GET, b"A: ", b"a" * 4 * connection.MAX_HEAD_BYTES], (431, "RequestHeaderFieldsTooLarge")),
+        ([GET, b"A" * 4 * connection.MAX_HEAD_BYTES], (431, "RequestHeaderFieldsTooLarge")),
         ([b"GET /", b"a" * 70_000, b" HTTP/1.1\r\n\r\n"], (414, "RequestURITooLong")),
-        ([b"GET /", b"a" * 4 * connections.MAX_HEAD_BYTES], (414, "RequestURITooLong")),
+        ([b"GET /", b"a" * 4 * connection.MAX_HEAD_BYTES], (414, "RequestURITooLong")),
         ([b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"], (400, "BadRequest")),
         ([b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], (400, "BadRequest")),
         ([b"GET /\xff HTTP/1.1\r\n\r\n"], (400, "BadRequest")),
@@ -92,13 +92,13 @@ def last_status(said: bytes) -> tuple[int, str]:
         ([b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n"], (400, "BadRequest")),
         ([b"POST /version HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"], (400, "BadRequest")),
         (
-            [b"POST /api/v1/namespaces HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"0" * 2 * connections.MAX_HEAD_BYTES],
+            [b"POST /api/v1/namespaces HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"0" * 2 * connection.MAX_HEAD_BYTES],
             (400, "BadRequest"),
         ),
         (
             [
                 b"POST /api/v1/namespaces HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: ",
-                b"a" * 3 * connections.MAX_HEAD_BYTES,
+                b"a" * 3 * connection.MAX_HEAD_BYTES,
             ],
             (400, "BadRequest"),
         ),

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from in_process import House, running
-from webhook_servers import Hook, allow, configuration, http, serving
+from support.in_process_server import House, running
+from support.webhook_servers import Hook, allow, configuration, http, serving
 
 DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "door.example.com"

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
-from in_process import House, running
-from webhook_servers import Hook, serving
+from support.in_process_server import House, running
+from support.webhook_servers import Hook, serving
 
 DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "ports.example.com"

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from watching import condition, serving, until, until_gone
+from support.wait_for_objects import condition, serving, until, until_gone
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 HOLD = "example.com/hold"

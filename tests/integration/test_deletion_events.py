@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-import sample_kinds
-from cluster import MERGE_PATCH, Cluster, in_memory
-from in_process import Told
-from probate import controllers
+from probate.controllers import manager
+from support import sample_kinds
+from support.in_process_server import Told
+from support.virtual_time_server import MERGE_PATCH, Cluster, in_memory
 
 FLOWS = json.loads((Path(__file__).parents[1] / "data" / "deletion-events.json").read_text())
 OF_KIND = {"node-pod": "pod"}
@@ -63,7 +63,7 @@ class Flow:
 
 @pytest.mark.parametrize("flow", FLOWS, ids=named)
 async def test_flow_goes_as_recorded(flow: dict[str, Any]) -> None:
-    async with in_memory(*controllers.THROUGH_THE_API) as server:
+    async with in_memory(*manager.THROUGH_THE_API) as server:
         await sample_kinds.define(server)
         async with server.watching(sample_kinds.KINDS[OF_KIND.get(flow["kind"], flow["kind"])].path("default")) as events:
             under_way = Flow(server, flow["kind"], events)

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from etcd_members import Cluster, Member, binaries
-from served import FEW, mortal
+from support.etcd_members import Cluster, Member, binaries
+from support.server_process import FEW, mortal
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 MAPS = "/api/v1/namespaces/default/configmaps"

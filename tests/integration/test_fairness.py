@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from hostile_target import LIMIT, MAPS, Target, answered, attacked, codes, many, until
-from oidc_issuer import Key, issuing
-from probate.server import gate
-from probate.server.authentication.failures import AT_ONCE, MAX_SECONDS
+from probate.http import acceptor
+from probate.server.authn.failure_limit import AT_ONCE, MAX_SECONDS
+from support.attacked_server import LIMIT, MAPS, Target, answered, attacked, codes, many, until
+from support.oidc_issuer import Key, issuing
 
 CONNECTIONS = 100
 WATCH = f"{MAPS}?watch=1"
@@ -63,7 +63,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(tmp_path: Path, people: Path) -> Iterator[Target]:
     """A server with few connections. Everybody may read."""
     options = ("--token-file", str(people), "--max-connections", str(CONNECTIONS), "--patience", "60s")
-    with attacked(tmp_path, *options, descriptors=gate.RESERVED + CONNECTIONS) as target:
+    with attacked(tmp_path, *options, descriptors=acceptor.RESERVED + CONNECTIONS) as target:
         let_read(target)
         yield target
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from integration_server import serving
+from support.http_server import serving
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 THINGS = "/apis/fields.example.com/v1/namespaces/default/things"

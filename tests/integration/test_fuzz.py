@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import fuzz
+from fuzzing import fuzz
 from fuzzing.walk import CLASSES, walk
-from integration_server import serving, started
+from support.http_server import serving, started
 
 
 def test_whatever_is_asked_is_answered_soon_and_never_with_a_failure() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from integration_server import SCHEMES, Endpoint, serving_over
+from support.http_server import SCHEMES, Endpoint, serving_over
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 YAML = {"Content-Type": "application/yaml"}

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from hostile_target import MAPS, Target, answered, attacked, codes, many, rest_of, until
-from probate.server import frugal, gate, rooms
+from probate.http import acceptor, memory_limits, protocol
+from support.attacked_server import MAPS, Target, answered, attacked, codes, many, rest_of, until
 
 GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST " + MAPS.encode() + b"?dryRun=All HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -59,12 +59,12 @@ def check_given_back(target: Target, before: int) -> None:
     until(lambda: target.descriptors <= before + 10, "closing all connections")
 
 
-@pytest.mark.parametrize("number", [3 * gate.MAX_ARRIVING])
+@pytest.mark.parametrize("number", [3 * acceptor.MAX_ARRIVING])
 def test_handshakes_that_are_never_finished_keep_nobody_out_and_come_to_an_end(secured: Target, number: int) -> None:
     before, memory = secured.descriptors, secured.megabytes
     with many(number, secured.raw):
         secured.check_others()
-        assert secured.descriptors <= before + gate.MAX_ARRIVING + 200
+        assert secured.descriptors <= before + acceptor.MAX_ARRIVING + 200
         assert secured.megabytes - memory < 200
         check_given_back(secured, before)  # while the clients are still there
 
@@ -195,7 +195,9 @@ def test_connections_that_say_nothing_come_to_an_end(target: Target) -> None:
 @pytest.mark.parametrize("options", [("--insecure",), ()], ids=["plain", "secured"])
 def test_where_there_is_no_room_those_go_that_have_been_idle_for_longest(tmp_path: Path, options: tuple[str, ...]) -> None:
     with (
-        attacked(tmp_path, *options, "--patience", "30s", "--max-connections", "150", descriptors=gate.RESERVED + 150) as target,
+        attacked(
+            tmp_path, *options, "--patience", "30s", "--max-connections", "150", descriptors=acceptor.RESERVED + 150
+        ) as target,
         contextlib.ExitStack() as held,
     ):
         lines = []
@@ -209,7 +211,7 @@ def test_where_there_is_no_room_those_go_that_have_been_idle_for_longest(tmp_pat
                 line.sendall(GET + b"\r\n")
                 assert codes(line.recv(1_000)) == ([] if is_cut else [200])
         target.check_others()
-        assert target.descriptors <= gate.RESERVED + 150
+        assert target.descriptors <= acceptor.RESERVED + 150
 
 
 def test_slow_headers_keep_nobody_out_and_are_told(target: Target) -> None:
@@ -223,8 +225,8 @@ def test_slow_headers_keep_nobody_out_and_are_told(target: Target) -> None:
 @pytest.mark.parametrize(
     ("number", "say", "limit"),
     [
-        (3 * rooms.MAX_HEADS // MIB, GET + b"A: " + b"a" * 900_000, rooms.MAX_HEADS),
-        (150, POST + b"Content-Length: 3000000\r\n\r\n" + b"a" * 2_900_000, rooms.MAX_BODIES),
+        (3 * memory_limits.MAX_HEADS // MIB, GET + b"A: " + b"a" * 900_000, memory_limits.MAX_HEADS),
+        (150, POST + b"Content-Length: 3000000\r\n\r\n" + b"a" * 2_900_000, memory_limits.MAX_BODIES),
     ],
     ids=["heads", "bodies"],
 )
@@ -258,8 +260,8 @@ def test_who_expects_to_be_told_to_go_on_and_does_not_is_not_waited_for(target: 
 
 def test_requests_that_are_sent_before_others_are_answered_are_answered_in_order_up_to_a_limit(target: Target) -> None:
     with target.line() as line:
-        line.sendall((GET + b"\r\n") * (frugal.MAX_WAITING - 1) + GET + b"Connection: close\r\n\r\n")
-        assert codes(rest_of(line)) == [200] * frugal.MAX_WAITING
+        line.sendall((GET + b"\r\n") * (protocol.MAX_WAITING - 1) + GET + b"Connection: close\r\n\r\n")
+        assert codes(rest_of(line)) == [200] * protocol.MAX_WAITING
 
 
 def test_flood_of_requests_on_one_connection_ends_it_and_is_not_kept(target: Target) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
-from in_process import House, Told, running
-from probate.server.webhooks import outbound
-from webhook_servers import Hook, allow, authority, configuration, http, patch, responded, serving
+from probate.server.webhooks import https_client
+from support.in_process_server import House, Told, running
+from support.webhook_servers import Hook, allow, authority, configuration, http, patch, responded, serving
 
 REGISTRATION = "apis/admissionregistration.k8s.io/v1"
 MUTATING, VALIDATING = f"{REGISTRATION}/mutatingwebhookconfigurations", f"{REGISTRATION}/validatingwebhookconfigurations"
@@ -71,7 +71,7 @@ async def test_what_is_no_answer_fails_as_the_policy_says(answer: Any, why: str)
 
 
 async def test_an_answer_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbound, "MAX_ANSWER_BYTES", 100_000)
+    monkeypatch.setattr(https_client, "MAX_ANSWER_BYTES", 100_000)
     async with running(collects=False) as house, serving(allow) as hook:
         hook.answer = lambda _: b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1_000_000
         await configure(house, VALIDATING, hook)
@@ -96,7 +96,7 @@ async def test_a_slow_one_is_waited_for_as_long_as_it_may_take_and_holds_up_nobo
 
 
 async def test_a_server_that_is_busy_is_not_asked_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbound, "MAX_AT_ONCE", 2)
+    monkeypatch.setattr(https_client, "MAX_AT_ONCE", 2)
     gate = asyncio.Event()
 
     async def later(review: Any) -> Any:

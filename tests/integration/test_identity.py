@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from making import made
+from support.sample_objects import made
 
 MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from in_process import House, running
+from support.in_process_server import House, running
 
 PODS = "/api/v1/namespaces/default/pods"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"

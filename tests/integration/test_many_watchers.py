@@ -9,8 +9,8 @@ from pathlib import Path
 
 import httpx
 
-from ports import free_port
-from served import serving
+from support.loopback_ports import free_port
+from support.server_process import serving
 
 WATCHERS = 1_000
 CHANGES = 20  # before the restart, and as many after it

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from making import made
+from support.sample_objects import made
 
 GROUP = "methods.example.com"
 THINGS = f"/apis/{GROUP}/v1/things"

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from integration_server import serving
+from support.http_server import serving
 
 METRICS = Path(__file__).parents[2] / "docs" / "metrics.md"
 PODS = {"group": "", "version": "v1", "resource": "configmaps", "subresource": ""}

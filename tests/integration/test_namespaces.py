@@ -11,7 +11,7 @@ import pytest
 
 from probate.store import paging
 from probate.store.sqlite.store import open_file
-from watching import condition, serving, until, until_gone
+from support.wait_for_objects import condition, serving, until, until_gone
 
 NAMESPACES = "/api/v1/namespaces"
 HOLD = "example.com/hold"

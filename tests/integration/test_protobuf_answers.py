@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
-from in_process import House, Told, running
-from probate.machinery.protobuf import decode, encode, wire
+from probate.kinds.protobuf import decode, encode
+from probate.lib import protobuf
+from support.in_process_server import House, Told, running
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 BOTH = f"{PROTOBUF},application/json"
@@ -163,9 +164,9 @@ def frames(got: bytes) -> Iterator[bytes]:
 
 def events(got: bytes) -> list[tuple[str, dict[str, Any]]]:
     found = []
-    for frame in map(wire.fields, frames(got)):
+    for frame in map(protobuf.fields, frames(got)):
         assert frame.numbers() == {1, 2}
-        found.append((frame.chunk(1).decode(), decoded(wire.fields(frame.chunk(2)).chunk(1))))
+        found.append((frame.chunk(1).decode(), decoded(protobuf.fields(frame.chunk(2)).chunk(1))))
     return found
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from in_process import FakeClock, House, running
-from probate import errors
+from probate.core import errors
 from probate.store.contract import Store
 from probate.store.sqlite.store import open_memory
+from support.in_process_server import FakeClock, House, running
 
 PODS = "/api/v1/namespaces/default/pods"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"

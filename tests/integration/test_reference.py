@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from integration_server import serving
+from support.http_server import serving
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from integration_server import started
-from probate.machinery.audit.redaction import REDACTED
+from probate.api.audit.redaction import REDACTED
+from support.http_server import started
 
 SECRETS = "/api/v1/namespaces/default/secrets"
 POLICIES = "/apis/admissionregistration.k8s.io/v1"

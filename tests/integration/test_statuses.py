@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from making import made
+from support.sample_objects import made
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 LABELS = {"app": "a"}

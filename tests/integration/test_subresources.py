@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-import certificate_requests
-from making import made
+from support import certificate_requests
+from support.sample_objects import made
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 

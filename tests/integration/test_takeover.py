@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-import etcd_members
-import watching
-from probate.control.leadership import DURATION_SECONDS
+from probate.controllers.runtime.leader_election import DURATION_SECONDS
+from support import etcd_members, wait_for_objects
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
@@ -22,7 +21,7 @@ def test_controllers_stood_still_for_fifteen_seconds_when_their_server_was_gone(
     etcd_member: etcd_members.Member, tmp_path: Path, capsys: pytest.CaptureFixture[str], way: str
 ) -> None:
     store = f"etcd://{etcd_member.endpoint}/takeover-{way}"
-    with watching.serving(store, tmp_path) as one, watching.serving(store, tmp_path) as other:
+    with wait_for_objects.serving(store, tmp_path) as one, wait_for_objects.serving(store, tmp_path) as other:
         assert other.http.post(REPLICA_SETS, json=replica_set(1)).status_code == 201
         holder = made(other, 1)  # so the first one leads, and works
         (one.server.kill if way == "kill" else one.server.end)()
@@ -41,9 +40,9 @@ def replica_set(replicas: int) -> dict[str, Any]:
     return {"metadata": {"name": "web"}, "spec": spec}
 
 
-def made(server: watching.Served, number: int) -> str:
+def made(server: wait_for_objects.Served, number: int) -> str:
     """Wait until there are so many pods; gives the server that leads then."""
-    found = watching.until(
+    found = wait_for_objects.until(
         server.http,
         REPLICA_SETS,
         "web",

@@ -17,11 +17,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-import oidc_issuer
-import sample_kinds
-from in_process import House, Told, running
-from probate.server.authentication import oidc
-from webhook_servers import allow, configuration, serving
+from probate.server.authn import oidc
+from support import oidc_issuer, sample_kinds
+from support.in_process_server import House, Told, running
+from support.webhook_servers import allow, configuration, serving
 
 VALIDATING = "apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 CA = trustme.CA()

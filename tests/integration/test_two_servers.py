@@ -11,9 +11,8 @@ from typing import Any
 
 import httpx
 
-import etcd_members
-import watching
-from served import mortal
+from support import etcd_members, wait_for_objects
+from support.server_process import mortal
 
 
 @contextmanager
@@ -49,7 +48,7 @@ def test_pods_are_made_by_one_server_and_by_the_other_when_that_has_stopped(
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
-    with watching.serving(store, tmp_path) as one, watching.serving(store, tmp_path) as other:
+    with wait_for_objects.serving(store, tmp_path) as one, wait_for_objects.serving(store, tmp_path) as other:
         assert other.http.post(path, json={"metadata": {"name": "web"}, "spec": spec}).status_code == 201
         until_made(other.http, 3)
         lease = other.http.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/probate").json()
@@ -63,7 +62,7 @@ def test_pods_are_made_by_one_server_and_by_the_other_when_that_has_stopped(
 
 def until_made(http: httpx.Client, number: int) -> None:
     """Wait until the ReplicaSet says that it has so many pods; there are not more."""
-    found = watching.until(
+    found = wait_for_objects.until(
         http,
         "/apis/apps/v1/namespaces/default/replicasets",
         "web",

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from hostile_target import LIMIT, Target, answered, attacked, codes, many, rest_of, until
-from probate.server import rooms
+from probate.http import memory_limits
+from support.attacked_server import LIMIT, Target, answered, attacked, codes, many, rest_of, until
 
 MIB = 1024 * 1024
 LISTED = "/api/v1/namespaces/large/configmaps"
@@ -76,7 +76,7 @@ def test_answers_that_nobody_reads_are_bounded_together_and_given_back(target: T
     before, memory = target.descriptors, target.megabytes
     with many(24, target.narrow, said):
         target.check_others()
-        assert target.megabytes - memory < 2.5 * rooms.MAX_UNREAD / MIB
+        assert target.megabytes - memory < 2.5 * memory_limits.MAX_UNREAD / MIB
         check_given_back(target, before, memory)  # while the clients are still there
 
 
@@ -87,7 +87,7 @@ def test_lists_that_differ_and_that_nobody_reads_are_bounded_together(target: Ta
     with many(10, target.narrow, b"".join(asked)) as lines:
         until(lambda: len(answered(lines)) == len(lines), "answering")
         target.check_others()
-        assert target.megabytes - memory < 1.5 * rooms.MAX_UNREAD / MIB
+        assert target.megabytes - memory < 1.5 * memory_limits.MAX_UNREAD / MIB
     check_given_back(target, before, memory)
 
 

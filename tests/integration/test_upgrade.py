@@ -19,10 +19,8 @@ import apsw
 import httpx
 import pytest
 
-import etcd_members
-import served
-import watching
 from probate.store.sqlite import schema, upgrade
+from support import etcd_members, server_process, wait_for_objects
 
 STORES = Path(__file__).parents[1] / "data" / "stores"
 FILES = sorted(one.name.removesuffix(".db.xz") for one in STORES.glob("*.db.xz"))
@@ -62,12 +60,12 @@ def check_cascade(http: httpx.Client) -> None:
     """Owners that the earlier version wrote take their dependents with them, and one that was held goes when it is let go."""
     assert http.delete("/apis/apps/v1/namespaces/team-a/deployments/web-0").status_code == 200
     assert http.delete(f"{WIDGETS}/owner").status_code == 200
-    watching.until_gone(http, f"{A}/pods", "web-0-1-4")
-    watching.until_gone(http, WIDGETS, "part-29")
+    wait_for_objects.until_gone(http, f"{A}/pods", "web-0-1-4")
+    wait_for_objects.until_gone(http, WIDGETS, "part-29")
     free = {"metadata": {"finalizers": None}}
     media = {"content-type": "application/merge-patch+json"}
     http.patch(f"{A}/configmaps/held", content=json.dumps(free), headers=media).raise_for_status()
-    watching.until_gone(http, f"{A}/configmaps", "waiting-owner")
+    wait_for_objects.until_gone(http, f"{A}/configmaps", "waiting-owner")
 
 
 def test_there_is_a_fixture_of_the_format_before_this_one() -> None:
@@ -79,14 +77,14 @@ def test_a_file_of_an_earlier_format_does_not_serve_what_it_served(name: str, tm
     path, record = unpack_file(name, tmp_path), unpacked(name)
     for _ in range(2):  # the second start finds the upgraded file
         with (
-            served.serving(tmp_path, f"sqlite:{path}", *served.FEW) as server,
+            server_process.serving(tmp_path, f"sqlite:{path}", *server_process.FEW) as server,
             httpx.Client(base_url=server.url, timeout=60) as http,
         ):
             assert lists(http, record["now"]) == settled(record["now"])
             earlier = {"resourceVersion": record["earlier"]["revision"], "resourceVersionMatch": "Exact"}
             assert lists(http, record["earlier"]["lists"], **earlier) == settled(record["earlier"]["lists"])
     with (
-        served.serving(tmp_path, f"sqlite:{path}", *served.FEW) as server,
+        server_process.serving(tmp_path, f"sqlite:{path}", *server_process.FEW) as server,
         httpx.Client(base_url=server.url, timeout=60) as http,
     ):
         check_cascade(http)
@@ -108,7 +106,7 @@ def test_an_etcd_of_an_earlier_layout_does_not_serve_what_it_served(
         moved = base64.b64decode(key).replace(b"/probate/", f"/{root}/".encode(), 1)
         etcd_member.call("kv/put", key=base64.b64encode(moved).decode(), value=value)
     with (
-        served.serving(tmp_path, f"etcd://{etcd_member.endpoint}/{root}", *served.FEW) as server,
+        server_process.serving(tmp_path, f"etcd://{etcd_member.endpoint}/{root}", *server_process.FEW) as server,
         httpx.Client(base_url=server.url, timeout=60) as http,
     ):
         now = lists(http, record["now"])
@@ -185,7 +183,7 @@ def test_what_was_damaged_before_the_upgrade_is_taken_for_good(tmp_path: Path) -
     db.execute("UPDATE log SET value = x'7b226d65' WHERE rev = (SELECT rev FROM live WHERE key = 'objects/configmaps/team-a/late')")
     db.close()
     with (
-        served.serving(tmp_path, f"sqlite:{path}", *served.FEW) as server,
+        server_process.serving(tmp_path, f"sqlite:{path}", *server_process.FEW) as server,
         httpx.Client(base_url=server.url, timeout=60) as http,
     ):
         assert http.get(f"{A}/configmaps/late").json()["reason"] == "StorageReadError"

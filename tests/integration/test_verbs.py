@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from making import made
-from watching import until_gone
+from support.sample_objects import made
+from support.wait_for_objects import until_gone
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 

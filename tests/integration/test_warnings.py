@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from probate.server.warning_headers import MAX_EACH, MAX_TOTAL, MAX_WARNINGS
+from probate.server.codec.warning_headers import MAX_EACH, MAX_TOTAL, MAX_WARNINGS
 
 APPLY, MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 HIDES = '299 - "spec.template.spec.containers[0].env[1]: hides previous definition of \\"A\\", which apply may drop"'

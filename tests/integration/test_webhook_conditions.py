@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from in_process import House, Told, running
-from webhook_servers import Hook, allow, configuration, serving
+from support.in_process_server import House, Told, running
+from support.webhook_servers import Hook, allow, configuration, serving
 
 VALIDATING = "apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 

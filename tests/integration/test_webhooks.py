@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from in_process import House, Told, running
-from webhook_servers import MAPS, PODS, Hook, allow, configuration, deny, patch, responded, serving
+from support.in_process_server import House, Told, running
+from support.webhook_servers import MAPS, PODS, Hook, allow, configuration, deny, patch, responded, serving
 
 REGISTRATION = "apis/admissionregistration.k8s.io/v1"
 MUTATING, VALIDATING = f"{REGISTRATION}/mutatingwebhookconfigurations", f"{REGISTRATION}/validatingwebhookconfigurations"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_program import Kubectl
-from served import serving
+from support.kubectl_program import Kubectl
+from support.server_process import serving
 
 VERSIONS = ("1.20", "1.24", "1.30", "1.34", "1.37")
 CONTROLLERS = "collector,namespaces,definitions"

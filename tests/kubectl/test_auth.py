@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_program import Kubectl
+from support.kubectl_program import Kubectl
 
 
 @pytest.fixture

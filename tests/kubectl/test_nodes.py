@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_program import Kubectl
-from served import serving
+from support.kubectl_program import Kubectl
+from support.server_process import serving
 
 DONE = 'deployment "web" successfully rolled out'
 PATIENCE = "--timeout=60s"

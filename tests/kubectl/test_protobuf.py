@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from kubectl_program import Kubectl
-from probate.machinery.protobuf import encode
-from protobuf_objects import Filler
+from probate.kinds.protobuf import encode
+from support.kubectl_program import Kubectl
+from support.protobuf_objects import Filler
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 SIMPLE = [

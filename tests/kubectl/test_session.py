@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-import kubectl_script as script
-from kubectl_program import Kubectl
+from support import kubectl_transcript as script
+from support.kubectl_program import Kubectl
 
 HERE = Path(__file__).parent
 SESSION = HERE / "session.txt"

@@ -13,8 +13,8 @@ import httpx
 import orjson
 import pytest
 
-from kubectl_program import Kubectl
-from served import serving
+from support.kubectl_program import Kubectl
+from support.server_process import serving
 
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from etcd_members import Member
-from etcd_proxy import Proxy
 from linearizability.history import Fault
 from linearizability.plans import ALL, USED
 from linearizability.targets import EtcdTarget, Target
+from support.etcd_members import Member
+from support.etcd_proxy import Proxy
 
 Mend = Callable[[], None]
 

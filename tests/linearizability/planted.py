@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from probate.__main__ import main
-from probate.server.access.following import Following
+from probate.server.authz.rbac_cache import Following
 from probate.store.contract import Batch, Event, Outcome, Record, Refused, Revision, Txn, Unchanged
 from probate.store.etcd.store import EtcdStore
 from probate.store.hub import Hub

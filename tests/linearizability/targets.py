@@ -12,11 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from etcd_members import Cluster
-from etcd_proxy import Proxy
 from linearizability.door import Door
 from linearizability.rights import RBAC, ROLE_OBJECT
-from served import FEW, Server
+from support.etcd_members import Cluster
+from support.etcd_proxy import Proxy
+from support.server_process import FEW, Server
 
 ETCD_RIGHTS_BOUND = 5.0
 """Seconds by which a decision on rights may be late on etcd, where another server may have granted or revoked them."""

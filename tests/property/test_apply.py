@@ -8,13 +8,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probate.machinery.apply import compare, extract, fieldsets, managers, merge
-from probate.machinery.apply.compare import Difference
-from probate.machinery.apply.entries import Entry, Who
-from probate.machinery.apply.fieldsets import FieldSet
-from probate.machinery.apply.managers import Application, Differences
-from probate.machinery.apply.shapes import Shape
-from probate.machinery.structural import parse
+from probate.api.apply import comparison, extraction, field_managers, field_sets, merge
+from probate.api.apply.comparison import Difference
+from probate.api.apply.field_managers import Application, Differences
+from probate.api.apply.field_sets import FieldSet
+from probate.api.apply.managed_fields import Entry, Who
+from probate.api.apply.schema_shapes import Shape
+from probate.api.structural import parse
 
 Object = dict[str, Any]
 
@@ -78,17 +78,17 @@ class State:
         self.moments += 1
         document = {"spec": spec} if spec else {}
         wish = Application(document, self.object, SHAPE, Who(manager, "v1"), f"{self.moments:03}")
-        done = managers.applied(wish, self.entries, self._differences, is_forced=is_forced)
+        done = field_managers.applied(wish, self.entries, self._differences, is_forced=is_forced)
         self.object, self.entries = without_nulls(done.object), done.entries
 
     def update(self, manager: str, spec: Object) -> None:
         self.moments += 1
         new = {"metadata": {}, "spec": spec}
-        self.entries = managers.updated(self.entries, self._differences(new), Who(manager, "v1"), f"{self.moments:03}")
+        self.entries = field_managers.updated(self.entries, self._differences(new), Who(manager, "v1"), f"{self.moments:03}")
         self.object = new
 
     def _differences(self, new: Object) -> Differences:
-        found = compare.difference(self.object, new, SHAPE)
+        found = comparison.difference(self.object, new, SHAPE)
 
         def at(_: str) -> Difference:
             return found
@@ -99,7 +99,7 @@ class State:
         found: FieldSet = {}
         for entry in self.entries:
             if entry["manager"] == manager:
-                found = fieldsets.union(found, entry["fieldsV1"])
+                found = field_sets.union(found, entry["fieldsV1"])
         return found
 
 
@@ -119,7 +119,7 @@ def leaves(fields: FieldSet, prefix: str = "") -> Iterator[str]:
 
 
 def all_leaves(object_: Object) -> set[str]:
-    return set(leaves(extract.fields_of(object_, SHAPE, is_checked=False)))
+    return set(leaves(extraction.fields_of(object_, SHAPE, is_checked=False)))
 
 
 @given(updated=ANYTHING, first=ANYTHING, second=ANYTHING)
@@ -143,8 +143,8 @@ def test_managers_of_different_fields_never_lose_theirs(steps: list[tuple[str, O
         for one, said in wanted.items():
             document = {"spec": said} if said else {}
             again = merge.merged(state.object, document, SHAPE)
-            assert compare.difference(state.object, again, SHAPE) == compare.NONE, one
-            assert state.owned(one) == extract.fields_of(document, SHAPE)
+            assert comparison.difference(state.object, again, SHAPE) == comparison.NONE, one
+            assert state.owned(one) == extraction.fields_of(document, SHAPE)
 
 
 @given(updated=ANYTHING, others=ANYTHING, last=ANYTHING)
@@ -154,8 +154,8 @@ def test_who_applies_nothing_takes_along_what_was_theirs_alone(updated: Object, 
     state.update("u", {**(state.object.get("spec") or {}), **updated})
     state.apply("a", last)
     before = all_leaves(state.object)
-    theirs = fieldsets.union(state.owned("b"), state.owned("u"))
-    own = set(leaves(fieldsets.difference(state.owned("a"), theirs)))
+    theirs = field_sets.union(state.owned("b"), state.owned("u"))
+    own = set(leaves(field_sets.difference(state.owned("a"), theirs)))
     state.apply("a", {}, is_forced=False)
     assert state.owned("a") == {}
     gone = before - all_leaves(state.object)
@@ -166,22 +166,22 @@ def test_who_applies_nothing_takes_along_what_was_theirs_alone(updated: Object, 
 
 @given(one=ANYTHING, other=ANYTHING)
 def test_sets_of_fields_are_sets(one: Object, other: Object) -> None:
-    a, b = (extract.fields_of({"spec": spec}, SHAPE) for spec in (one, other))
-    both, left = fieldsets.intersection(a, b), fieldsets.difference(a, b)
-    assert fieldsets.union(both, left) == a
-    assert not fieldsets.intersection(left, b)
-    assert set(fieldsets.paths(fieldsets.union(a, b))) == {*fieldsets.paths(a), *fieldsets.paths(b)}
-    assert fieldsets.read(a) == a
+    a, b = (extraction.fields_of({"spec": spec}, SHAPE) for spec in (one, other))
+    both, left = field_sets.intersection(a, b), field_sets.difference(a, b)
+    assert field_sets.union(both, left) == a
+    assert not field_sets.intersection(left, b)
+    assert set(field_sets.paths(field_sets.union(a, b))) == {*field_sets.paths(a), *field_sets.paths(b)}
+    assert field_sets.read(a) == a
 
 
 @given(old=ANYTHING, new=ANYTHING)
 def test_what_differs_is_what_has_to_be_written_again(old: Object, new: Object) -> None:
     before, after = {"metadata": {}, "spec": old}, {"metadata": {}, "spec": new}
-    there = compare.difference(before, after, SHAPE)
-    back = compare.difference(after, before, SHAPE)
-    assert not fieldsets.intersection(there.changed, there.removed)
+    there = comparison.difference(before, after, SHAPE)
+    back = comparison.difference(after, before, SHAPE)
+    assert not field_sets.intersection(there.changed, there.removed)
     assert set(leaves(there.removed)) <= set(leaves(back.changed))
-    assert (there == compare.NONE) == (before == after or all_in_order(before) == all_in_order(after))
+    assert (there == comparison.NONE) == (before == after or all_in_order(before) == all_in_order(after))
 
 
 def all_in_order(value: Any) -> Any:

@@ -8,17 +8,17 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from any_expressions import EXPRESSIONS
-from cel_expressions import ENVIRONMENT
-from probate.machinery.cel import estimate
-from probate.machinery.cel.environment import Environment
-from probate.machinery.cel.errors import CelError, CompileError, OutOfBudget
-from probate.machinery.cel.library import STANDARD
-from probate.machinery.cel.meter import Meter
-from probate.machinery.cel.parser import parse
-from probate.machinery.cel.programs import compile_expression
-from probate.machinery.cel.types import INT, STRING, Type, list_of
-from probate.machinery.cel.unparse import unparse
+from probate.api.cel.library import STANDARD
+from probate.lib.cel import cost_estimate
+from probate.lib.cel.cost_meter import Meter
+from probate.lib.cel.environment import Environment
+from probate.lib.cel.errors import CelError, CompileError, OutOfBudget
+from probate.lib.cel.programs import compile_expression
+from probate.lib.cel.syntax.parser import parse
+from probate.lib.cel.syntax.unparse import unparse
+from probate.lib.cel.types import INT, STRING, Type, list_of
+from support.cel_expressions import ENVIRONMENT
+from support.random_cel_expressions import EXPRESSIONS
 
 VALUES: Any = {"l": [1, 2.5, "a", None, [1], True], "s": "héllo", "n": 7, "m": {"a": 1, "b": {"c": []}}}
 
@@ -59,7 +59,7 @@ PARTS = st.recursive(
 @given(PARTS, st.lists(st.integers(-9, 9), max_size=6), st.text(max_size=20))
 def test_nothing_costs_more_than_estimated(source: str, items: list[int], text: str) -> None:
     made = compile_expression(source, TYPED)
-    limit, meter = estimate.cost(made.tree, STANDARD), Meter(1 << 40)
+    limit, meter = cost_estimate.cost(made.tree, STANDARD), Meter(1 << 40)
     with suppress(CelError):
         made.evaluate([{"l": items, "s": text, "n": 3}], meter)
     assert (1 << 40) - meter.remaining <= limit

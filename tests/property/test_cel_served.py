@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admission_policies import REGISTRATION, binding, changing, create_map, wanting, write
-from any_expressions import EXPRESSIONS
-from in_process import running
-from ruled_things import create, define, update
+from support.admission_policies import REGISTRATION, binding, changing, create_map, wanting, write
+from support.cel_rule_kind import create, define, update
+from support.in_process_server import running
+from support.random_cel_expressions import EXPRESSIONS
 
 INTEGER, TEXT = {"type": "integer"}, {"type": "string", "maxLength": 20}
 FIELDS: dict[str, Any] = {

@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import deletion_machine
-import deletion_runs
-import etcd_members
-import store_engines
+from support import deletion_machine_runs, deletion_state_machine, etcd_members, store_engines
 
 PROCESSES = 2
 IN_MEMORY = [pytest.param(50, id="everyday"), pytest.param(200, id="many", marks=pytest.mark.long)]
@@ -23,11 +20,11 @@ ON_SQLITE = [pytest.param(100, id="everyday"), pytest.param(2_000, id="many", ma
 
 @pytest.mark.parametrize("amount", IN_MEMORY)
 def test_server_in_memory_does_what_the_rules_say(amount: int) -> None:
-    class Machine(deletion_machine.DeletionMachine):
+    class Machine(deletion_state_machine.DeletionMachine):
         def make_engine(self) -> store_engines.Engine:
             return store_engines.Memory()
 
-    deletion_runs.play(Machine, amount)
+    deletion_machine_runs.play(Machine, amount)
 
 
 @pytest.mark.parametrize("amount", ON_SQLITE)
@@ -40,16 +37,17 @@ def test_server_on_sqlite_does_what_the_rules_say(quick_path: Path, amount: int)
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, deletion_runs.__file__, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = [sys.executable, "-m", deletion_machine_runs.__name__, *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
 
 
 @pytest.mark.parametrize("amount", ON_ETCD)
 def test_server_on_etcd_does_what_the_rules_say(etcd_member: etcd_members.Member, amount: int) -> None:
-    class Machine(deletion_machine.DeletionMachine):
+    class Machine(deletion_state_machine.DeletionMachine):
         pause = 0.001
 
         def make_engine(self) -> store_engines.Engine:
             return store_engines.Etcd(etcd_member.endpoint)
 
-    deletion_runs.play(Machine, amount)
+    deletion_machine_runs.play(Machine, amount)

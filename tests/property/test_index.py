@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ownership_entries
-import sample_kinds
-from cluster import MERGE_PATCH
-from in_process import FakeClock, House, running
+from support import expected_index_entries, sample_kinds
+from support.in_process_server import FakeClock, House, running
+from support.virtual_time_server import MERGE_PATCH
 
 SHORTS = ("cm", "widget", "plot", "pod", "event")
 
@@ -76,7 +75,7 @@ async def play(history: list[Step]) -> None:
             await house.create("apis/apiextensions.k8s.io/v1/customresourcedefinitions", "", sample_kinds.definition(short))
         for step in history:
             assert await take(house, step) in {200, 201, 422}
-            await ownership_entries.check(house, SHORTS)
+            await expected_index_entries.check(house, SHORTS)
 
 
 @settings(max_examples=300)

@@ -18,17 +18,17 @@ import yaml
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
-from probate.clock import FakeClock
-from probate.machinery import builtin
-from probate.machinery.catalog import Resource
-from probate.machinery.protobuf import decode
-from probate.server import bootstrap
-from probate.server.api import Api
+from probate.api.catalog import Resource
+from probate.core.clock import FakeClock
+from probate.kinds.builtin import catalog
+from probate.kinds.protobuf import decode
 from probate.server.app import App
-from probate.server.custom_kinds import Kinds
+from probate.server.bootstrap import namespaces
+from probate.server.context import Api
+from probate.server.kind_registry import Kinds
 from probate.store.sqlite.store import open_memory
-from validation_samples import SAMPLES
-from value_parts import at, places
+from support.json_value_paths import at, places
+from support.valid_objects import SAMPLES
 
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2**31, 2**63, -(2**63), 1.5, 1e308),
@@ -58,9 +58,9 @@ class Writer:
 
     async def _start(self) -> tuple[App, list[tuple[Resource, dict[str, Any]]]]:
         self._store = await open_memory()
-        kinds = Kinds(self._store, builtin.load())
+        kinds = Kinds(self._store, catalog.load())
         api = Api(self._store, kinds, FakeClock(), new_uid=lambda: str(uuid.uuid4()), random=self._chance)
-        await bootstrap.ensure_namespaces(api)
+        await namespaces.ensure_namespaces(api)
         found = [(api.catalog.find_kind(*key), sample) for key, sample in SAMPLES.items()]
         return App(api), [(resource, sample) for resource, sample in found if resource is not None]
 

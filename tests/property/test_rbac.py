@@ -11,14 +11,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import rbac_evaluator
-from probate.machinery.rbac import covering, rules
-from probate.machinery.rbac.grants import Grants
-from probate.machinery.rbac.rights import Rights
-from probate.machinery.rbac.rules import Ask, AskPath
-from probate.machinery.rbac.users import User
-from rbac_evaluator import Visit, Who, Wish
-from rbac_samples import HISTORIES, PEOPLE, RULES, VISITS, WISHES
+from probate.api.rbac import escalation, policy_rules
+from probate.api.rbac.grants import Grants
+from probate.api.rbac.policy_rules import Ask, AskPath
+from probate.api.rbac.user_rules import Rights
+from probate.api.rbac.users import User
+from support import reference_rbac
+from support.rbac_samples import HISTORIES, PEOPLE, RULES, VISITS, WISHES
+from support.reference_rbac import Visit, Who, Wish
 
 Object = dict[str, Any]
 
@@ -42,18 +42,18 @@ def test_what_is_remembered_is_what_the_objects_say(acts: list[tuple[Object, boo
         for asked in asks * 2:
             ours = in_our_words(asked)
             decided = rights.allow(ours) if isinstance(ours, Ask) else rights.allow_path(ours)
-            assert decided == rbac_evaluator.allows(there.values(), who, asked)
+            assert decided == reference_rbac.allows(there.values(), who, asked)
 
 
 @settings(max_examples=1_000)
 @given(RULES, RULES)
 def test_what_one_has_is_what_one_may_hand_on(held: list[Object], wanted: list[Object]) -> None:
-    ours, theirs = [rules.of_object(one) for one in held], [rules.of_object(one) for one in wanted]
-    missing = covering.uncovered(ours, theirs)
-    assert (not missing) == rbac_evaluator.covers(held, wanted)
-    assert not covering.uncovered([*ours, *missing], theirs)
-    assert not covering.uncovered(theirs, missing)
+    ours, theirs = [policy_rules.of_object(one) for one in held], [policy_rules.of_object(one) for one in wanted]
+    missing = escalation.uncovered(ours, theirs)
+    assert (not missing) == reference_rbac.covers(held, wanted)
+    assert not escalation.uncovered([*ours, *missing], theirs)
+    assert not escalation.uncovered(theirs, missing)
 
 
 def test_the_evaluator_is_nobodys_but_its_own() -> None:
-    assert "probate" not in Path(rbac_evaluator.__file__).read_text().replace("Probate", "")
+    assert "probate" not in Path(reference_rbac.__file__).read_text().replace("Probate", "")

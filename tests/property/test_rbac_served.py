@@ -12,12 +12,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import rbac_evaluator
-from cluster import in_memory
-from guarded import RBAC, Guarded, guarded
-from in_process import House
-from rbac_evaluator import Visit, Who, Wish
-from rbac_samples import (
+from support import reference_rbac
+from support.in_process_server import House
+from support.rbac_samples import (
     GROUP,
     HISTORIES,
     LABELS,
@@ -31,6 +28,9 @@ from rbac_samples import (
     role,
     sum_of,
 )
+from support.rbac_server import RBAC, Guarded, guarded
+from support.reference_rbac import Visit, Who, Wish
+from support.virtual_time_server import in_memory
 
 Object = dict[str, Any]
 REVIEW = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -86,7 +86,7 @@ async def _who_may(acts: list[tuple[Object, bool]], who: Who, asks: list[Wish | 
                 await put(house, object_)
                 there[path] = object_
             for asked in asks:
-                assert await review(house, who, asked) == rbac_evaluator.allows(there.values(), who, asked), asked
+                assert await review(house, who, asked) == reference_rbac.allows(there.values(), who, asked), asked
             await _try(house, there, who)
 
 
@@ -99,7 +99,7 @@ async def _try(house: Guarded, there: dict[str, Object], who: Who) -> None:
         ("/api/v1/pods", Wish("list", "", "pods")),
     ):
         told = await house.ask_as(who.name, "GET", path, groups=who.groups)
-        assert (told.code != 403) == rbac_evaluator.allows(there.values(), known, wish), path
+        assert (told.code != 403) == reference_rbac.allows(there.values(), known, wish), path
 
 
 WRITE_ROLES = {"verbs": ["create"], "apiGroups": [GROUP], "resources": ["*"]}
@@ -124,8 +124,8 @@ async def _grant(everywhere: list[Object], here: list[Object], wanted: list[Obje
         for space, ours in (("a", [WRITE_ROLES, *everywhere, *here]), ("", [WRITE_ROLES, *everywhere])):
             rules = [rule for rule in wanted if not (space and "nonResourceURLs" in rule and not is_binding)]
             told = await (_bind if is_binding else _write)(house, space, rules)
-            is_exempt = rbac_evaluator.covers(ours, [_exemption(space, is_binding=is_binding)])
-            assert told.code == (201 if is_exempt or rbac_evaluator.covers(ours, rules) else 403), (space, told.body)
+            is_exempt = reference_rbac.covers(ours, [_exemption(space, is_binding=is_binding)])
+            assert told.code == (201 if is_exempt or reference_rbac.covers(ours, rules) else 403), (space, told.body)
 
 
 def _exemption(namespace: str, *, is_binding: bool) -> Object:
@@ -169,7 +169,7 @@ async def _sums(parts: list[Any], sums: list[Any], asks: list[Wish | Visit]) -> 
             await put(cluster, object_)
         await cluster.settle()
         for asked in asks:
-            assert await review(cluster, Who("ann"), asked) == rbac_evaluator.allows(made, Who("ann"), asked), asked
+            assert await review(cluster, Who("ann"), asked) == reference_rbac.allows(made, Who("ann"), asked), asked
 
 
 OURS = {"ours": "1"}

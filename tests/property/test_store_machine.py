@@ -12,9 +12,7 @@ from pathlib import Path
 import hypothesis
 from hypothesis import stateful
 
-import etcd_members
-import store_engines
-import store_machine
+from support import etcd_members, store_engines, store_state_machine
 
 
 def settings(examples: int) -> hypothesis.settings:
@@ -28,7 +26,7 @@ def settings(examples: int) -> hypothesis.settings:
 
 
 def test_memory_does_what_the_model_does() -> None:
-    class Machine(store_machine.StoreMachine):
+    class Machine(store_state_machine.StoreMachine):
         def make_engine(self) -> store_engines.Engine:
             return store_engines.Memory()
 
@@ -36,7 +34,7 @@ def test_memory_does_what_the_model_does() -> None:
 
 
 def test_sqlite_does_what_the_model_does(tmp_path: Path) -> None:
-    class Machine(store_machine.StoreMachine):
+    class Machine(store_state_machine.StoreMachine):
         def make_engine(self) -> store_engines.Engine:
             self.directory = Path(tempfile.mkdtemp(dir=tmp_path))
             return store_engines.File(self.directory)
@@ -49,7 +47,7 @@ def test_sqlite_does_what_the_model_does(tmp_path: Path) -> None:
 
 
 def test_etcd_does_what_the_model_does(etcd_member: etcd_members.Member) -> None:
-    class Machine(store_machine.StoreMachine):
+    class Machine(store_state_machine.StoreMachine):
         def make_engine(self) -> store_engines.Engine:
             return store_engines.Etcd(etcd_member.endpoint)
 

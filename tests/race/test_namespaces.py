@@ -14,16 +14,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from in_process import House, running
-from probate.aio import tasks
-from probate.control.reconcile import Loop
-from probate.lifecycle.namespaces import Namespaces
-from probate.lifecycle.scopes import Scopes
-from probate.server import wire
-from probate.server.api import LARGE_BYTES
-from probate.server.world import World
+from probate.controllers.namespaces.namespace_deletion import Namespaces
+from probate.controllers.namespaces.scope_deletion import Scopes
+from probate.controllers.runtime.reconcile import Loop
+from probate.core.aio import tasks
+from probate.gc.backends.store.backend import World
+from probate.server.codec import object_codec
+from probate.server.context import LARGE_BYTES
 from probate.store.contract import Event, Revision
 from probate.store.sqlite.store import open_file
+from support.in_process_server import House, running
 
 ROUNDS = 1_000
 LANES = 8
@@ -72,7 +72,7 @@ class Registrar:
         name = event.key.removeprefix(FOLDER)
         if event.value is None:
             self.left(name).set_result(event.revision)
-        elif wire.meta(event.value).deletion_timestamp is not None:
+        elif object_codec.meta(event.value).deletion_timestamp is not None:
             self.marked.setdefault(name, event.revision)
 
     def left(self, name: str) -> asyncio.Future[int]:

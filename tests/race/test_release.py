@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from in_process import House, running
-from probate.aio import tasks
-from probate.server import wire
+from probate.core.aio import tasks
+from probate.server.codec import object_codec
 from probate.store.contract import Event, Record, Revision
 from probate.store.sqlite.store import open_file
+from support.in_process_server import House, running
 
 ROUNDS = 1_000
 LANES = 8
@@ -57,7 +57,7 @@ class Registrar:
 
     def note(self, event: Event) -> None:
         namespace, name = event.key.removeprefix(FOLDER).split("/")
-        meta = None if event.value is None else wire.meta(event.value)
+        meta = None if event.value is None else object_codec.meta(event.value)
         if name != "owner" and (meta is None or not meta.owner_references):
             self._free(namespace)
         elif name == "owner" and meta is None:
@@ -154,7 +154,7 @@ async def dependents_at(house: House, played: Round, revision: int | None = None
 
 
 def refers(record: Record, uid: str) -> bool:
-    return any(owner.uid == uid for owner in wire.meta(record.value).owner_references)
+    return any(owner.uid == uid for owner in object_codec.meta(record.value).owner_references)
 
 
 def share_that_raced(rounds: list[Round]) -> float:

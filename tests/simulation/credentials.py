@@ -24,22 +24,22 @@ from typing import Any, TypeVar
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from oidc_issuer import elliptic
-from probate.aio import tasks
-from probate.machinery import builtin
-from probate.server import bootstrap
-from probate.server.api import Api
+from probate.core.aio import tasks
+from probate.kinds.builtin import catalog
 from probate.server.app import App
-from probate.server.authentication.accounts import Accounts
-from probate.server.authentication.listed import Listed
-from probate.server.authentication.oidc import OLD_SECONDS, Issuer, Oidc
-from probate.server.authentication.recognition import Recognition
-from probate.server.custom_kinds import Kinds
+from probate.server.authn.authenticator import Recognition
+from probate.server.authn.oidc import OLD_SECONDS, Issuer, Oidc
+from probate.server.authn.service_accounts import Accounts
+from probate.server.authn.token_file import Listed
+from probate.server.bootstrap import namespaces
+from probate.server.context import Api
+from probate.server.kind_registry import Kinds
 from probate.store.sqlite.store import open_memory
 from simulation.connection import Answer, Connection, Lost
 from simulation.loop import LoopClock, VirtualLoop
 from simulation.store import RoughStore
 from simulation.weather import Weather
+from support.oidc_issuer import elliptic
 
 T = TypeVar("T")
 
@@ -127,9 +127,9 @@ class CredentialRun:
     async def _run(self) -> None:
         inner = await open_memory()
         store: Any = RoughStore(inner, self._weather, contextvars.copy_context(), lambda *_: None, lambda: None)
-        api = Api(store, Kinds(store, builtin.load()), self._clock, new_uid=self._uid, random=self._dice)
+        api = Api(store, Kinds(store, catalog.load()), self._clock, new_uid=self._uid, random=self._dice)
         api.accounts = Accounts(store, self._clock, key=lambda: PEM)
-        await bootstrap.ensure_namespaces(api)
+        await namespaces.ensure_namespaces(api)
         await api.kinds.refresh(now=api.now())
         self._listed = Listed(self._file)
         oidc = Oidc(Issuer(ISSUER, "probate"), self._clock, self._issuer)

@@ -16,14 +16,14 @@ from contextlib import AsyncExitStack
 from contextvars import Context, ContextVar
 from typing import Any
 
-from probate import controllers, errors
-from probate.aio import tasks
-from probate.machinery import builtin
-from probate.server import bootstrap
-from probate.server.access import seeding
-from probate.server.api import Api
+from probate.controllers import manager
+from probate.core import errors
+from probate.core.aio import tasks
+from probate.kinds.builtin import catalog
 from probate.server.app import App
-from probate.server.custom_kinds import Kinds
+from probate.server.bootstrap import namespaces, rbac_roles
+from probate.server.context import Api
+from probate.server.kind_registry import Kinds
 from probate.store import retention
 from probate.store.hub import Buffer
 from probate.store.sqlite.database import Database
@@ -158,7 +158,7 @@ class Machine:
 
         clock = self._clock
         api, *others = [
-            Api(store, Kinds(store, builtin.load()), clock, new_uid=new_uid, random=self._random)
+            Api(store, Kinds(store, catalog.load()), clock, new_uid=new_uid, random=self._random)
             for _ in range(self._weather.climate.leaders)
         ]
         keep = self._weather.climate.history
@@ -166,12 +166,12 @@ class Machine:
             retention.keep_history(store, clock, keep=keep, interval=keep / 4), name="retention", on_failure=self._loop.fail
         )
         try:
-            await bootstrap.ensure_namespaces(api)
-            await seeding.ensure_roles(api)
+            await namespaces.ensure_namespaces(api)
+            await rbac_roles.ensure_roles(api)
             async with AsyncExitStack() as stack:
                 for one in (api, *others):  # each as if it were the only one that leads
                     await one.kinds.refresh(now=one.now())
-                    await stack.enter_async_context(controllers.at_work(one, clock, self._weather.climate.crew))
+                    await stack.enter_async_context(manager.at_work(one, clock, self._weather.climate.crew))
                 process.app = App(api)
                 await process.death.wait()
         except errors.ApiError as error:

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from probate.server import index, wire
+from probate.server.codec import object_codec
+from probate.server.storage import index_entries
 from probate.store.sqlite.store import SqliteStore
 from simulation.history import COLLECTORS, History, Version
 from simulation.world import Standing, World
@@ -121,6 +122,6 @@ def entries_wrong(history: History, store: SqliteStore) -> list[str]:
         entry
         for key, (_, value) in history.values.items()
         if not key.startswith("objects/positions.probate.dev/")
-        for entry in index.entries(key, wire.meta(value))
+        for entry in index_entries.entries(key, object_codec.meta(value))
     }
     return sorted(there ^ expected)

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import Context, ContextVar
 
-from probate import errors
+from probate.core import errors
 from probate.store.contract import Batch, Calm, Found, Limits, Outcome, Page, Record, Revision, Sink, Txn, Watch
 from probate.store.damage import Damage
 from probate.store.sqlite.store import SqliteStore

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from probate.server.authentication.accounts import Accounts
-from probate.server.authentication.listed import Listed
-from probate.server.authentication.oidc_tokens import OidcTokens
-from probate.server.authentication.recognition import Recognition
-from probate.server.authentication.verified_tokens import TokenCache, VerifiedToken
+from probate.server.authn.authenticator import Recognition
+from probate.server.authn.oidc_tokens import OidcTokens
+from probate.server.authn.service_accounts import Accounts
+from probate.server.authn.token_file import Listed
+from probate.server.authn.verified_tokens import TokenCache, VerifiedToken
 from simulation.credentials import ACCEPTED, CredentialRun
 
 SEEDS = 10

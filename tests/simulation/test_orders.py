@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from probate.workloads.owners import PODS, STATEFUL_SET
+from probate.controllers.workloads.owner_kinds import PODS, STATEFUL_SET
 from simulation.loop import VirtualLoop
-from stage import DEPLOYMENTS, JOBS, Stage, replicas_of, staged, template
+from support.workload_cluster import DEPLOYMENTS, JOBS, Stage, replicas_of, staged, template
 
 SEEDS = 8
 SETS = STATEFUL_SET.resource

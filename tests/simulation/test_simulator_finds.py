@@ -9,20 +9,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from probate import controllers
-from probate.gc import knots
+from probate.api.ownership import Action, Delete, Item, Places, Seen, Standing, Unblock
+from probate.controllers import manager
+from probate.controllers.workloads import replica_controller
+from probate.gc import cycle_breaker
+from probate.gc.backends.store import transactions
+from probate.gc.backends.store.backend import World
 from probate.gc.collector import Collector
-from probate.machinery.ownership import Action, Delete, Item, Places, Seen, Standing, Unblock
-from probate.server import content, deletions, effects, index, places, sightings, writing
-from probate.server.api import Api
-from probate.server.deletions import Plan
+from probate.server.context import Api
+from probate.server.objects import deletion, write
+from probate.server.objects.deletion import Plan
+from probate.server.ownership import metadata_view, namespace_content
 from probate.server.request import Target
-from probate.server.world import World
+from probate.server.storage import index_entries, storage_keys
 from probate.store import retention
 from probate.store.contract import EmptyRange, Event, Guard, Page, Revision, Txn, Unchanged
 from probate.store.hub import Hub, Subscription
-from probate.store.sqlite.groups import Groups
-from probate.workloads import replicas
+from probate.store.sqlite.group_commit import Groups
 from simulation import seeds, weather
 from simulation.run import Report
 
@@ -49,18 +52,18 @@ def unguarded(plan: Plan) -> Plan:
 
 @pytest.mark.parametrize(("is_orphaning", "wrong"), [(False, "which blocks it"), (True, "still refers to it")])
 def test_owner_that_is_released_without_its_guard(monkeypatch: pytest.MonkeyPatch, is_orphaning: bool, wrong: str) -> None:
-    release, remove = effects._release, effects.Removals._release
+    release, remove = transactions._release, transactions.Removals._release
 
     def careless(item: Item, *rest: Any, **more: Any) -> Plan:
         plan = release(item, *rest, **more)
         return unguarded(plan) if item.is_orphaning == is_orphaning else plan
 
-    def careless_too(removals: effects.Removals, item: Item) -> Txn | None:
+    def careless_too(removals: transactions.Removals, item: Item) -> Txn | None:
         txn = remove(removals, item)
         return msgspec.structs.replace(txn, guards=()) if txn is not None and item.is_orphaning == is_orphaning else txn
 
-    monkeypatch.setattr(effects, "_release", careless)
-    monkeypatch.setattr(effects.Removals, "_release", careless_too)
+    monkeypatch.setattr(transactions, "_release", careless)
+    monkeypatch.setattr(transactions.Removals, "_release", careless_too)
     assert wrong in found().failure
 
 
@@ -77,30 +80,30 @@ def test_orphaning_owner_that_takes_its_uid_off_objects_which_it_cannot_own(monk
 
 @pytest.mark.parametrize(("is_orphaning", "wrong"), [(False, "is still being deleted"), (True, "somebody works without end")])
 def test_release_that_is_guarded_by_uid_alone(monkeypatch: pytest.MonkeyPatch, is_orphaning: bool, wrong: str) -> None:
-    released = effects._released
+    released = transactions._released
 
     def by_uid_alone(item: Item) -> Guard:
         anywhere = msgspec.structs.replace(item, meta=msgspec.structs.replace(item.meta, namespace=""))
         return released(anywhere if item.is_orphaning == is_orphaning else item)
 
-    monkeypatch.setattr(effects, "_released", by_uid_alone)
+    monkeypatch.setattr(transactions, "_released", by_uid_alone)
     assert wrong in found().failure
 
 
-@pytest.mark.parametrize("scope", [places.ALL_NAMESPACES, f"objects/{places.DEFINITIONS}/"])
+@pytest.mark.parametrize("scope", [storage_keys.ALL_NAMESPACES, f"objects/{storage_keys.DEFINITIONS}/"])
 def test_creation_without_the_fence(monkeypatch: pytest.MonkeyPatch, scope: str) -> None:
-    open_scopes = writing.open_scopes
+    open_scopes = write.open_scopes
 
     async def unfenced(api: Api, at: Target) -> list[Guard]:
         guards = await open_scopes(api, at)
         return [guard for guard in guards if not (isinstance(guard, Unchanged) and guard.key.startswith(scope))]
 
-    monkeypatch.setattr(writing, "open_scopes", unfenced)
+    monkeypatch.setattr(write, "open_scopes", unfenced)
     assert f"was created in a closed scope: {scope}" in found().failure
 
 
 def test_definition_that_leaves_without_looking_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deletions, "guards_of_removal", lambda *_: ())
+    monkeypatch.setattr(deletion, "guards_of_removal", lambda *_: ())
     assert "although it was not empty" in found().failure
 
 
@@ -108,13 +111,13 @@ def test_namespace_that_leaves_without_a_look_at_what_it_holds(monkeypatch: pyte
     async def unseen(*_: object) -> bool:
         return False
 
-    monkeypatch.setattr(content, "is_held", unseen)
+    monkeypatch.setattr(namespace_content, "is_held", unseen)
     assert "although it was not empty" in found().failure
 
 
 def test_deletion_for_a_waiting_owner_that_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = effects._given
-    monkeypatch.setattr(effects, "_given", lambda action: () if isinstance(action, Delete) else given(action))
+    given = transactions._given
+    monkeypatch.setattr(transactions, "_given", lambda action: () if isinstance(action, Delete) else given(action))
     assert "was collected although its owner" in found().failure
 
 
@@ -157,13 +160,13 @@ def test_event_that_a_watch_never_shows(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_deletion_on_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
-    standing = sightings.standing
+    standing = metadata_view.standing
 
     def rash(item: Item, *rest: Any) -> Seen:
         seen = standing(item, *rest)
         return Seen(Standing.DANGLING) if seen.standing is Standing.UNKNOWN else seen
 
-    monkeypatch.setattr(sightings, "standing", rash)
+    monkeypatch.setattr(metadata_view, "standing", rash)
     assert "is of a kind that is not known" in found().failure
 
 
@@ -171,13 +174,13 @@ def test_circle_that_is_opened_although_it_is_none_any_more(monkeypatch: pytest.
     def careless(circle: list[Item]) -> Action:
         return Unblock(circle[0], frozenset(item.meta.uid for item in circle), "")
 
-    monkeypatch.setattr(knots, "_open", careless)
+    monkeypatch.setattr(cycle_breaker, "_open", careless)
     assert "do not wait for each other" in found(first=59).failure
 
 
 def test_index_entries_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    changes = index.changes
-    monkeypatch.setattr(index, "changes", lambda *given: (changes(*given)[0], []))
+    changes = index_entries.changes
+    monkeypatch.setattr(index_entries, "changes", lambda *given: (changes(*given)[0], []))
     found()
 
 
@@ -197,7 +200,7 @@ def test_write_that_is_acknowledged_and_lost(monkeypatch: pytest.MonkeyPatch) ->
 
 def always_two(seed: object) -> weather.Climate:
     """The climate of a seed, with two leaders that make pods."""
-    crew = (*controllers.IN_BULK, "replicationcontrollers", "replicasets")
+    crew = (*manager.IN_BULK, "replicationcontrollers", "replicasets")
     return drawn(seed)._replace(leaders=2, crew=crew)
 
 
@@ -205,9 +208,9 @@ drawn = weather.climate
 
 
 def test_two_leaders_one_of_whom_releases_owners_without_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
-    release = effects._release
+    release = transactions._release
     monkeypatch.setattr(weather, "climate", always_two)
-    monkeypatch.setattr(effects, "_release", lambda *given, **more: unguarded(release(*given, **more)))
+    monkeypatch.setattr(transactions, "_release", lambda *given, **more: unguarded(release(*given, **more)))
     assert seeds.first_failure(range(300), STEPS) is not None
 
 
@@ -216,7 +219,7 @@ def test_two_leaders_who_keep_what_both_have_made(monkeypatch: pytest.MonkeyPatc
         pass
 
     monkeypatch.setattr(weather, "climate", always_two)
-    monkeypatch.setattr(replicas.Replicas, "_delete", nobody_deletes)
+    monkeypatch.setattr(replica_controller.Replicas, "_delete", nobody_deletes)
     assert "pods, and wants" in found().failure
 
 

@@ -9,9 +9,9 @@ import random
 from enum import Enum
 from typing import NamedTuple
 
-from probate import controllers
+from probate.controllers import manager
 
-_MAKERS_OF_PODS = (*controllers.IN_BULK, "replicationcontrollers", "replicasets", "deployments", "jobs")
+_MAKERS_OF_PODS = (*manager.IN_BULK, "replicationcontrollers", "replicasets", "deployments", "jobs")
 
 
 class Fate(Enum):
@@ -53,7 +53,7 @@ def climate(seed: object) -> Climate:
         clients=dice.randint(2, 5),
         watchers=dice.randint(1, 4),
         buffer=dice.choice((20_000, 20_000, 8)),
-        crew=dice.choice((*(controllers.IN_BULK,) * 6, *(_MAKERS_OF_PODS,) * 2, controllers.NAMES)),
+        crew=dice.choice((*(manager.IN_BULK,) * 6, *(_MAKERS_OF_PODS,) * 2, manager.NAMES)),
         history=dice.choice((3600.0, 60.0, 5.0)),
         delay=dice.choice((0.0, 0.001, 0.005, 0.02)),
         p_delay=dice.choice((0.05, 0.2, 0.5)),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from guarded import Guarded, guarded
+from support.rbac_server import Guarded, guarded
 
 
 @pytest.fixture

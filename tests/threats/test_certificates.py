@@ -8,10 +8,10 @@ import pytest
 from cryptography import x509
 from cryptography.x509.name import _ASN1Type
 
-import signed
-from certificate_requests import CLIENT, GROUP, asked, object_of, subject
-from guarded import Guarded
-from threat_tools import MERGE, may
+from support import signed_certificates
+from support.attacker_requests import MERGE, may
+from support.certificate_requests import CLIENT, GROUP, asked, object_of, subject
+from support.rbac_server import Guarded
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 MASTERS = "system:masters"
@@ -54,5 +54,5 @@ async def test_t45_certificate_could_be_put_there_by_who_may_not_sign(house: Gua
     group = "certificates.k8s.io"
     await house.grant("eve", may("update patch", "certificatesigningrequests/status", group=group))
     await house.ask("POST", REQUESTS, object_of(asked(subject("ann"))))
-    change = {"status": {"certificate": base64.b64encode(signed.root("ann").pem).decode()}}
+    change = {"status": {"certificate": base64.b64encode(signed_certificates.root("ann").pem).decode()}}
     assert (await house.ask_as("eve", "PATCH", f"{REQUESTS}/x/status", change, media=MERGE)).code == 403

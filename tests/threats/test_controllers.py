@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from guarded import GuardedCluster, controlled
-from probate import errors
-from probate.lifecycle import tokens
-from probate.server.authentication.recognition import Recognition
-from threat_tools import MERGE, PODS, SECRETS, Object, deployment, may, pod
+from probate.controllers.access import service_account_tokens
+from probate.core import errors
+from probate.server.authn.authenticator import Recognition
+from support.attacker_requests import MERGE, PODS, SECRETS, Object, deployment, may, pod
+from support.rbac_server import GuardedCluster, controlled
 
 BATCH = "/apis/batch/v1/namespaces/a"
 SETS = "/apis/apps/v1/namespaces/a/replicasets"
@@ -169,8 +169,8 @@ async def test_t27_no_number_and_no_time_in_an_object_stops_a_controller(caplog:
 
 
 def token_secret(account: str) -> Object:
-    annotations = {tokens.ACCOUNT: account}
-    return {"metadata": {"name": "t", "annotations": annotations}, "type": tokens.TYPE}
+    annotations = {service_account_tokens.ACCOUNT: account}
+    return {"metadata": {"name": "t", "annotations": annotations}, "type": service_account_tokens.TYPE}
 
 
 async def test_t31_secret_is_filled_for_who_may_make_and_read_secrets_beside_the_account() -> None:

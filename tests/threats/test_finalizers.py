@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from guarded import Guarded, guarded
-from threat_tools import DEPLOYMENTS, MAPS, MERGE, PODS, codes, config_map, deployment, is_there, may, pod, rewrite
+from support.attacker_requests import DEPLOYMENTS, MAPS, MERGE, PODS, codes, config_map, deployment, is_there, may, pod, rewrite
+from support.rbac_server import Guarded, guarded
 
 HOLD = ["example.com/forever"]
 ORPHAN = {"propagationPolicy": "Orphan"}

@@ -7,9 +7,8 @@ import itertools
 
 import pytest
 
-from guarded import Guarded, guarded
-from probate.server.access.owners import Owners
-from threat_tools import (
+from probate.server.authz.owner_checks import Owners
+from support.attacker_requests import (
     APPLY,
     DEPLOYMENTS,
     MAPS,
@@ -28,6 +27,7 @@ from threat_tools import (
     rewrite,
     until_gone,
 )
+from support.rbac_server import Guarded, guarded
 
 FOREGROUND = {"propagationPolicy": "Foreground"}
 

@@ -8,34 +8,28 @@ from pathlib import Path
 
 import click
 
-from probate import controllers
+from probate.api import field_errors, yaml_documents
+from probate.api.crds import version_schemas, versions
+from probate.api.ownership import Describe, Standing
+from probate.api.selectors import requirements
 from probate.cli.serve import serve_command
-from probate.control import telling
-from probate.machinery import cron, label_requirements, pod_limits, problems, yaml_values
-from probate.machinery.crds import schemas, versions
-from probate.machinery.ownership import Describe, Standing
-from probate.machinery.structural.regexp import syntax
-from probate.machinery.validation import rbac
-from probate.server import (
-    api,
-    app,
-    connections,
-    dispatch,
-    frugal,
-    gate,
-    listings,
-    negotiation,
-    request_limits,
-    rooms,
-    warning_headers,
-)
-from probate.server.audit import bodies, falls, writer
-from probate.server.authentication import failures, oidc
-from probate.server.kinship import drawing, graph
+from probate.controllers import manager
+from probate.gc import action_log
+from probate.http import acceptor, connection, memory_limits, protocol
+from probate.kinds.core.pods import container_limit
+from probate.kinds.rbac import validation
+from probate.lib import cron
+from probate.lib.regexp import syntax
+from probate.server import app, context, request_limits, routing
+from probate.server.audit import deletion_causes, log_writer, request_bodies
+from probate.server.authn import failure_limit, oidc
+from probate.server.codec import negotiation, warning_headers
+from probate.server.objects import list_cache
+from probate.server.ownership_api import graph, graph_endpoint
 from probate.server.verbs import watch
-from probate.server.webhooks import conversions, outbound
+from probate.server.webhooks import conversion_review, https_client
 from probate.settings import DEFAULT_MAX_CONNECTIONS, Settings
-from probate.store.etcd.requests import LIMITS as ETCD
+from probate.store.etcd.messages import LIMITS as ETCD
 from probate.store.hub import Buffer
 from probate.store.sqlite.store import LIMITS as SQLITE
 
@@ -71,7 +65,7 @@ def test_every_setting_and_option_is_documented_with_its_default() -> None:
 
 def test_every_controller_is_documented() -> None:
     named = re.findall(r"`([a-z]+)`", row("`--controllers ")[3].split("The names are")[1].split(". Of several")[0])
-    assert tuple(named) == controllers.NAMES
+    assert tuple(named) == manager.NAMES
 
 
 def test_every_limit_of_the_engines_is_documented() -> None:
@@ -85,10 +79,10 @@ def test_every_limit_of_the_engines_is_documented() -> None:
 
 def test_every_limit_of_the_door_is_documented() -> None:
     assert [size(cell) for cell in row("a request's body")[1:]] == [app.MAX_BODY_BYTES] * 2
-    assert [size(cell) for cell in row("a request line")[1:]] == [connections.MAX_HEAD_BYTES] * 2
-    assert f"counts {connections.HEADER_COST} bytes more" in row("a request line")[0]
-    assert [size(cell) for cell in row("a URL")[1:]] == [connections.MAX_URL_BYTES] * 2
-    assert row("how long a connection")[1:] == [f"{connections.IDLE_SECONDS} s"] * 2
+    assert [size(cell) for cell in row("a request line")[1:]] == [connection.MAX_HEAD_BYTES] * 2
+    assert f"counts {connection.HEADER_COST} bytes more" in row("a request line")[0]
+    assert [size(cell) for cell in row("a URL")[1:]] == [connection.MAX_URL_BYTES] * 2
+    assert row("how long a connection")[1:] == [f"{connection.IDLE_SECONDS} s"] * 2
     assert [size(cell) for cell in row("requests under way at once")[1:]] == [request_limits.MAX_UNDER_WAY] * 2
     assert [size(cell) for cell in row("connections at once")[1:]] == [DEFAULT_MAX_CONNECTIONS] * 2
     reserve = request_limits.reserve(DEFAULT_MAX_CONNECTIONS)
@@ -102,64 +96,64 @@ def test_every_limit_of_the_door_is_documented() -> None:
     assert request_limits.FACTOR == 2
     assert [size(cell) for cell in row("requests that wait at once until the keys")[1:]] == [oidc.MAX_WAITING] * 2
     assert [size(cell) for cell in row("connections of one address")[1:]] == [DEFAULT_MAX_CONNECTIONS * 9 // 10] * 2
-    assert gate.ADDRESS_FACTOR == 9
-    assert row("failures of one wrong credential")[1:] == [f"{failures.AT_ONCE}; {failures.SECONDS_EACH} s"] * 2
-    assert row("the longest that a client is told to wait")[1:] == [f"{failures.MAX_SECONDS:g} s"] * 2
-    assert f"{gate.RESERVED} are kept for everything else" in " ".join(row("`--max-connections"))
-    assert [size(cell) for cell in row("connections whose handshake")[1:]] == [gate.MAX_ARRIVING] * 2
-    assert row("how long a handshake")[1:] == [f"{gate.HANDSHAKE_SECONDS:g} s"] * 2
-    assert [size(cell) for cell in row("requests sent on one connection")[1:]] == [frugal.MAX_WAITING] * 2
-    assert f"over {rooms.SMALL // 1024} KiB" in row("bodies over")[0]
-    assert [size(cell) for cell in row("bodies over")[1:]] == [rooms.MAX_BODIES] * 2
-    assert [size(cell) for cell in row("heads of requests over")[1:]] == [rooms.MAX_HEADS] * 2
+    assert acceptor.ADDRESS_FACTOR == 9
+    assert row("failures of one wrong credential")[1:] == [f"{failure_limit.AT_ONCE}; {failure_limit.SECONDS_EACH} s"] * 2
+    assert row("the longest that a client is told to wait")[1:] == [f"{failure_limit.MAX_SECONDS:g} s"] * 2
+    assert f"{acceptor.RESERVED} are kept for everything else" in " ".join(row("`--max-connections"))
+    assert [size(cell) for cell in row("connections whose handshake")[1:]] == [acceptor.MAX_ARRIVING] * 2
+    assert row("how long a handshake")[1:] == [f"{acceptor.HANDSHAKE_SECONDS:g} s"] * 2
+    assert [size(cell) for cell in row("requests sent on one connection")[1:]] == [protocol.MAX_WAITING] * 2
+    assert f"over {memory_limits.SMALL // 1024} KiB" in row("bodies over")[0]
+    assert [size(cell) for cell in row("bodies over")[1:]] == [memory_limits.MAX_BODIES] * 2
+    assert [size(cell) for cell in row("heads of requests over")[1:]] == [memory_limits.MAX_HEADS] * 2
     assert (
         size(row("selectors of watches")[1].removesuffix(" characters"))
-        == rooms.MAX_SELECTORS // watch.COMPILED // 100_000 * 100_000
+        == memory_limits.MAX_SELECTORS // watch.COMPILED // 100_000 * 100_000
     )
-    assert [size(cell) for cell in row("answers that clients have not read")[1:]] == [rooms.MAX_UNREAD] * 2
-    assert [size(cell) for cell in row("lists over 2 MiB")[1:]] == [listings.MAX_LARGE] * 2
-    assert listings.LARGE_BYTES == 2 * 1024**2
-    assert [size(cell) for cell in row("requests to one webhook server")[1:]] == [outbound.MAX_AT_ONCE] * 2
-    assert [size(cell) for cell in row("objects of one conversion")[1:]] == [conversions.MAX_OBJECTS] * 2
-    assert [size(cell) for cell in row("the answer of a webhook")[1:]] == [outbound.MAX_ANSWER_BYTES] * 2
+    assert [size(cell) for cell in row("answers that clients have not read")[1:]] == [memory_limits.MAX_UNREAD] * 2
+    assert [size(cell) for cell in row("lists over 2 MiB")[1:]] == [list_cache.MAX_LARGE] * 2
+    assert list_cache.LARGE_BYTES == 2 * 1024**2
+    assert [size(cell) for cell in row("requests to one webhook server")[1:]] == [https_client.MAX_AT_ONCE] * 2
+    assert [size(cell) for cell in row("objects of one conversion")[1:]] == [conversion_review.MAX_OBJECTS] * 2
+    assert [size(cell) for cell in row("the answer of a webhook")[1:]] == [https_client.MAX_ANSWER_BYTES] * 2
     assert [size(cell) for cell in row("warnings of one answer")[1:]] == [warning_headers.MAX_WARNINGS] * 2
     assert [size(cell) for cell in row("characters of all warnings")[1:]] == [warning_headers.MAX_TOTAL] * 2
-    assert [size(cell) for cell in row("lists and objects in a body")[1:]] == [yaml_values.MAX_PARTS] * 2
-    assert row("how deep a body is nested")[1:] == [f"{yaml_values.MAX_DEPTH} levels"] * 2
-    assert [size(cell) for cell in row("problems of one object")[1:]] == [problems.MAX_PROBLEMS] * 2
-    assert [size(cell) for cell in row("requirements of a selector")[1:]] == [label_requirements.MAX_REQUIREMENTS] * 2
+    assert [size(cell) for cell in row("lists and objects in a body")[1:]] == [yaml_documents.MAX_PARTS] * 2
+    assert row("how deep a body is nested")[1:] == [f"{yaml_documents.MAX_DEPTH} levels"] * 2
+    assert [size(cell) for cell in row("problems of one object")[1:]] == [field_errors.MAX_PROBLEMS] * 2
+    assert [size(cell) for cell in row("requirements of a selector")[1:]] == [requirements.MAX_REQUIREMENTS] * 2
     assert [size(cell) for cell in row("versions of a custom kind")[1:]] == [versions.MAX_VERSIONS, versions.MAX_COLUMNS]
     assert [size(cell) for cell in row("a pattern in a schema")[1:]] == [syntax.MOST_SIZE] * 2
-    assert [size(cell) for cell in row("work to check one object")[1:]] == [api.MOST_EFFORT] * 2
+    assert [size(cell) for cell in row("work to check one object")[1:]] == [context.MOST_EFFORT] * 2
 
 
 def test_every_limit_of_what_is_parsed_is_documented() -> None:
-    assert [size(cell) for cell in row("schemas of a custom kind")[1:]] == [schemas.MAX_SCHEMAS] * 2
-    assert [size(cell) for cell in row("selectors of an aggregated ClusterRole")[1:]] == [rbac.MAX_SELECTORS] * 2
-    assert [size(cell) for cell in row("containers of a pod")[1:]] == [pod_limits.MAX_CONTAINERS] * 2
+    assert [size(cell) for cell in row("schemas of a custom kind")[1:]] == [version_schemas.MAX_SCHEMAS] * 2
+    assert [size(cell) for cell in row("selectors of an aggregated ClusterRole")[1:]] == [validation.MAX_SELECTORS] * 2
+    assert [size(cell) for cell in row("containers of a pod")[1:]] == [container_limit.MAX_CONTAINERS] * 2
     assert row("the schedule of a CronJob")[1:] == [f"{cron.MAX_LENGTH:,} characters; {cron.MAX_ZONE_LENGTH}"] * 2
     assert [size(cell) for cell in row("an `Accept` header")[1:]] == [negotiation.MAX_BYTES] * 2
 
 
 def test_every_limit_of_the_audit_log_is_documented() -> None:
     audit = (ROOT / "docs" / "audit.md").read_text()
-    assert f"The last {falls.REMEMBERED:,} deletions" in audit
-    assert f"the nearest {falls.NEAREST} are told" in audit
-    assert row("events of the audit log")[1] == f"{writer.MAX_EVENTS:,}, or {writer.MAX_BYTES // 1024**2} MiB"
-    assert [size(cell) for cell in row("a body in the audit log")[1:]] == [bodies.MAX_BYTES] * 2
-    assert [size(cell) for cell in row("a body in YAML there")[1:]] == [bodies.MAX_YAML_BYTES] * 2
+    assert f"The last {deletion_causes.REMEMBERED:,} deletions" in audit
+    assert f"the nearest {deletion_causes.NEAREST} are told" in audit
+    assert row("events of the audit log")[1] == f"{log_writer.MAX_EVENTS:,}, or {log_writer.MAX_BYTES // 1024**2} MiB"
+    assert [size(cell) for cell in row("a body in the audit log")[1:]] == [request_bodies.MAX_BYTES] * 2
+    assert [size(cell) for cell in row("a body in YAML there")[1:]] == [request_bodies.MAX_YAML_BYTES] * 2
 
 
 def test_every_limit_of_the_graph_is_documented() -> None:
-    assert f"It shows {drawing.LIMIT} objects, or as many as `limit` says, up to {drawing.MAX_LIMIT:,}" in SIGHT
+    assert f"It shows {graph_endpoint.LIMIT} objects, or as many as `limit` says, up to {graph_endpoint.MAX_LIMIT:,}" in SIGHT
     assert f"`uid` (up to {graph.MAX_UIDS} of them)" in SIGHT
     assert f"among the first {graph.WALK:,} objects" in SIGHT
 
 
 def test_every_question_standing_and_message_is_documented() -> None:
-    for path in dispatch.QUESTIONS:
+    for path in routing.QUESTIONS:
         assert path in SIGHT
-    for message in {*telling.MESSAGES.values()} - {telling.MESSAGES[Describe]}:
+    for message in {*action_log.MESSAGES.values()} - {action_log.MESSAGES[Describe]}:
         assert f"| `{message}` |" in SIGHT
     for standing in Standing:
         assert f"`{standing.value}`" in SIGHT

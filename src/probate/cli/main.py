@@ -6,11 +6,12 @@ import sys
 
 import click
 
-from probate import __version__, errors
-from probate.cli.doors import Doors
+from probate import __version__
+from probate.cli.context import Doors
 from probate.cli.serve import serve_command
 from probate.cli.store import store_group
 from probate.cli.token import token_command
+from probate.core import errors
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from probate import logs
-from probate.cli.doors import Doors
-from probate.machinery import durations
+from probate.cli.context import Doors
+from probate.core import logs
+from probate.lib import durations
 from probate.settings import (
     ADMISSION,
     AUDIT_MODES,

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from probate.cli.doors import Doors, StoreCheck
+from probate.cli.context import Doors, StoreCheck
 from probate.settings import DEFAULT_STORE
 
 _HEADER = ("RESOURCE", "NAMESPACE", "NAME", "REVISION", "PROBLEM")

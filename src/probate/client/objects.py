@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from probate import errors
+from probate.api.field_errors import Problem
 from probate.client.transport import Reply, Transport
-from probate.machinery.problems import Problem
+from probate.core import errors
 
 Object: TypeAlias = dict[str, Any]
 

@@ -1,6 +1,7 @@
 """How a request gets to an API server: the seam between what clients say and who carries it.
 
-In our own process the server itself answers (`server.local`); elsewhere it goes over HTTP. Neither side can tell the difference.
+In the server's own process, `server.local_transport` calls the server directly; elsewhere, requests go over HTTP. Neither side
+can tell the difference.
 """
 
 from __future__ import annotations

@@ -16,17 +16,17 @@ import functools
 import logging
 from collections import Counter
 
-from probate import errors
-from probate.aio import tasks, turns
-from probate.clock import Clock
-from probate.control.world import World
-from probate.gc import denied, knots
-from probate.gc.carrying import Carrying
-from probate.gc.figures import Timeline
-from probate.gc.leaving import RETRY_SECONDS, Leaving
-from probate.gc.looking import TURN, Looking, drain, there
-from probate.gc.pending import Appointments, Pending, Work
-from probate.machinery.ownership import Action, Change, Drop
+from probate.api.ownership import Action, Change, Drop
+from probate.core import errors
+from probate.core.aio import tasks, time_slices
+from probate.core.clock import Clock
+from probate.gc import cycle_breaker, forbidden
+from probate.gc.backend import World
+from probate.gc.collector_metrics import Timeline
+from probate.gc.executor import Carrying
+from probate.gc.release import RETRY_SECONDS, Leaving
+from probate.gc.resolver import TURN, Looking, drain, there
+from probate.gc.workqueue import Appointments, Pending, Work
 
 __all__ = ["BIRTH_SECONDS", "RETRY_SECONDS", "Collector"]
 
@@ -221,7 +221,7 @@ class Collector:
                 await self._turn()
             else:
                 await self._finish_acting(list(self._acting))
-            await turns.turn()
+            await time_slices.turn()
             self._keep_appointments()
 
     async def _finish_acting(self, acting: list[asyncio.Task[None]]) -> None:
@@ -253,7 +253,7 @@ class Collector:
         pending = self._pending
         work = {"born": pending.born, "examine": pending.examine, "settle": pending.settle, "stuck": pending.stuck}
         for kind, where, since in self._later.due(self._clock.monotonic()):
-            if kind != denied.KIND:
+            if kind != forbidden.KIND:
                 work[kind].setdefault(where, since)
                 continue
             for again, pieces in self._carrying.take_denied().items():
@@ -325,7 +325,7 @@ class Collector:
         stuck, self._pending.stuck = self._pending.stuck, {}
         try:
             items = there(await self._world.items(list(stuck)))
-            await self._carrying.act(await knots.untie(items, self._looking.blocked), stuck)
+            await self._carrying.act(await cycle_breaker.untie(items, self._looking.blocked), stuck)
         except BaseException:  # nothing is forgotten
             self._pending.stuck = stuck | self._pending.stuck
             raise
@@ -333,9 +333,9 @@ class Collector:
 
 def _batches(examined: Work) -> tuple[list[Work], Work]:
     """The work of a whole turn in parts that are decided about one after the other: the first ones, and the last."""
-    if len(examined) < turns.piece(TURN):
+    if len(examined) < time_slices.piece(TURN):
         return [], examined
-    size, pieces = turns.piece(BATCH), list(examined.items())
+    size, pieces = time_slices.piece(BATCH), list(examined.items())
     parts = [dict(pieces[start : start + size]) for start in range(0, len(pieces), size)]
     return parts[:-1], parts[-1]
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from probate.machinery import deletion
-from probate.machinery.deletion import Policy
-from probate.machinery.ownership import Action, Delete, Drop, Item, Owner, Seen, Standing
+from probate.api import deletion
+from probate.api.deletion import Policy
+from probate.api.ownership import Action, Delete, Drop, Item, Owner, Seen, Standing
 
 Owners = Sequence[tuple[Owner, Seen]]
 

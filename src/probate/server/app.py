@@ -13,20 +13,21 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from probate import errors
-from probate.aio.deadlines import Deadline, Task
-from probate.machinery import status
-from probate.machinery.rbac.users import UNRECOGNISED, UNSECURED, User
-from probate.server import compression, dispatch, flows, negotiation, shaping, warning_headers
-from probate.server.access import impersonation
-from probate.server.api import PATIENCE, Answer, Api, Stream
-from probate.server.audit import audited as auditing
-from probate.server.exchange import Exchange, lines
-from probate.server.heads import Known
+from probate.api import status
+from probate.api.rbac.users import UNRECOGNISED, UNSECURED, User
+from probate.core import errors
+from probate.core.aio.deadlines import Deadline, Task
+from probate.http.header_cache import Known
+from probate.http.memory_limits import MAX_BODIES, Room, Share
+from probate.http.request_cycle import Exchange, lines
+from probate.server import flow_classification, routing
+from probate.server.audit import request_audit as auditing
+from probate.server.authz import impersonation
+from probate.server.codec import compression, negotiation, responses, warning_headers
+from probate.server.context import PATIENCE, Answer, Api, Stream
 from probate.server.query import Query
 from probate.server.request import Asked, Request
 from probate.server.request_limits import MAX_UNDER_WAY, RequestLimits
-from probate.server.rooms import MAX_BODIES, Room, Share
 from probate.settings import DEFAULT_PATIENCE
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -204,14 +205,14 @@ class App:
                 request = await self._with_user(request, scope, audited, task)
             else:
                 self._limits.begin(task, request.user, path=request.path, address=_address(scope))
-            asked = dispatch.asked(self._api, request)
+            asked = routing.asked(self._api, request)
             if asked is None:
                 flow = self._flows.headers_for_path(request.user, request.method, request.path)
             else:
                 flow = self._flows.headers_for(request.user, asked)
                 if asked.verb == "watch":
                     self._limits.hold(task)
-            answer = await dispatch.answer_to(self._api, request, asked)
+            answer = await routing.answer_to(self._api, request, asked)
         except BaseException as error:  # noqa: BLE001 what is not answered is raised again
             answer = self._refused(error, request, audited, task)
         self._figures.note(request.method, asked, answer.code, clock.monotonic() - began)
@@ -284,8 +285,8 @@ def _refusal(error: errors.ApiError, request: Request) -> Answer:
     answer = Answer(error.code, orjson.dumps(status.failure(error)), negotiation.JSON, headers=headers)
     form = negotiation.of_refusal(request.headers.get(b"accept", b""))
     if form.is_protobuf:
-        return shaping.as_protobuf(answer)
-    return shaping.as_yaml(answer) if form.is_yaml else answer
+        return responses.as_protobuf(answer)
+    return responses.as_yaml(answer) if form.is_yaml else answer
 
 
 def _answer_whole(answer: Answer, flow: bytes, exchange: Exchange, *, is_head: bool) -> None:
@@ -306,7 +307,7 @@ def _headers(answer: Answer, flow: bytes) -> list[tuple[bytes, bytes]]:
     said = {name for name, _ in more}
     usual = [(name, value) for name, value in ((b"audit-id", _RUN % next(_numbers)), _NOT_KEPT) if name not in said]
     about = [(b"content-type", answer.content_type.encode()), (b"content-length", b"%d" % len(answer.body))]
-    return [*usual, *about, *flows.pairs(flow), *more]
+    return [*usual, *about, *flow_classification.pairs(flow), *more]
 
 
 def _more_headers(headers: tuple[tuple[str, str], ...], warnings: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
@@ -321,7 +322,7 @@ async def _send_stream(answer: Stream, flow: bytes, receive: Receive, send: Send
         (b"content-type", answer.content_type.encode()),
         (b"audit-id", answer.id.encode() or _RUN % next(_numbers)),
         _NOT_KEPT,
-        *flows.pairs(flow),
+        *flow_classification.pairs(flow),
         *_more_headers((), answer.warnings),
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -16,9 +16,9 @@ import logging
 from collections.abc import Collection
 from typing import NamedTuple
 
-from probate import errors
-from probate.server import damage_reports
-from probate.server.api import Api
+from probate.core import errors
+from probate.server.context import Api
+from probate.server.objects import damage_reports
 
 CHECKS = {"livez": ("ping", "log"), "readyz": ("ping", "log", "etcd", "store"), "healthz": ("ping", "log", "etcd", "store")}
 STORE = frozenset({"store", "etcd"})

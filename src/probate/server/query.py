@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from probate import errors
-from probate.machinery import problems
-from probate.machinery.problems import Path, Problem
-from probate.machinery.tables import table
-from probate.server import refusals
+from probate.api import field_errors
+from probate.api.field_errors import Path, Problem
+from probate.core import errors
+from probate.kinds import tables
+from probate.server import api_errors
 
 Query: TypeAlias = Mapping[str, Sequence[str]]
 
@@ -75,7 +75,7 @@ def number(query: Query, name: str) -> int | None:
         raise errors.BadRequest(f"the parameter {name} must be a whole number, not {text!r}") from None
 
 
-def included(query: Query) -> table.IncludeObject:
+def included(query: Query) -> tables.IncludeObject:
     """What the rows of a table have of their objects: `includeObject`."""
     match first(query, "includeObject"):
         case "" | "Metadata":
@@ -85,7 +85,7 @@ def included(query: Query) -> table.IncludeObject:
         case "None":
             return "None"
         case other:
-            problem = problems.not_supported(Path("includeObject"), other, ("Metadata", "None", "Object"))
+            problem = field_errors.not_supported(Path("includeObject"), other, ("Metadata", "None", "Object"))
             raise errors.BadRequest(f"Unable to convert to Table as requested: {problem.field}: {problem.message}")
 
 
@@ -96,9 +96,9 @@ def write_options(query: Query, kind: str) -> WriteOptions:
     found = [*dry_run_problems(query.get("dryRun", ())), *_manager_problems(first(query, "fieldManager"))]
     field_validation = first(query, "fieldValidation") or "Warn"
     if field_validation not in FIELD_VALIDATIONS:
-        found.append(problems.not_supported(Path("fieldValidation"), field_validation, FIELD_VALIDATIONS))
+        found.append(field_errors.not_supported(Path("fieldValidation"), field_validation, FIELD_VALIDATIONS))
     if found:
-        raise refusals.invalid_options(kind, found)
+        raise api_errors.invalid_options(kind, found)
     return WriteOptions(
         is_dry_run=bool(query.get("dryRun")),
         field_manager=first(query, "fieldManager"),
@@ -109,16 +109,16 @@ def write_options(query: Query, kind: str) -> WriteOptions:
 
 def dry_run_problems(values: Sequence[str]) -> list[Problem]:
     """Every `dryRun` must be All."""
-    return [problems.not_supported(Path("dryRun"), list(values), ["All"])] if any(value != "All" for value in values) else []
+    return [field_errors.not_supported(Path("dryRun"), list(values), ["All"])] if any(value != "All" for value in values) else []
 
 
 def _manager_problems(manager: str) -> list[Problem]:
     if len(manager) > 128:
-        return [problems.too_long(Path("fieldManager"), 128)]
+        return [field_errors.too_long(Path("fieldManager"), 128)]
     return (
         []
         if manager.isprintable()
-        else [problems.invalid(Path("fieldManager"), manager, "should only contain printable characters")]
+        else [field_errors.invalid(Path("fieldManager"), manager, "should only contain printable characters")]
     )
 
 
@@ -142,7 +142,7 @@ def list_options(query: Query) -> ListOptions:
     )
     found = [*_match_problems(options), *_initial_events_problems(options)]
     if found:
-        raise refusals.invalid_options("ListOptions", found)
+        raise api_errors.invalid_options("ListOptions", found)
     return options
 
 
@@ -151,8 +151,8 @@ def _match_problems(options: ListOptions) -> list[Problem]:
     if not match:
         return []
     known = ("NotOlderThan",) if options.is_watch else ("Exact", "NotOlderThan", "")
-    wrong = [] if match in known else [problems.not_supported(_MATCH, match, known)]
-    return [*wrong, *(problems.forbidden(_MATCH, f"resourceVersionMatch {why}") for why in _misplaced(options))]
+    wrong = [] if match in known else [field_errors.not_supported(_MATCH, match, known)]
+    return [*wrong, *(field_errors.forbidden(_MATCH, f"resourceVersionMatch {why}") for why in _misplaced(options))]
 
 
 def _misplaced(options: ListOptions) -> Iterator[str]:
@@ -171,8 +171,8 @@ def _initial_events_problems(options: ListOptions) -> list[Problem]:
     if options.sends_initial_events is None:
         return []
     if not options.is_watch:
-        return [problems.forbidden(Path("sendInitialEvents"), "sendInitialEvents is forbidden for list")]
+        return [field_errors.forbidden(Path("sendInitialEvents"), "sendInitialEvents is forbidden for list")]
     if options.resource_version_match != "NotOlderThan":
         why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        return [problems.forbidden(_MATCH, why)]
+        return [field_errors.forbidden(_MATCH, why)]
     return []

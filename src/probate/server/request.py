@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
-from probate import errors
-from probate.machinery.catalog import Catalog, Resource
-from probate.machinery.rbac.users import UNSECURED, User
-from probate.server import query, refusals
+from probate.api.catalog import Catalog, Resource
+from probate.api.rbac.users import UNSECURED, User
+from probate.core import errors
+from probate.server import api_errors, query
 from probate.server.query import Query
 
 MAX_KNOWN = 4_000
@@ -103,12 +103,12 @@ def target(path: str, catalog: Catalog) -> Target:
     """What the path of a resource names; `NotFound` if nothing is served there."""
     prefix, *parts = path.strip("/").split("/")
     if len(parts) < (3 if prefix == "apis" else 2) or not all(parts):  # with nothing between some of its slashes
-        raise refusals.no_such_resource()
+        raise api_errors.no_such_resource()
     group, version, *below = parts if prefix == "apis" else ("", *parts)
     is_watch = below[0] == "watch" and len(below) > 1
     found = _find(catalog, group, version, below[1:] if is_watch else below, is_watch=is_watch)
     if found is None:
-        raise refusals.no_such_resource() if version in catalog.versions(group) else refusals.no_such_path(path)
+        raise api_errors.no_such_resource() if version in catalog.versions(group) else api_errors.no_such_path(path)
     return found
 
 
@@ -155,7 +155,7 @@ def verb(request: Request, at: Target) -> str:
         _check_is_for_all(wanted, at)
     if at.is_watch:
         if request.method != "GET" or "watch" not in at.resource.verbs:
-            raise refusals.method_not_allowed()
+            raise api_errors.method_not_allowed()
         return "watch"
     allowed = at.resource.verbs
     if at.subresource:
@@ -173,7 +173,7 @@ def _check_is_for_all(wanted: str, at: Target) -> None:
     if wanted == "list":
         return
     if at.resource.is_custom:
-        raise refusals.no_such_resource()
+        raise api_errors.no_such_resource()
     raise errors.MethodNotAllowed(
         f"{at.resource.plural} are written in a namespace: ask at /namespaces/<namespace>/{at.resource.plural}"
     )
@@ -182,7 +182,7 @@ def _check_is_for_all(wanted: str, at: Target) -> None:
 def _not_allowed(method: str, at: Target) -> errors.ApiError:
     """What is wrong with a method that the resource does not have. Of a custom kind more is told, as in Kubernetes."""
     if not at.resource.is_custom:
-        return refusals.method_not_allowed()
+        return api_errors.method_not_allowed()
     if method in {"PUT", "PATCH"} and not at.name:
         return errors.BadRequest("name must be provided: what is changed is one object")
-    return refusals.method_not_allowed(at.resource)
+    return api_errors.method_not_allowed(at.resource)

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from probate import errors
-from probate.aio.deadlines import Task
-from probate.errors import Details
-from probate.machinery.rbac.users import UNSECURED, User
-from probate.server.fair_limit import FairLimit
-from probate.server.limit_log import LimitLog
+from probate.api.rbac.users import UNSECURED, User
+from probate.core import errors
+from probate.core.aio.deadlines import Task
+from probate.core.errors import Details
+from probate.http.fair_limit import FairLimit
+from probate.http.limit_log import LimitLog
 from probate.settings import DEFAULT_MAX_CONNECTIONS
 
 MAX_UNDER_WAY = 400

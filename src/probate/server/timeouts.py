@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from probate import errors
+from probate.core import errors
 from probate.server import query
-from probate.server.api import PATIENCE
+from probate.server.context import PATIENCE
 from probate.server.query import Query
 
 MAX_DIGITS, MAX_LENGTH = 18, 100

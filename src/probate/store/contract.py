@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING, Any, NewType, Protocol, TypeAlias
 
 import msgspec
 
-from probate import errors
+from probate.core import errors
 
 if TYPE_CHECKING:
     from probate.store.damage import Damage

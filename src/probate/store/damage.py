@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol, TypeAlias
 
-from probate import errors
-from probate.errors import Details
-from probate.logs import facts
+from probate.core import errors
+from probate.core.errors import Details
+from probate.core.logs import facts
 from probate.store import keys
 from probate.store.contract import Damaged, Found, Record
 

@@ -20,7 +20,7 @@ from itertools import chain
 from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
 
-from probate import errors
+from probate.core import errors
 from probate.store import damage, keys
 from probate.store.contract import Batch, Damaged, Event, Revision, Sink
 

@@ -21,7 +21,7 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 
-from probate import errors
+from probate.core import errors
 
 OBJECTS = "objects/"
 

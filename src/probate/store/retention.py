@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import logging
 
-from probate import errors
-from probate.clock import Clock, SteadyClock
+from probate.core import errors
+from probate.core.clock import Clock, SteadyClock
 from probate.store.contract import Store
 
 log = logging.getLogger(__name__)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-import doc_tables
+from probate.api.deletion import Policy
+from probate.api.ownership import Action, Delete, Drop, Item, Meta, Owner, Seen, Standing
 from probate.gc import decide
-from probate.machinery.deletion import Policy
-from probate.machinery.ownership import Action, Delete, Drop, Item, Meta, Owner, Seen, Standing
+from support import doc_tables
 
 ROWS = doc_tables.table("collector.md", "unknown or out of reach")
 COLUMNS = ({Standing.UNKNOWN, Standing.OUT_OF_REACH}, {Standing.SOLID}, {Standing.WAITING}, {Standing.DANGLING})

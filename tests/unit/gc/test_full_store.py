@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from in_process import OPEN, FakeClock, House, running
-from probate.controllers import IN_BULK, at_work
+from probate.controllers.manager import IN_BULK, at_work
 from probate.gc.collector import RETRY_SECONDS
 from probate.store.sqlite.store import SqliteStore
+from support.in_process_server import OPEN, FakeClock, House, running
 
 FOLDER = "/api/v1/namespaces/default/configmaps"
 CHILDREN = 3

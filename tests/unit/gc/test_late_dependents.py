@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from in_process import FakeClock, House, running
 from probate.gc.collector import BIRTH_SECONDS
+from support.in_process_server import FakeClock, House, running
 
 FOLDER = "/api/v1/namespaces/default/configmaps"
 OWNER = f"{FOLDER}/owner"

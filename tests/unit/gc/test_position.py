@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from in_process import FakeClock, House, running
+from probate.gc.backends.store.backend import POSITION
 from probate.gc.collector import NOTE_CHANGES, NOTE_SECONDS
-from probate.server.world import POSITION
 from probate.store.contract import create
+from support.in_process_server import FakeClock, House, running
 
 
 async def noted(house: House) -> int:

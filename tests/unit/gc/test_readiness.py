@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from in_process import OPEN, FakeClock, running
-from probate.controllers import COLLECTOR, at_work
+from probate.controllers.manager import COLLECTOR, at_work
 from probate.gc.collector import RETRY_SECONDS
 from probate.store.contract import create
+from support.in_process_server import OPEN, FakeClock, running
 
 
 async def test_server_is_not_ready_before_its_collector_follows() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import orjson
 
-from cluster import Cluster
-from probate.server.world import World
+from probate.gc.backends.store.backend import World
 from probate.store import contract
 from probate.store.sqlite.store import open_memory
+from support.virtual_time_server import Cluster
 
 FOLDER = "/api/v1/namespaces/default"
 POD = "objects/pods/default/pod"

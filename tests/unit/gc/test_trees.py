@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from in_process import FakeClock, House, running
 from probate.store.sqlite.store import SqliteStore
+from support.in_process_server import FakeClock, House, running
 
 FOLDER = "/api/v1/namespaces/default/configmaps"
 

@@ -11,23 +11,22 @@ from typing import Any
 import orjson
 import pytest
 
-import sample_kinds
-import stuck_stores
-from probate.clock import FakeClock
-from probate.machinery import builtin
+from probate.core.clock import FakeClock
+from probate.kinds.builtin import catalog
 from probate.server import app as door
-from probate.server import bootstrap
-from probate.server.api import Api
-from probate.server.custom_kinds import Kinds
+from probate.server.bootstrap import namespaces
+from probate.server.context import Api
+from probate.server.kind_registry import Kinds
 from probate.server.request_limits import MAX_UNDER_WAY, RequestLimits
 from probate.store.sqlite.store import open_memory
+from support import sample_kinds, slow_stores
 
 
 @pytest.fixture
 async def app() -> AsyncIterator[door.App]:
     store = await open_memory()
-    api = Api(store, Kinds(store, builtin.load()), FakeClock(), new_uid=lambda: str(uuid.uuid4()), random=random.Random(1))  # noqa: S311
-    await bootstrap.ensure_namespaces(api)
+    api = Api(store, Kinds(store, catalog.load()), FakeClock(), new_uid=lambda: str(uuid.uuid4()), random=random.Random(1))  # noqa: S311
+    await namespaces.ensure_namespaces(api)
     yield door.App(api)
     await store.close()
 
@@ -85,7 +84,7 @@ async def test_write_that_does_not_end_is_told_so_in_time_and_is_under_way_no_mo
     app: door.App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(door, "PATIENCE", 0.02)
-    app._api.store = stuck_stores.Stuck(app._api.store)
+    app._api.store = slow_stores.Stuck(app._api.store)
     slow = door.App(app._api)
     told = await asyncio.gather(*(post(slow) for _ in range(3)))
     assert [(code, status["reason"]) for code, _, status in told] == [(504, "Timeout")] * 3
@@ -94,7 +93,7 @@ async def test_write_that_does_not_end_is_told_so_in_time_and_is_under_way_no_mo
 
 
 async def test_write_that_is_cut_off_is_not_answered(app: door.App) -> None:
-    app._api.store = stuck_stores.Stuck(app._api.store)
+    app._api.store = slow_stores.Stuck(app._api.store)
     asking = asyncio.ensure_future(post(app))
     await asyncio.sleep(0)
     asking.cancel()

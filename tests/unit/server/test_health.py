@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from in_process import House, running
+from support.in_process_server import House, running
 
 PUBLIC = ("ping", "log", "etcd", "store", "collector")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probate import errors
+from probate.core import errors
 from probate.server import query
 
 FORBIDDEN, UNKNOWN = "FieldValueForbidden", "FieldValueNotSupported"

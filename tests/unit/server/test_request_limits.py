@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from guarded import Guarded, guarded
-from probate.clock import FakeClock
-from probate.machinery.rbac.users import AUTHENTICATED, MASTERS, User
+from probate.api.rbac.users import AUTHENTICATED, MASTERS, User
+from probate.core.clock import FakeClock
+from probate.http.fair_limit import FairLimit
+from probate.http.limit_log import QUIET_SECONDS, LimitLog
 from probate.server.app import App
-from probate.server.fair_limit import FairLimit
-from probate.server.limit_log import QUIET_SECONDS, LimitLog
 from probate.server.request_limits import RequestLimits, reserve
+from support.rbac_server import Guarded, guarded
 
 LIMIT = 30
 SLOW = "/api/v1/namespaces/a/configmaps/slow"

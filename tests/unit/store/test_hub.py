@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from probate import errors
+from probate.core import errors
 from probate.store import hub
 from probate.store.contract import Batch, Event, Revision, Sink
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probate import errors
+from probate.core import errors
 from probate.store import keys
 
 segments = st.text(

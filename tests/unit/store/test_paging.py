@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-import store_engines
-import store_steps as steps
-from probate import errors
+from probate.core import errors
 from probate.store import contract, paging
 from probate.store.contract import Revision, Store
+from support import store_engines
+from support import store_operations as steps
 
 
 @pytest.fixture

@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-import store_engines
-import store_steps as steps
-from probate import errors
-from probate.aio import tasks
-from probate.clock import FakeClock
+from probate.core import errors
+from probate.core.aio import tasks
+from probate.core.clock import FakeClock
 from probate.settings import Settings
 from probate.store import retention
 from probate.store.contract import Revision, Store
 from probate.store.sqlite import store as sqlite
+from support import store_engines
+from support import store_operations as steps
 
 KEEP, INTERVAL = 3600.0, 300.0
 

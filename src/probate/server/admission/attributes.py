@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from probate.machinery.gvk import GroupVersionKind
-from probate.machinery.rbac.users import User
-from probate.server.delete_options import DeleteOptions
+from probate.api.gvk import GroupVersionKind
+from probate.api.rbac.users import User
+from probate.server.codec.delete_options import DeleteOptions
 from probate.server.query import WriteOptions
 from probate.server.request import Target
 from probate.store.contract import Guard

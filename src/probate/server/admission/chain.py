@@ -12,9 +12,9 @@ import logging
 from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
-from probate.machinery.audit import redaction
+from probate.api.audit import redaction
 from probate.server.admission.attributes import NO_TERMS, Attributes, Terms
-from probate.server.audit import trail as trails
+from probate.server.audit import request_trail as trails
 from probate.server.request import Target
 
 log = logging.getLogger(__name__)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from probate.machinery import default_classes
+from probate.kinds.shared import default_classes
 from probate.server.admission.attributes import CREATE, Attributes
 from probate.server.admission.chain import Place
-from probate.server.api import Api
+from probate.server.context import Api
 from probate.server.request import Target
 
 Object = dict[str, Any]

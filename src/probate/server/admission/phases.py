@@ -6,12 +6,12 @@ from typing import Any
 
 import orjson
 
-from probate import errors
-from probate.machinery.catalog import Resource
-from probate.machinery.conversion import table as conversion
-from probate.server import patched, versions, wire
+from probate.api.catalog import Resource
+from probate.core import errors
+from probate.kinds import conversion
 from probate.server.admission.attributes import CREATE, DELETE, NO_TERMS, UPDATE, Act, Attributes, Terms, View
-from probate.server.api import Api
+from probate.server.codec import object_codec, patch_result, version_conversion
+from probate.server.context import Api
 from probate.server.request import Target
 from probate.store.contract import Record
 
@@ -29,7 +29,7 @@ def plain(api: Api, at: Target) -> View:
         return shown
 
     def take(_: Object, changed: Object) -> Object:
-        read = patched.typed(api, changed, at, "Ignore").object
+        read = patch_result.typed(api, changed, at, "Ignore").object
         api.kinds.rules(at.resource).set_defaults(read)
         return read
 
@@ -65,7 +65,7 @@ async def mutate_changed(api: Api, at: Target, new: Object, now: Record, act: Ac
 
 
 def _both(view: View, at: Target, new: Object, now: Record) -> tuple[Object, Object]:
-    return view.show(new), view.show(wire.loaded(now, at.resource))
+    return view.show(new), view.show(object_codec.loaded(now, at.resource))
 
 
 async def _mutated(api: Api, write: Attributes, view: View, object_: Object, size: int) -> Object:
@@ -104,8 +104,8 @@ async def check_delete(api: Api, at: Target, now: Record, act: Act, *, name: str
     mutates = api.admission.mutates(DELETE, at)
     if not mutates and not api.admission.validates(DELETE, at):
         return NO_TERMS
-    [now] = await versions.served(api, at.resource, [now])
-    old = await api.apart(len(now.value), lambda: plain(api, at).show(wire.loaded(now, at.resource)))
+    [now] = await version_conversion.served(api, at.resource, [now])
+    old = await api.apart(len(now.value), lambda: plain(api, at).show(object_codec.loaded(now, at.resource)))
     if mutates:
         await api.admission.mutate(Attributes(DELETE, at, act, old=old, name=name, size=len(now.value)))
     return await api.admission.validate(Attributes(DELETE, at, act, old=old, name=name, size=len(now.value)))

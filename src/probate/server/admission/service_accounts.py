@@ -9,14 +9,16 @@ from typing import Any
 
 import orjson
 
-from probate import errors
-from probate.machinery import names
-from probate.machinery.preparation import service_accounts as accounts
-from probate.server import places, refusals, wire
+from probate.api import names
+from probate.core import errors
+from probate.kinds.core.pods import service_account as accounts
+from probate.server import api_errors
 from probate.server.admission.attributes import CREATE, NO_TERMS, UPDATE, Attributes, Terms
 from probate.server.admission.chain import Place
-from probate.server.api import Api
+from probate.server.codec import object_codec
+from probate.server.context import Api
 from probate.server.request import Target
+from probate.server.storage import storage_keys
 
 Object = dict[str, Any]
 
@@ -73,11 +75,11 @@ class ServiceAccounts:
         for attempt in range(TRIES if name == accounts.USUAL else 1):
             if attempt:
                 await self._api.clock.sleep(PAUSE)
-            if found := await self._api.store.read(places.of(resource, write.namespace, name)):
-                return wire.loaded(found, resource)
+            if found := await self._api.store.read(storage_keys.of(resource, write.namespace, name)):
+                return object_codec.loaded(found, resource)
         raise _refused(write, f'error looking up service account {write.namespace}/{name}: serviceaccount "{name}" not found')
 
 
 def _refused(write: Attributes, why: str) -> errors.ApiError:
     name = write.name or str((write.object or {}).get("metadata", {}).get("name") or "")
-    return refusals.forbidden(write.at.resource, name, why)
+    return api_errors.forbidden(write.at.resource, name, why)

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from probate.machinery.catalog import Catalog
-from probate.server.openapi import custom, protobuf, sections, v2, v3
+from probate.api.catalog import Catalog
+from probate.server.openapi import custom_definitions, protobuf, sections, v2, v3
 from probate.server.openapi.definitions import Definitions, JsonSchema
 
 JSON = "application/json"
@@ -77,12 +77,12 @@ class Documents:
     @property
     def _v2(self) -> dict[str, Any]:
         """Not kept: as objects, the document takes many times the memory of its bytes."""
-        added = {name: one for crd in self._crds for name, one in custom.v2_definitions(crd).items()}
+        added = {name: one for crd in self._crds for name, one in custom_definitions.v2_definitions(crd).items()}
         return v2.document(self._catalog, Definitions({**added, **self._builtin}), version=self._version)
 
     @cached_property
     def _v3_definitions(self) -> Definitions:
-        added = {name: one for crd in self._crds for name, one in custom.v3_definitions(crd).items()}
+        added = {name: one for crd in self._crds for name, one in custom_definitions.v3_definitions(crd).items()}
         return Definitions({**added, **self._builtin})
 
     @cached_property

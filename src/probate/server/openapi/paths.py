@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from probate.machinery.catalog import Resource, Subresource
-from probate.machinery.gvk import GroupVersion
+from probate.api.catalog import Resource, Subresource
+from probate.api.gvk import GroupVersion
 from probate.server.openapi import definitions, parameters
 from probate.server.openapi.definitions import Definitions
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from probate.server.openapi.wire import (
+from probate.server.openapi.protobuf_wire import (
     Message,
     any_value,
     count,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from probate.machinery.catalog import Catalog, Resource
+from probate.api.catalog import Catalog, Resource
 from probate.server.openapi import paths
 from probate.server.openapi.definitions import META, Definitions
 from probate.server.openapi.paths import Operation, PathItem

@@ -10,7 +10,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from probate.machinery.catalog import Catalog
+from probate.api.catalog import Catalog
 from probate.server.openapi import parameters, sections
 from probate.server.openapi.definitions import Definitions, JsonSchema, reference
 from probate.server.openapi.parameters import Parameter

@@ -11,19 +11,23 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from probate import errors
-from probate.errors import Details
-from probate.machinery import builtin, label_selectors
-from probate.machinery.catalog import Resource
-from probate.machinery.problems import Path, Problem
-from probate.machinery.schema import Schema
-from probate.server import delete_options, identity, negotiation, places, query, reading, refusals, wire, writing
+from probate.api.catalog import Resource
+from probate.api.field_errors import Path, Problem
+from probate.api.schema.node import Schema
+from probate.api.selectors import label_selectors
+from probate.core import errors
+from probate.core.errors import Details
+from probate.kinds.builtin import catalog
+from probate.server import api_errors, query
 from probate.server.admission import phases
 from probate.server.admission.attributes import Act
-from probate.server.api import Answer, Api
-from probate.server.delete_options import DeleteOptions
-from probate.server.negotiation import Form
+from probate.server.codec import delete_options, negotiation, object_codec, request_body
+from probate.server.codec.delete_options import DeleteOptions
+from probate.server.codec.negotiation import Form
+from probate.server.context import Answer, Api
+from probate.server.objects import path_identity, write
 from probate.server.request import Request, Target
+from probate.server.storage import storage_keys
 from probate.server.subresources.binding import DONE
 from probate.server.verbs import delete
 from probate.store import damage, paging
@@ -60,10 +64,10 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Evict the pod. 429 if a budget does not allow it now: try again later."""
     options, act, warnings = await _read(api, request, at)
     for _ in range(MAX_TRIES):
-        record = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+        record = await api.store.read(storage_keys.of(at.resource, at.namespace or "", at.name))
         if record is None:
-            raise refusals.not_found(at.resource, at.name)
-        pod = wire.loaded(record, at.resource)
+            raise api_errors.not_found(at.resource, at.name)
+        pod = object_codec.loaded(record, at.resource)
         _check_is_meant(at, options, pod)
         if not await _is_charged(api, at, pod, is_dry_run=options.is_dry_run):
             continue
@@ -71,7 +75,7 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
             options = await _note(api, at, options)
         await delete.delete_one(api, at._replace(subresource=""), options, form, None)
         return Answer(201, DONE, warnings=warnings + act.warnings)
-    raise refusals.changed(at.resource, at.name)
+    raise api_errors.changed(at.resource, at.name)
 
 
 async def _read(api: Api, request: Request, at: Target) -> tuple[DeleteOptions, Act, tuple[str, ...]]:
@@ -79,15 +83,15 @@ async def _read(api: Api, request: Request, at: Target) -> tuple[DeleteOptions, 
     act = Act(request.user, query.write_options(request.query, "CreateOptions"))
     how = act.write_options.field_validation
     body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
-    document = await api.apart(len(body), lambda: reading.parse(body, media, finds_duplicates=how != "Ignore"))
+    document = await api.apart(len(body), lambda: request_body.parse(body, media, finds_duplicates=how != "Ignore"))
     value = document.value
     if not isinstance(value, dict):
         raise errors.BadRequest("the body must be an Eviction")
     is_eviction = value.get("kind") in (None, "", "Eviction") and value.get("apiVersion") in _VERSIONS
     if not is_eviction or _name(value) not in {"", at.name}:
         raise errors.BadRequest(f"the body must be an Eviction of {at.name}")
-    read = reading.command(document, media, builtin.schema("policy", "v1", "Eviction") or Schema(), how)
-    identity.check_namespace(read.object.get("metadata", {}), at)
+    read = request_body.command(document, media, catalog.schema("policy", "v1", "Eviction") or Schema(), how)
+    path_identity.check_namespace(read.object.get("metadata", {}), at)
     value = await phases.check_command(api, at, _whole(read.object, at), act)
     given = value.get("deleteOptions") or {}
     options = delete_options.read(orjson.dumps(given) if given else b"", negotiation.JSON, request.query)
@@ -111,7 +115,7 @@ def _check_is_meant(at: Target, options: DeleteOptions, pod: Object) -> None:
     """A budget is not charged for another pod than the one that is meant."""
     for field, wanted in (("uid", options.uid), ("resourceVersion", options.resource_version)):
         if wanted and wanted != pod["metadata"][field]:
-            raise refusals.conflict(at.resource, at.name, f"the {field} in the precondition ({wanted}) does not match the pod's")
+            raise api_errors.conflict(at.resource, at.name, f"the {field} in the precondition ({wanted}) does not match the pod's")
 
 
 async def _is_charged(api: Api, at: Target, pod: Object, *, is_dry_run: bool) -> bool:
@@ -133,11 +137,11 @@ async def _budgets(api: Api, at: Target) -> Any:
     budgets = api.catalog.find("policy", "v1", "poddisruptionbudgets")
     if budgets is None:
         return
-    async for page in paging.pages(api.store, places.within(budgets, at.namespace or "")):
+    async for page in paging.pages(api.store, storage_keys.within(budgets, at.namespace or "")):
         if page.damaged:  # it may cover this pod: nobody knows
             raise damage.error_of(page.damaged[0])
         for record in page.records:
-            yield Budget(budgets, record, wire.loaded(record, budgets))
+            yield Budget(budgets, record, object_codec.loaded(record, budgets))
 
 
 def _covers(budget: Object, pod: Object) -> bool:
@@ -162,7 +166,7 @@ async def _charge(api: Api, budget: Budget, pod: str, *, is_dry_run: bool) -> bo
         changed["conditions"] = _exhausted(budget, api.now())
     if is_dry_run:
         return True
-    written = await writing.replace(api, budget.resource, budget.record, {**budget.value, "status": changed}, is_dry_run=False)
+    written = await write.replace(api, budget.resource, budget.record, {**budget.value, "status": changed}, is_dry_run=False)
     return written is not None
 
 
@@ -173,7 +177,7 @@ def _check(budget: Budget) -> None:
         raise _too_many(f"The disruption budget {budget.name} is still being processed by the server.", RETRY_SECONDS)
     if len(status.get("disruptedPods") or ()) > MAX_DISRUPTED:
         told = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise refusals.forbidden(budget.resource, budget.name, told)
+        raise api_errors.forbidden(budget.resource, budget.name, told)
     if allowed <= 0:
         healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
         raise _too_many(f"The disruption budget {budget.name} needs {desired} healthy pods and has {healthy} currently", 0)
@@ -197,10 +201,10 @@ async def _note(api: Api, at: Target, options: DeleteOptions) -> DeleteOptions:
     Returns the options for the pod as it is then: whoever wanted a certain version of it has got that.
     """
     for _ in range(MAX_TRIES):
-        record = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+        record = await api.store.read(storage_keys.of(at.resource, at.namespace or "", at.name))
         if record is None:
             break
-        pod = wire.loaded(record, at.resource)
+        pod = object_codec.loaded(record, at.resource)
         _check_is_meant(at, options, pod)
         status = pod.get("status") or {}
         others = [one for one in status.get("conditions") or [] if one["type"] != "DisruptionTarget"]
@@ -208,7 +212,7 @@ async def _note(api: Api, at: Target, options: DeleteOptions) -> DeleteOptions:
         if "generation" in pod["metadata"]:
             said["observedGeneration"] = pod["metadata"]["generation"]
         pod["status"] = {**status, "conditions": [*others, {"type": "DisruptionTarget", "status": "True", **said}]}
-        written = await writing.replace(api, at.resource, record, pod, is_dry_run=False)
+        written = await write.replace(api, at.resource, record, pod, is_dry_run=False)
         if written is not None:
             return options._replace(resource_version=str(written.revision) if options.resource_version else "")
     return options

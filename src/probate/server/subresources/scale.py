@@ -10,18 +10,23 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from probate import errors
-from probate.machinery import builtin, label_selectors, problems, typed
-from probate.machinery.catalog import Resource
-from probate.machinery.crds import resources
-from probate.machinery.documents import Document
-from probate.machinery.problems import Path
-from probate.machinery.schema import Schema
-from probate.machinery.tables import table
-from probate.server import identity, managed, negotiation, patched, query, reading, refusals, shaping, versions, wire, writing
+from probate.api import field_errors
+from probate.api.catalog import Resource
+from probate.api.crds import resources
+from probate.api.documents import Document
+from probate.api.field_errors import Path
+from probate.api.schema import typed
+from probate.api.schema.node import Schema
+from probate.api.selectors import label_selectors
+from probate.core import errors
+from probate.kinds import tables
+from probate.kinds.builtin import catalog
+from probate.server import api_errors, query
 from probate.server.admission.attributes import UPDATE, Act, View
-from probate.server.api import Answer, Api
-from probate.server.negotiation import Form
+from probate.server.codec import negotiation, object_codec, patch_result, request_body, responses, version_conversion
+from probate.server.codec.negotiation import Form
+from probate.server.context import Answer, Api
+from probate.server.objects import managed_fields, path_identity, write
 from probate.server.request import Request, Target
 from probate.server.verbs import apply, patch
 from probate.store.contract import Record
@@ -47,11 +52,11 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
         done = await apply.carry_out(api, request, at, lambda document: _of_parent(document, at, paths), _view(paths))
         return _shown(api, at, done.record, form, paths, done.warnings)
     options = query.write_options(request.query, "PatchOptions" if request.method == "PATCH" else "UpdateOptions")
-    body, manager = await request.read_body(), managed.manager(request, options.field_manager)
+    body, manager = await request.read_body(), managed_fields.manager(request, options.field_manager)
     act = Act(request.user, options, _view(paths))
     for _ in range(MAX_TRIES):
         now = await _read(api, at)
-        scale = of(wire.loaded(now, at.resource), paths)
+        scale = of(object_codec.loaded(now, at.resource), paths)
         read = await api.apart(
             len(body),
             lambda: _wanted(body, media, scale, at, options.field_validation, is_patch=request.method == "PATCH"),  # noqa: B023
@@ -59,7 +64,7 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
         written = await _write(api, at, now, read.object, paths, manager, act)
         if written is not None:
             return _shown(api, at, written, form, paths, read.warnings + act.warnings)
-    raise refusals.changed(at.resource, at.name)
+    raise api_errors.changed(at.resource, at.name)
 
 
 def _paths(api: Api, resource: Resource) -> Paths:
@@ -69,7 +74,7 @@ def _paths(api: Api, resource: Resource) -> Paths:
     definition = next(one for one in api.kinds.definitions() if one["metadata"]["name"] == name)
     found = resources.scale_paths(definition, resource.version)
     if found is None:
-        raise refusals.no_such_resource()
+        raise api_errors.no_such_resource()
     return Paths(*(tuple(path.strip(".").split(".")) if path else () for path in found))
 
 
@@ -115,34 +120,36 @@ def _selector(selector: Any) -> str:
 
 
 async def _read(api: Api, at: Target) -> Record:
-    found = await versions.read(api, at)
+    found = await version_conversion.read(api, at)
     if found is None:
-        raise refusals.not_found(at.resource, at.name)
+        raise api_errors.not_found(at.resource, at.name)
     return found
 
 
-def _wanted(body: bytes, media: str, scale: dict[str, Any], at: Target, field_validation: str, *, is_patch: bool) -> reading.Read:
+def _wanted(
+    body: bytes, media: str, scale: dict[str, Any], at: Target, field_validation: str, *, is_patch: bool
+) -> request_body.Read:
     """The Scale that the request wants."""
     if is_patch:
         change, odd = patch.patch_in(body, media, _CUSTOM_SCALES if at.resource.is_custom else _SCALES, field_validation)
         made = Document(change(scale), [])
-        with patched.blamed():
+        with patch_result.blamed():
             wanted = _typed(made, media, field_validation, odd)
     else:
-        wanted = _typed(reading.parse(body, media, finds_duplicates=field_validation != "Ignore"), media, field_validation)
+        wanted = _typed(request_body.parse(body, media, finds_duplicates=field_validation != "Ignore"), media, field_validation)
     meta = wanted.object.get("metadata", {})
-    identity.check(meta, at)
+    path_identity.check(meta, at)
     is_other = meta.get("uid") not in {None, "", scale["metadata"]["uid"]}
     if is_other or meta.get("resourceVersion") not in {None, "", "0", scale["metadata"]["resourceVersion"]}:
-        raise refusals.changed(at.resource, at.name)
+        raise api_errors.changed(at.resource, at.name)
     return wanted
 
 
-def _typed(document: Document, media: str, field_validation: str, odd: Sequence[str] = ()) -> reading.Read:
+def _typed(document: Document, media: str, field_validation: str, odd: Sequence[str] = ()) -> request_body.Read:
     if not isinstance(document.value, dict):
         raise errors.BadRequest("what is written to scale must be a Scale")
-    reading.check_kind(document.value, _SCALES)
-    return reading.command(document, media, _SCALES.load_schema(), field_validation, odd)
+    request_body.check_kind(document.value, _SCALES)
+    return request_body.command(document, media, _SCALES.load_schema(), field_validation, odd)
 
 
 def _view(paths: Paths) -> View:
@@ -158,23 +165,23 @@ def _view(paths: Paths) -> View:
 def _replicas(scale: dict[str, Any]) -> int:
     replicas: int = scale.get("spec", {}).get("replicas", 0)
     if replicas < 0:
-        problem = problems.invalid(Path("spec.replicas"), replicas, "must be greater than or equal to 0")
-        raise refusals.invalid(_SCALES, scale.get("metadata", {}).get("name", ""), [problem])
+        problem = field_errors.invalid(Path("spec.replicas"), replicas, "must be greater than or equal to 0")
+        raise api_errors.invalid(_SCALES, scale.get("metadata", {}).get("name", ""), [problem])
     return replicas
 
 
 async def _write(api: Api, at: Target, now: Record, scale: dict[str, Any], paths: Paths, manager: str, act: Act) -> Record | None:
-    old = wire.loaded(now, at.resource)
+    old = object_codec.loaded(now, at.resource)
     scale = {**scale, "metadata": {**scale.get("metadata", {}), "name": at.name}}
     new = _with({**old, "metadata": dict(old["metadata"])}, paths.wanted, _replicas(scale))
     act.is_mutable = api.admission.mutates(UPDATE, at)
-    writing.prepare_changed(api, at, new, old, managed.updater(api.kinds, at, new, old, manager, api.now()), act)
-    return await writing.write(api, at, now, new, act)
+    write.prepare_changed(api, at, new, old, managed_fields.updater(api.kinds, at, new, old, manager, api.now()), act)
+    return await write.write(api, at, now, new, act)
 
 
 def _of_parent(document: dict[str, Any], at: Target, paths: Paths) -> dict[str, Any]:
     """An applied Scale as a document about the object that it is of."""
-    reading.check_kind(document, _SCALES)
+    request_body.check_kind(document, _SCALES)
     replicas = _found(document, ("spec", "replicas"))
     said = {} if replicas is None else _with({}, paths.wanted, replicas)
     about = {"kind": at.resource.kind, "apiVersion": str(at.resource.group_version)}
@@ -185,16 +192,16 @@ def _of_parent(document: dict[str, Any], at: Target, paths: Paths) -> dict[str, 
 
 
 def _shown(api: Api, at: Target, record: Record, form: Form, paths: Paths, warnings: tuple[str, ...] = ()) -> Answer:
-    scale = of(wire.loaded(record, at.resource), paths)
+    scale = of(object_codec.loaded(record, at.resource), paths)
     if form.shape == "Table":
-        printer = table.printer(_SCALES.group, _SCALES.version, _SCALES.plural)
-        rows = table.rows(printer, [scale], now=api.clock.now())
+        printer = tables.printer(_SCALES.group, _SCALES.version, _SCALES.plural)
+        rows = tables.rows(printer, [scale], now=api.clock.now())
         of_version = scale["metadata"]["resourceVersion"]
-        shown = table.document(
+        shown = tables.document(
             printer.columns, rows, include_object=form.included, resource_version=of_version, version=form.version
         )
-        return shaping.finish(shown, form, warnings=warnings)
-    return shaping.one_made(scale, form, warnings=warnings)
+        return responses.finish(shown, form, warnings=warnings)
+    return responses.one_made(scale, form, warnings=warnings)
 
 
 _MEANT = ("name", "namespace", "uid", "resourceVersion", "managedFields")
@@ -207,7 +214,7 @@ _SCALES = Resource(
     singular="scale",
     is_namespaced=True,
     verbs=(),
-    load_schema=lambda: builtin.schema("autoscaling", "v1", "Scale") or Schema(),
+    load_schema=lambda: catalog.schema("autoscaling", "v1", "Scale") or Schema(),
 )
 _CUSTOM_SCALES = msgspec.structs.replace(_SCALES, is_custom=True)
 """Those of custom kinds take no other patches than their objects do."""

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from probate import errors
-from probate.machinery import builtin, problems
-from probate.machinery.catalog import Resource
-from probate.machinery.moments import timestamp
-from probate.machinery.problems import Path, Problem
-from probate.machinery.schema import Schema
-from probate.server import identity, negotiation, places, query, reading, refusals, shaping, wire
-from probate.server.api import Answer, Api
-from probate.server.authentication.accounts import BOUND, Bound, Wanted
-from probate.server.negotiation import Form
+from probate.api import field_errors
+from probate.api.catalog import Resource
+from probate.api.field_errors import Path, Problem
+from probate.api.schema.node import Schema
+from probate.api.timestamps import timestamp
+from probate.core import errors
+from probate.kinds.builtin import catalog
+from probate.server import api_errors, query
+from probate.server.authn.service_accounts import BOUND, Bound, Wanted
+from probate.server.codec import negotiation, object_codec, request_body, responses
+from probate.server.codec.negotiation import Form
+from probate.server.context import Answer, Api
+from probate.server.objects import path_identity
 from probate.server.request import Request, Target
+from probate.server.storage import storage_keys
 
 Object = dict[str, Any]
 
@@ -30,38 +34,38 @@ async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """Make a token for the service account."""
     options = query.write_options(request.query, "CreateOptions")
     asked, warnings = await _read(api, request, at, options.field_validation)
-    record = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+    record = await api.store.read(storage_keys.of(at.resource, at.namespace or "", at.name))
     if record is None:
-        raise refusals.not_found(at.resource, at.name)
+        raise api_errors.not_found(at.resource, at.name)
     spec = asked["spec"]
     if wrong := list(_problems(spec)):
-        raise refusals.invalid(_REQUESTS, "", wrong)
+        raise api_errors.invalid(_REQUESTS, "", wrong)
     bound, node = await _bound(api, at, spec.get("boundObjectRef"))
     seconds, audiences = spec.get("expirationSeconds") or USUAL_SECONDS, tuple(spec.get("audiences") or api.accounts.audiences)
-    meta = wire.meta(record.value)
+    meta = object_codec.meta(record.value)
     wanted = Wanted(at.namespace or "", at.name, meta.uid, audiences, seconds, bound, node)
     token, ends = api.accounts.issue(wanted, id_=api.new_uid())
     until = timestamp(ends)
     made = {"metadata": {"name": at.name, "namespace": at.namespace, "creationTimestamp": api.now()}}
     whole = {**_ABOUT, **made, "spec": {**spec, "audiences": list(audiences), "expirationSeconds": seconds}}
-    return shaping.one_made(
+    return responses.one_made(
         {**whole, "status": {"token": "" if options.is_dry_run else token, "expirationTimestamp": until}}, form, 201, warnings
     )
 
 
-async def _read(api: Api, request: Request, at: Target, field_validation: str) -> reading.Read:
+async def _read(api: Api, request: Request, at: Target, field_validation: str) -> request_body.Read:
     body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
     finds = field_validation != "Ignore"
-    document = await api.apart(len(body), lambda: reading.parse(body, media, finds_duplicates=finds))
+    document = await api.apart(len(body), lambda: request_body.parse(body, media, finds_duplicates=finds))
     if not isinstance(document.value, dict):
         raise errors.BadRequest("the body must be a TokenRequest")
-    reading.check_kind(document.value, _REQUESTS)
-    read = reading.command(document, media, _REQUESTS.load_schema(), field_validation)
+    request_body.check_kind(document.value, _REQUESTS)
+    read = request_body.command(document, media, _REQUESTS.load_schema(), field_validation)
     meta = read.object.get("metadata", {})
-    identity.check_namespace(meta, at)
+    path_identity.check_namespace(meta, at)
     if meta.get("name") not in {None, "", at.name}:
-        wrong = problems.invalid(Path("metadata.name"), meta["name"], "must match the service account name if specified")
-        raise refusals.invalid(_REQUESTS, at.name, [wrong])
+        wrong = field_errors.invalid(Path("metadata.name"), meta["name"], "must match the service account name if specified")
+        raise api_errors.invalid(_REQUESTS, at.name, [wrong])
     return read._replace(object={"spec": {}, **read.object})
 
 
@@ -69,11 +73,11 @@ def _problems(spec: Object) -> Iterator[Problem]:
     seconds = spec.get("expirationSeconds") or USUAL_SECONDS
     at = _SPEC / "expirationSeconds"
     if seconds < LEAST_SECONDS:
-        yield problems.invalid(at, seconds, "may not specify a duration less than 10 minutes")
+        yield field_errors.invalid(at, seconds, "may not specify a duration less than 10 minutes")
     if seconds > MOST_SECONDS:
-        yield problems.invalid(at, seconds, f"may not specify a duration larger than {MOST_SECONDS} seconds")
+        yield field_errors.invalid(at, seconds, f"may not specify a duration larger than {MOST_SECONDS} seconds")
     if len(spec.get("audiences") or ()) > MAX_AUDIENCES:
-        yield problems.invalid(_SPEC / "audiences", len(spec["audiences"]), f"must have at most {MAX_AUDIENCES} items")
+        yield field_errors.invalid(_SPEC / "audiences", len(spec["audiences"]), f"must have at most {MAX_AUDIENCES} items")
 
 
 async def _bound(api: Api, at: Target, reference: Object | None) -> tuple[Bound | None, Bound | None]:
@@ -86,13 +90,17 @@ async def _bound(api: Api, at: Target, reference: Object | None) -> tuple[Bound 
     resource = api.catalog.find("", "v1", BOUND[kind])
     if resource is None:
         raise errors.InvariantViolation(f"there is no kind {kind}")
-    record = await api.store.read(places.of(resource, at.namespace or "" if resource.is_namespaced else "", name)) if name else None
+    record = (
+        await api.store.read(storage_keys.of(resource, at.namespace or "" if resource.is_namespaced else "", name))
+        if name
+        else None
+    )
     if record is None:
-        raise refusals.not_found(resource, name)
-    found = wire.loaded(record, resource)
+        raise api_errors.not_found(resource, name)
+    found = object_codec.loaded(record, resource)
     uid = found["metadata"]["uid"]
     if reference.get("uid") and reference["uid"] != uid:
-        raise refusals.conflict(
+        raise api_errors.conflict(
             resource, name, f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record"
         )
     if kind != "Pod":
@@ -105,8 +113,8 @@ async def _bound(api: Api, at: Target, reference: Object | None) -> tuple[Bound 
 
 async def _node(api: Api, name: str) -> Bound | None:
     nodes = api.catalog.find("", "v1", "nodes")
-    record = await api.store.read(places.of(nodes, "", name)) if nodes is not None and name else None
-    return None if record is None else Bound("Node", name, wire.meta(record.value).uid)
+    record = await api.store.read(storage_keys.of(nodes, "", name)) if nodes is not None and name else None
+    return None if record is None else Bound("Node", name, object_codec.meta(record.value).uid)
 
 
 _REQUESTS = Resource(
@@ -117,6 +125,6 @@ _REQUESTS = Resource(
     singular="tokenrequest",
     is_namespaced=True,
     verbs=(),
-    load_schema=lambda: builtin.schema("authentication.k8s.io", "v1", "TokenRequest") or Schema(),
+    load_schema=lambda: catalog.schema("authentication.k8s.io", "v1", "TokenRequest") or Schema(),
 )
 _ABOUT = {"kind": _REQUESTS.kind, "apiVersion": str(_REQUESTS.group_version)}

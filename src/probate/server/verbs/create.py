@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from probate import errors
-from probate.machinery import names
-from probate.server import (
-    allocation,
-    claims,
-    identity,
-    index,
-    managed,
-    negotiation,
-    places,
-    query,
-    reading,
-    refusals,
-    shaping,
-    topology,
-    versions,
-    wire,
-    writing,
-)
-from probate.server.access import ownership, signers, written
-from probate.server.admission import phases
+from probate.api import names
+from probate.core import errors
+from probate.server import api_errors, query
+from probate.server.admission import phases, pod_topology_labels
 from probate.server.admission.attributes import CREATE, NO_TERMS, Act, Terms
-from probate.server.api import LARGE_BYTES, Answer, Api
-from probate.server.kinship import checking
-from probate.server.negotiation import Form
+from probate.server.authz import block_owner_deletion, csr_signers, write_checks
+from probate.server.codec import negotiation, object_codec, request_body, responses, version_conversion
+from probate.server.codec.negotiation import Form
+from probate.server.context import LARGE_BYTES, Answer, Api
+from probate.server.objects import managed_fields, owner_reference_warnings, path_identity, service_allocation, write
 from probate.server.request import Request, Target
+from probate.server.storage import index_entries, service_claims, storage_keys
 from probate.store.contract import NOTHING, Absent, Guard, Record, Refused, Revision
 from probate.store.contract import create as new
 
@@ -45,43 +31,43 @@ async def create(api: Api, request: Request, at: Target, form: Form) -> Answer:
     body = request.body if isinstance(request.body, bytes) else await request.body()
     asked = body, media, at.resource, api.kinds.rules(at.resource), options.field_validation
     if at.resource.is_custom or len(body) > LARGE_BYTES:
-        read = await api.apart(len(body), lambda: reading.read_object(*asked))
+        read = await api.apart(len(body), lambda: request_body.read_object(*asked))
     else:  # how long it takes, its size alone tells
-        read = reading.read_object(*asked)
+        read = request_body.read_object(*asked)
     _check_place(read.object, at)
     if not options.is_dry_run:
         _check_is_new(read.object)
-    owners = managed.creator(api.kinds, at, managed.manager(request, options.field_manager))
+    owners = managed_fields.creator(api.kinds, at, managed_fields.manager(request, options.field_manager))
     act = Act(request.user, options)
     for _ in range(MAX_TRIES):
         made = await attempt(api, at, read.object, owners, act, size=len(body))
         if made is not None:
-            return shaping.one(api, made, at.resource, form, code=201, warnings=read.warnings + act.warnings)
+            return responses.one(api, made, at.resource, form, code=201, warnings=read.warnings + act.warnings)
     raise errors.Conflict(
         "the object could not be created: its namespace keeps changing, or its generated names are taken. Try again"
     )
 
 
-async def attempt(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners, act: Act, *, size: int) -> Record | None:
+async def attempt(api: Api, at: Target, given: dict[str, Any], owners: write.Owners, act: Act, *, size: int) -> Record | None:
     """The new object; None if another try may work."""
-    guards = writing.known_scopes(api, at) or await writing.open_scopes(api, at)
-    if at.resource.group == signers.GROUP:
-        given = signers.without_author(at, given)
+    guards = write.known_scopes(api, at) or await write.open_scopes(api, at)
+    if at.resource.group == csr_signers.GROUP:
+        given = csr_signers.without_author(at, given)
     if api.admission.mutates(CREATE, at):
         object_ = await _mutated(api, at, given, owners, act, size=size)
     else:
         object_ = await api.apart(size, lambda: _made(api, at, given, owners, act))
-    if at.resource.group == signers.GROUP:
-        object_ = signers.with_author(act.user, at, object_)
+    if at.resource.group == csr_signers.GROUP:
+        object_ = csr_signers.with_author(act.user, at, object_)
     if at.resource.plural == "pods" and not at.resource.group and object_["spec"].get("nodeName"):
-        await topology.note_new(api, object_)
-    if at.resource.group in written.CHECKS:
-        await written.CHECKS[at.resource.group](api, act.user, at, object_, None)
+        await pod_topology_labels.note_new(api, object_)
+    if at.resource.group in write_checks.CHECKS:
+        await write_checks.CHECKS[at.resource.group](api, act.user, at, object_, None)
     if "ownerReferences" in object_["metadata"]:
-        await ownership.check(api, act.user, at, object_, None)
-        await checking.check(api, act, at, object_, None)
-    if claims.may_have(at.resource):
-        await allocation.settle(api, at.resource, object_)
+        await block_owner_deletion.check(api, act.user, at, object_, None)
+        await owner_reference_warnings.check(api, act, at, object_, None)
+    if service_claims.may_have(at.resource):
+        await service_allocation.settle(api, at.resource, object_)
     if not api.admission.validators:
         return await _enter(api, at, object_, guards, NO_TERMS, given, is_dry_run=act.is_dry_run)
     terms = await phases.validate_new(api, at, object_, act, name=given["metadata"].get("name") or "", size=size)
@@ -101,31 +87,31 @@ async def _enter(
     *,
     is_dry_run: bool,
 ) -> Record | None:
-    meta, value, enter = object_["metadata"], wire.stored(object_), terms.enter
+    meta, value, enter = object_["metadata"], object_codec.stored(object_), terms.enter
     name = meta["name"]
-    key = places.of(at.resource, at.namespace or "", name)
+    key = storage_keys.of(at.resource, at.namespace or "", name)
     if is_dry_run:
         return await _rehearse(api, at, Record(key, value, Revision(_given_revision(given["metadata"]))))
     guards += terms.guards
-    if claims.may_have(at.resource):
-        claimed = claims.changes(key, value, None)
+    if service_claims.may_have(at.resource):
+        claimed = service_claims.changes(key, value, None)
         enter, guards = claimed.enter + enter, guards + claimed.guards
     if "ownerReferences" in meta:  # (a new one is not deleted yet, so it has no other entries)
-        enter = (*index.entries(key, wire.meta(value)), *enter)
-    kept = await versions.stored(api, at.resource, value) if at.resource.is_converted else value
+        enter = (*index_entries.entries(key, object_codec.meta(value)), *enter)
+    kept = await version_conversion.stored(api, at.resource, value) if at.resource.is_converted else value
     outcome = await api.store.commit(new(key, kept, enter=enter, guards=guards))
     if not isinstance(outcome, Refused):
         return Record(key, value, Revision(outcome))
     if Absent(key) in outcome.failed and given["metadata"].get("name"):
-        raise refusals.already_exists(at.resource, name)
+        raise api_errors.already_exists(at.resource, name)
     return None
 
 
-async def _mutated(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners, act: Act, *, size: int) -> dict[str, Any]:
+async def _mutated(api: Api, at: Target, given: dict[str, Any], owners: write.Owners, act: Act, *, size: int) -> dict[str, Any]:
     """The new object as those make it who may change it. What they add belongs to nobody."""
     object_ = {**given, "metadata": dict(given["metadata"])}
     rules, now = api.kinds.rules(at.resource), api.now()
-    owned = await api.apart(size, lambda: writing.begin_new(rules, object_, at.namespace or "", owners, now))
+    owned = await api.apart(size, lambda: write.begin_new(rules, object_, at.namespace or "", owners, now))
     changed = await phases.mutate_new(api, at, object_, act, size=size)
     changed = {**changed, "metadata": dict(changed["metadata"])}
     _check_place(changed, at)
@@ -134,17 +120,17 @@ async def _mutated(api: Api, at: Target, given: dict[str, Any], owners: writing.
     return await api.apart(size, lambda: _made(api, at, changed, lambda *_: owned, act))
 
 
-def _made(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners, act: Act) -> dict[str, Any]:
+def _made(api: Api, at: Target, given: dict[str, Any], owners: write.Owners, act: Act) -> dict[str, Any]:
     """The new object. `Invalid` if it is not as its kind has to be."""
     meta = dict(given["metadata"])
     object_ = {**given, "metadata": meta}
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = names.generate(meta["generateName"], api.random)
-    writing.prepare_new(api, at.resource, object_, at.namespace or "", owners)
+    write.prepare_new(api, at.resource, object_, at.namespace or "", owners)
     rules = api.kinds.rules(at.resource)
     problems = rules.problems_of_new(object_)
     if problems:
-        raise refusals.invalid(at.resource, meta.get("name", ""), problems)
+        raise api_errors.invalid(at.resource, meta.get("name", ""), problems)
     if told := rules.warnings_of_new(object_):
         act.warn(*told)
     return object_
@@ -152,7 +138,7 @@ def _made(api: Api, at: Target, given: dict[str, Any], owners: writing.Owners, a
 
 async def _rehearse(api: Api, at: Target, made: Record) -> Record:
     if await api.store.read(made.key) is not None:
-        raise refusals.already_exists(at.resource, made.key.rpartition("/")[2])
+        raise api_errors.already_exists(at.resource, made.key.rpartition("/")[2])
     return made
 
 
@@ -173,4 +159,4 @@ def _check_place(object_: dict[str, Any], at: Target) -> None:
     if at.name and meta.get("name") != at.name:
         raise errors.BadRequest(f"the name of the object ({meta.get('name')}) does not match the name on the URL ({at.name})")
     if "namespace" in meta:
-        identity.check_namespace(meta, at)
+        path_identity.check_namespace(meta, at)

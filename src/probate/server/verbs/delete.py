@@ -5,18 +5,23 @@ from __future__ import annotations
 import msgspec
 import orjson
 
-from probate.machinery import status, system_classes
-from probate.machinery.catalog import Resource
-from probate.machinery.deletion import Habit, Policy, habit
-from probate.machinery.ownership import Meta
-from probate.server import content, delete_options, deletions, negotiation, places, refusals, shaping, versions, wire
+from probate.api import status
+from probate.api.catalog import Resource
+from probate.api.deletion import Habit, Policy, habit
+from probate.api.ownership import Meta
+from probate.kinds.shared import system_priority_classes
+from probate.server import api_errors
 from probate.server.admission import phases
 from probate.server.admission.attributes import Act
-from probate.server.api import Answer, Api
-from probate.server.delete_options import DeleteOptions
-from probate.server.deletions import Plan
-from probate.server.negotiation import Form
+from probate.server.codec import delete_options, negotiation, object_codec, responses, version_conversion
+from probate.server.codec.delete_options import DeleteOptions
+from probate.server.codec.negotiation import Form
+from probate.server.context import Answer, Api
+from probate.server.objects import deletion
+from probate.server.objects.deletion import Plan
+from probate.server.ownership import namespace_content
 from probate.server.request import Request, Target
+from probate.server.storage import storage_keys
 from probate.store.contract import EmptyRange, Record, Refused, Revision
 
 MAX_TRIES = 20
@@ -74,7 +79,7 @@ async def delete_one(
     """
     _check_may_go(at)
     if (
-        at.resource.group_resource == places.NAMESPACES
+        at.resource.group_resource == storage_keys.NAMESPACES
         and options.orphan_dependents is False
         and options.policy is Policy.BACKGROUND
     ):
@@ -83,25 +88,25 @@ async def delete_one(
         answer = await _attempt(api, at, options, form, act, at.name if named is None else named)
         if answer is not None:
             return answer
-    raise refusals.changed(at.resource, at.name)
+    raise api_errors.changed(at.resource, at.name)
 
 
 def _check_may_go(at: Target) -> None:
-    if at.resource.group_resource == places.NAMESPACES and at.name in _UNDELETABLE:
-        raise refusals.forbidden(at.resource, at.name, "this namespace may not be deleted")
-    if at.resource.plural == "priorityclasses" and at.name in system_classes.VALUES:
-        raise refusals.forbidden(at.resource, at.name, "this is a system priority class and cannot be deleted")
+    if at.resource.group_resource == storage_keys.NAMESPACES and at.name in _UNDELETABLE:
+        raise api_errors.forbidden(at.resource, at.name, "this namespace may not be deleted")
+    if at.resource.plural == "priorityclasses" and at.name in system_priority_classes.VALUES:
+        raise api_errors.forbidden(at.resource, at.name, "this is a system priority class and cannot be deleted")
 
 
 async def _attempt(api: Api, at: Target, options: DeleteOptions, form: Form, act: Act | None, named: str) -> Answer | None:
     """The answer; None if somebody changed the object in between."""
-    now = await api.store.read(places.of(at.resource, at.namespace or "", at.name))
+    now = await api.store.read(storage_keys.of(at.resource, at.namespace or "", at.name))
     if now is None:
-        raise refusals.not_found(at.resource, at.name)
-    meta = wire.meta(now.value)
+        raise api_errors.not_found(at.resource, at.name)
+    meta = object_codec.meta(now.value)
     check_preconditions(at.resource, now, meta, options)
-    is_held = await content.is_held(api.store, at.resource, now)
-    plan = deletions.plan(at.resource, now, meta, options.wish, api.clock.now(), is_held=is_held)
+    is_held = await namespace_content.is_held(api.store, at.resource, now)
+    plan = deletion.plan(at.resource, now, meta, options.wish, api.clock.now(), is_held=is_held)
     if act is not None and plan.txn is not None and (api.admission.validators or api.admission.mutators):
         (await phases.check_delete(api, at, now, act, name=named)).release()
     if api.audit is not None and plan.txn is not None and not options.is_dry_run:
@@ -111,10 +116,10 @@ async def _attempt(api: Api, at: Target, options: DeleteOptions, form: Form, act
         return None
     if done.removes and not plan.is_half:
         return _gone(api, at, done.left, meta, form)
-    left = await versions.shown(api, at.resource, [done.left])
+    left = await version_conversion.shown(api, at.resource, [done.left])
     if not left:
         return _done(at, meta)
-    return shaping.one(
+    return responses.one(
         api, left[0], at.resource, form, code=202 if options.orphan_dependents is False and not done.removes else 200
     )
 
@@ -123,10 +128,10 @@ def check_preconditions(resource: Resource, now: Record, meta: Meta, options: De
     """`Conflict` if the object is not the one that the request means."""
     if options.uid and options.uid != meta.uid:
         why = f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta.uid})"
-        raise refusals.conflict(resource, meta.name, why)
+        raise api_errors.conflict(resource, meta.name, why)
     if options.resource_version and options.resource_version != str(now.revision):
         why = f"the ResourceVersion in the precondition ({options.resource_version}) does not match the record's ({now.revision})"
-        raise refusals.conflict(resource, meta.name, why)
+        raise api_errors.conflict(resource, meta.name, why)
 
 
 async def carry_out(api: Api, plan: Plan) -> Plan | None:
@@ -140,8 +145,8 @@ async def carry_out(api: Api, plan: Plan) -> Plan | None:
         return await carry_out(api, plan.otherwise)  # it leaves with the last of what it holds
     left = Record(plan.left.key, plan.left.value, Revision(outcome))
     if plan.is_half:
-        meta = wire.meta(left.value)
-        is_removed = await carry_out(api, deletions.removal(left, meta)) is not None or await _is_gone(api, left.key, meta.uid)
+        meta = object_codec.meta(left.value)
+        is_removed = await carry_out(api, deletion.removal(left, meta)) is not None or await _is_gone(api, left.key, meta.uid)
         return msgspec.structs.replace(plan, left=left, removes=is_removed)
     return msgspec.structs.replace(plan, left=left)
 
@@ -149,12 +154,12 @@ async def carry_out(api: Api, plan: Plan) -> Plan | None:
 async def _is_gone(api: Api, key: str, uid: str) -> bool:
     """Whether another request removed the object first."""
     found = await api.store.read(key)
-    return found is None or wire.meta(found.value).uid != uid
+    return found is None or object_codec.meta(found.value).uid != uid
 
 
 def _gone(api: Api, at: Target, left: Record, meta: Meta, form: Form) -> Answer:
     if str(at.resource.group_resource) in RETURNED or at.resource.group == "resource.k8s.io":
-        return shaping.one(api, left, at.resource, form)
+        return responses.one(api, left, at.resource, form)
     return _done(at, meta)
 
 

@@ -7,14 +7,17 @@ import functools
 from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
-from probate import errors
-from probate.machinery.catalog import Resource
-from probate.server import damage_reports, filtering, negotiation, places, query, shaping, snapshots, versions, wire
-from probate.server.api import Answer, Api
-from probate.server.filtering import Filter
-from probate.server.listings import Listing, Place, Turn
-from probate.server.negotiation import Form
+from probate.api.catalog import Resource
+from probate.core import errors
+from probate.server import query
+from probate.server.codec import negotiation, object_codec, responses, version_conversion
+from probate.server.codec.negotiation import Form
+from probate.server.context import Answer, Api
+from probate.server.objects import damage_reports, list_snapshot, selector_filter
+from probate.server.objects.list_cache import Listing, Place, Turn
+from probate.server.objects.selector_filter import Filter
 from probate.server.request import Request, Target
+from probate.server.storage import storage_keys
 from probate.store.contract import Damaged, Record, Revision, Store
 
 CHUNK = 500
@@ -43,19 +46,24 @@ class Found(NamedTuple):
 async def list_(api: Api, request: Request, at: Target, form: Form) -> Answer:
     """The objects that match, up to the limit."""
     options = query.list_options(request.query)
-    wanted = await filtering.read(api, at, options)
-    prefix = places.within(at.resource, at.namespace)
-    start = await snapshots.start(api.store, options, prefix)
-    if form == negotiation.PLAIN and wanted.is_everything and start == snapshots.NOW and not versions.may_differ(at.resource):
+    wanted = await selector_filter.read(api, at, options)
+    prefix = storage_keys.within(at.resource, at.namespace)
+    start = await list_snapshot.start(api.store, options, prefix)
+    if (
+        form == negotiation.PLAIN
+        and wanted.is_everything
+        and start == list_snapshot.NOW
+        and not version_conversion.may_differ(at.resource)
+    ):
         return await _whole(api, at.resource, prefix, options.limit)
     found = await collect(api, at.resource, prefix, wanted, start, options.limit)
     remaining = await _remaining(api.store, prefix, start, found) if wanted.is_everything else None
     if not wanted.asks_shown:
-        found = found._replace(records=await versions.served(api, at.resource, found.records))
-    continue_ = snapshots.token(found.revision, found.last, prefix, remaining) if found.last else ""
-    shape = functools.partial(shaping.many, api, found.records, at.resource, form)
+        found = found._replace(records=await version_conversion.served(api, at.resource, found.records))
+    continue_ = list_snapshot.token(found.revision, found.last, prefix, remaining) if found.last else ""
+    shape = functools.partial(responses.many, api, found.records, at.resource, form)
     answer = await api.apart(
-        shaping.weight(found.records, form),
+        responses.weight(found.records, form),
         lambda: shape(revision=found.revision, continue_=continue_, remaining=remaining),
     )
     return answer._replace(warnings=damage_reports.warnings(found.damaged)) if found.damaged else answer
@@ -67,20 +75,20 @@ async def _whole(api: Api, resource: Resource, prefix: str, limit: int) -> Answe
     calm = api.store.calm(prefix)
     known = api.listings.find(place, calm)
     if known is None or calm is None:
-        found = await collect(api, resource, prefix, filtering.EVERYTHING, snapshots.NOW, limit)
-        remaining = await _remaining(api.store, prefix, snapshots.NOW, found)
+        found = await collect(api, resource, prefix, selector_filter.EVERYTHING, list_snapshot.NOW, limit)
+        remaining = await _remaining(api.store, prefix, list_snapshot.NOW, found)
         warnings = damage_reports.warnings(found.damaged)
-        known = Listing(wire.items(found.records, resource), found.revision, found.last, remaining, warnings)
+        known = Listing(object_codec.items(found.records, resource), found.revision, found.last, remaining, warnings)
         api.listings.keep(place, known)
         revision = found.revision
     else:
         revision = calm.now
-    continue_ = snapshots.token(revision, known.last, prefix, known.remaining) if known.last else ""
-    body = wire.listing(resource, known.items, revision=revision, continue_=continue_, remaining=known.remaining)
+    continue_ = list_snapshot.token(revision, known.last, prefix, known.remaining) if known.last else ""
+    body = object_codec.listing(resource, known.items, revision=revision, continue_=continue_, remaining=known.remaining)
     return Answer(200, body, warnings=known.warnings)
 
 
-async def _remaining(store: Store, prefix: str, start: snapshots.Start, found: Found) -> int | None:
+async def _remaining(store: Store, prefix: str, start: list_snapshot.Start, found: Found) -> int | None:
     """How many objects follow a part of a list at its revision; None if there are none, or nobody can tell cheaply."""
     if not found.last:
         return None
@@ -94,7 +102,7 @@ async def _remaining(store: Store, prefix: str, start: snapshots.Start, found: F
         return None
 
 
-async def collect(api: Api, resource: Resource, prefix: str, wanted: Filter, start: snapshots.Start, limit: int) -> Found:
+async def collect(api: Api, resource: Resource, prefix: str, wanted: Filter, start: list_snapshot.Start, limit: int) -> Found:
     """The first `limit` objects that match (all, if it is 0). Few large lists are collected at once: the others wait.
 
     `Gone` has a token to go on with if the list was continued.
@@ -105,13 +113,13 @@ async def collect(api: Api, resource: Resource, prefix: str, wanted: Filter, sta
     except errors.Gone as gone:
         if not start.after:
             raise
-        raise snapshots.over(start, prefix) from gone
+        raise list_snapshot.over(start, prefix) from gone
     finally:
         turn.end()
 
 
 async def _collect(
-    api: Api, resource: Resource, prefix: str, wanted: Filter, start: snapshots.Start, limit: int, turn: Turn
+    api: Api, resource: Resource, prefix: str, wanted: Filter, start: list_snapshot.Start, limit: int, turn: Turn
 ) -> Found:
     records: list[Record] = []
     damaged: tuple[Damaged, ...] = ()
@@ -165,7 +173,7 @@ def _next_chunk(number: int, size: int) -> int:
 async def _matching(api: Api, resource: Resource, records: list[Record], wanted: Filter) -> list[Record]:
     found, size = [], 0
     if wanted.asks_shown:
-        records = await versions.served(api, resource, records)
+        records = await version_conversion.served(api, resource, records)
     for record in records:
         if wanted.matches(record.value):
             found.append(record)

@@ -8,28 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from probate import errors
-from probate.machinery import jsonpatch, mergepatch, problems, strategic
-from probate.machinery.catalog import Resource
-from probate.machinery.gvk import GroupResource
-from probate.machinery.problems import Path
-from probate.server import (
-    identity,
-    managed,
-    negotiation,
-    oddities,
-    patched,
-    query,
-    reading,
-    refusals,
-    shaping,
-    versions,
-    wire,
-    writing,
-)
+from probate.api import field_errors, strategic
+from probate.api.catalog import Resource
+from probate.api.field_errors import Path
+from probate.api.gvk import GroupResource
+from probate.core import errors
+from probate.lib import jsonpatch, mergepatch
+from probate.server import api_errors, query
 from probate.server.admission.attributes import UPDATE, Act
-from probate.server.api import Answer, Api
-from probate.server.negotiation import Form
+from probate.server.codec import field_validation as codec_field_validation
+from probate.server.codec import negotiation, object_codec, patch_result, request_body, responses, version_conversion
+from probate.server.codec.negotiation import Form
+from probate.server.context import Answer, Api
+from probate.server.objects import managed_fields, path_identity, write
 from probate.server.request import Request, Target
 from probate.server.verbs import apply, update
 from probate.store.contract import Record
@@ -60,15 +51,15 @@ async def patch(api: Api, request: Request, at: Target, form: Form) -> Answer:
         return await apply.apply(api, request, at, form)
     if "force" in request.query:
         why = "may not be specified for non-apply patch"
-        raise refusals.invalid_options("PatchOptions", [problems.forbidden(Path("force"), why)])
-    body, manager = await request.read_body(), managed.manager(request, options.field_manager)
+        raise api_errors.invalid_options("PatchOptions", [field_errors.forbidden(Path("force"), why)])
+    body, manager = await request.read_body(), managed_fields.manager(request, options.field_manager)
     read = await api.apart(len(body), lambda: patch_in(body, media, at.resource, options.field_validation))
     act = Act(request.user, options)
     for _ in range(MAX_TRIES):
         warnings, written = await _attempt(api, at, read, act, manager, size=len(body))
         if written is not None:
-            return shaping.one(api, written, at.resource, form, warnings=warnings + act.warnings)
-    raise refusals.changed(at.resource, at.name)
+            return responses.one(api, written, at.resource, form, warnings=warnings + act.warnings)
+    raise api_errors.changed(at.resource, at.name)
 
 
 def patch_in(body: bytes, media: str, resource: Resource, field_validation: str) -> Patch:
@@ -79,14 +70,14 @@ def patch_in(body: bytes, media: str, resource: Resource, field_validation: str)
         raise errors.UnsupportedMediaType(
             f"the body of the request was in an unknown format - accepted media types include: {listed}"
         )
-    document = reading.parse(body, negotiation.JSON, finds_duplicates=field_validation != "Ignore")
+    document = request_body.parse(body, negotiation.JSON, finds_duplicates=field_validation != "Ignore")
     value = document.value
     if media == JSON_PATCH:
         sealed = SEALED if resource.group_resource == SECRETS else ()
-        return Patch(lambda object_: jsonpatch.apply(object_, value, sealed=sealed), oddities.of_json_patch(document))
+        return Patch(lambda object_: jsonpatch.apply(object_, value, sealed=sealed), codec_field_validation.of_json_patch(document))
     if not isinstance(value, dict):
         raise errors.BadRequest("the patch must be an object")
-    odd = oddities.duplicate(document.duplicates)
+    odd = codec_field_validation.duplicate(document.duplicates)
     if media == MERGE_PATCH:
         return Patch(lambda object_: mergepatch.apply(object_, value), odd)
     said = {name: part for name, part in value.items() if name not in _OF_KIND}
@@ -96,27 +87,27 @@ def patch_in(body: bytes, media: str, resource: Resource, field_validation: str)
 async def _attempt(
     api: Api, at: Target, patch: Patch, act: Act, manager: str, *, size: int
 ) -> tuple[tuple[str, ...], Record | None]:
-    now = await versions.read(api, at)
+    now = await version_conversion.read(api, at)
     if now is None:
-        raise refusals.not_found(at.resource, at.name)
+        raise api_errors.not_found(at.resource, at.name)
     act.is_mutable = api.admission.mutates(UPDATE, at)
     read = await api.apart(size + len(now.value), lambda: _changed(api, at, now, patch, act, manager))
-    return read.warnings, await writing.write(api, at, now, read.object, act)
+    return read.warnings, await write.write(api, at, now, read.object, act)
 
 
-def _changed(api: Api, at: Target, now: Record, patch: Patch, act: Act, manager: str) -> reading.Read:
+def _changed(api: Api, at: Target, now: Record, patch: Patch, act: Act, manager: str) -> request_body.Read:
     """The patched object, ready to be written. `Conflict` if the patch is meant for another version of it."""
-    old = wire.loaded(now, at.resource)
-    result = _without_known_owners(patch.change(wire.served(now, at.resource)), old)
-    read = patched.typed(api, result, at, act.write_options.field_validation, patch.odd)
+    old = object_codec.loaded(now, at.resource)
+    result = _without_known_owners(patch.change(object_codec.served(now, at.resource)), old)
+    read = patch_result.typed(api, result, at, act.write_options.field_validation, patch.odd)
     new = read.object
-    with patched.blamed():
-        reading.check_kind(new, at.resource)
-    identity.check(new["metadata"], at)
+    with patch_result.blamed():
+        request_body.check_kind(new, at.resource)
+    path_identity.check(new["metadata"], at)
     update.settle_version(new["metadata"], old["metadata"], at.resource)
     if new["metadata"]["resourceVersion"] not in {"", old["metadata"]["resourceVersion"]}:
-        raise refusals.changed(at.resource, at.name)
-    writing.prepare_changed(api, at, new, old, managed.updater(api.kinds, at, new, old, manager, api.now()), act)
+        raise api_errors.changed(at.resource, at.name)
+    write.prepare_changed(api, at, new, old, managed_fields.updater(api.kinds, at, new, old, manager, api.now()), act)
     return read
 
 

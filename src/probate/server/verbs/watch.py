@@ -15,19 +15,23 @@ from typing import Self
 
 import orjson
 
-from probate import errors
-from probate.aio import tasks
-from probate.clock import Clock
-from probate.machinery import status
-from probate.server import filtering, negotiation, places, query, rows, snapshots, versions
-from probate.server.api import LARGE_BYTES, Api, Outlet, Stream
-from probate.server.filtering import Filter
-from probate.server.negotiation import Form
+from probate.api import status
+from probate.core import errors
+from probate.core.aio import tasks
+from probate.core.clock import Clock
+from probate.http.memory_limits import Share
+from probate.server import query
+from probate.server.codec import negotiation, version_conversion
+from probate.server.codec.negotiation import Form
+from probate.server.context import LARGE_BYTES, Api, Outlet, Stream
+from probate.server.objects import list_snapshot, selector_filter
+from probate.server.objects.selector_filter import Filter
 from probate.server.query import ListOptions
 from probate.server.request import Request, Target
-from probate.server.rooms import Share
-from probate.server.rows import Lines
+from probate.server.storage import storage_keys
 from probate.server.verbs import list as listing
+from probate.server.verbs import watch_rows
+from probate.server.verbs.watch_rows import Lines
 from probate.store.contract import Batch, Record, Revision, Watch
 
 BOOKMARK_SECONDS = 60.0
@@ -44,9 +48,9 @@ FIRST = 8
 async def watch(api: Api, request: Request, at: Target, form: Form) -> Stream:
     """A stream of events that ends after the time asked for."""
     options = query.list_options({**request.query, "watch": ["1"]})
-    wanted = await filtering.read(api, at, options)
+    wanted = await selector_filter.read(api, at, options)
     if options.resource_version:
-        snapshots.revision(options.resource_version)
+        list_snapshot.revision(options.resource_version)
     asked = _Asked(at, form, options, wanted)
     with asked.share(api):  # so that it is refused before it begins
         media = negotiation.PROTOBUF_WATCH if form.is_protobuf else negotiation.JSON
@@ -84,21 +88,21 @@ async def _guarded(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
                 async for chunk in chunks:
                     yield chunk
     except errors.ApiError as error:
-        yield rows.event(b"ERROR", orjson.dumps(status.failure(error)), asked.form)
+        yield watch_rows.event(b"ERROR", orjson.dumps(status.failure(error)), asked.form)
     except errors.TooSlow as error:
-        yield rows.event(b"ERROR", orjson.dumps(status.failure(errors.Gone(str(error)))), asked.form)
+        yield watch_rows.event(b"ERROR", orjson.dumps(status.failure(errors.Gone(str(error)))), asked.form)
 
 
 async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
     options, wanted, resource = asked.options, asked.wanted, asked.at.resource
     lines = Lines(api, resource, asked.form, wanted)
-    prefix = places.within(asked.at.resource, asked.at.namespace)
+    prefix = storage_keys.within(asked.at.resource, asked.at.namespace)
     after, is_from_now = await _beginning(api, options)
     if is_from_now:
         async with aclosing(listing.pages(api, resource, prefix, wanted, first=FIRST)) as pages:
             async for page in pages:
                 after = page.revision
-                shown = page.records if wanted.asks_shown else await versions.served(api, resource, page.records)
+                shown = page.records if wanted.asks_shown else await version_conversion.served(api, resource, page.records)
                 for records in _pieces(shown):
                     yield await _first(api, lines, records, asked.form)
         if options.sends_initial_events and options.wants_bookmarks:
@@ -107,7 +111,7 @@ async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
     async with api.store.watch(prefix, after=after) as changes, _Pace(api.clock, changes, seconds) as pace:
         changes.hand_to(_Teller(asked, lines, pace).tell)
         async for told in changes:
-            events = await versions.events(api, resource, told)
+            events = await version_conversion.events(api, resource, told)
             if events and (chunk := await _later(api, lines, events, asked)):
                 yield chunk
             if pace.is_due:
@@ -129,7 +133,7 @@ async def _first(api: Api, lines: Lines, records: list[Record], form: Form) -> b
 
 async def _later(api: Api, lines: Lines, events: Batch, asked: _Asked) -> bytes:
     """What has changed since."""
-    if (size := rows.weight(events, asked.form)) <= LARGE_BYTES:
+    if (size := watch_rows.weight(events, asked.form)) <= LARGE_BYTES:
         return lines.batch(events)
     return await api.apart(size, lambda: lines.batch(events))
 
@@ -165,9 +169,9 @@ class _Teller:
         outlet = self._asked.outlet
         if outlet is None or self._pace.is_due or not outlet.is_ready():
             return False
-        if self._versions_matter and versions.may_differ(self._asked.at.resource):
+        if self._versions_matter and version_conversion.may_differ(self._asked.at.resource):
             return False
-        if self._size_matters and rows.weight(events, self._asked.form) > LARGE_BYTES:
+        if self._size_matters and watch_rows.weight(events, self._asked.form) > LARGE_BYTES:
             return False
         if chunk := self._lines.batch(events):
             outlet.tell(chunk)
@@ -176,15 +180,15 @@ class _Teller:
 
 async def _beginning(api: Api, options: ListOptions) -> tuple[Revision, bool]:
     """After which revision the watch begins, and whether it shows first what is there."""
-    if options.resource_version and (wanted := snapshots.revision(options.resource_version)) > (
+    if options.resource_version and (wanted := list_snapshot.revision(options.resource_version)) > (
         current := await api.store.revision()
     ):
-        raise snapshots.too_large(wanted, current)
+        raise list_snapshot.too_large(wanted, current)
     if options.sends_initial_events or (options.sends_initial_events is None and options.resource_version in {"", "0"}):
         return Revision(0), True
     if options.resource_version in {"", "0"}:
         return await api.store.revision(), False
-    return snapshots.revision(options.resource_version), False
+    return list_snapshot.revision(options.resource_version), False
 
 
 class _Pace:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from probate import errors
+from probate.core import errors
 
 Services = Mapping[str, str]
 """URLs by `namespace/name:port`, or by `namespace/name` for all ports."""

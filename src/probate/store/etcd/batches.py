@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-from probate import errors
+from probate.core import errors
 from probate.store import keys
 from probate.store.contract import EmptyRange, Outcome, Txn
 

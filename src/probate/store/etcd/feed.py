@@ -22,13 +22,14 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TypeAlias
 
-from probate import errors
+from probate.core import errors
 from probate.store import damage
 from probate.store.contract import Damaged, Event, Revision
-from probate.store.etcd import failures, requests
-from probate.store.etcd import rpc_pb2 as rpc
-from probate.store.etcd.endpoints import RANGE, TXN, Endpoints, pauses
+from probate.store.etcd import messages
 from probate.store.etcd.layout import Layout
+from probate.store.etcd.rpc import failures
+from probate.store.etcd.rpc import rpc_pb2 as rpc
+from probate.store.etcd.rpc.members import RANGE, TXN, Endpoints, pauses
 from probate.store.hub import Chapter, Hub
 
 log = logging.getLogger(__name__)
@@ -175,7 +176,7 @@ class Feed:
 
 async def tick(endpoints: Endpoints, layout: Layout, *, seconds: float) -> Revision:
     """Write the tick. Its revision has an event in the watched range, and is later than all that was acknowledged before."""
-    answer = await endpoints.ask(TXN, rpc.TxnRequest(success=[requests.put(layout.tick)]), seconds=seconds)
+    answer = await endpoints.ask(TXN, rpc.TxnRequest(success=[messages.put(layout.tick)]), seconds=seconds)
     return Revision(answer.header.revision)
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from probate.store import checksums, damage, keys
 from probate.store.contract import Damaged, Page, Record, Revision
-from probate.store.etcd import rpc_pb2 as rpc
+from probate.store.etcd.rpc import rpc_pb2 as rpc
 
 
 class Span(NamedTuple):

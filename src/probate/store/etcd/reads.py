@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from probate import errors
+from probate.core import errors
 from probate.store import keys
 from probate.store.contract import Found, Page, Revision
-from probate.store.etcd import requests
-from probate.store.etcd import rpc_pb2 as rpc
-from probate.store.etcd.endpoints import RANGE, TXN, Endpoints
+from probate.store.etcd import messages
 from probate.store.etcd.layout import Layout
+from probate.store.etcd.rpc import rpc_pb2 as rpc
+from probate.store.etcd.rpc.members import RANGE, TXN, Endpoints
 
 SIDE_BY_SIDE = 64
 """Ranges that are asked for at once."""
@@ -98,7 +98,7 @@ class Reads:
         return await self._endpoints.ask(RANGE, request, seconds=self._seconds)
 
     async def _records(self, wanted: Sequence[str]) -> list[Found]:
-        size = requests.OPERATIONS
+        size = messages.OPERATIONS
         found, revision = await self._part(wanted[:size], 0)
         rest = [self._part(wanted[start : start + size], revision) for start in range(size, len(wanted), size)]
         for part, _ in await asyncio.gather(*rest):
@@ -106,7 +106,7 @@ class Reads:
         return found
 
     async def _part(self, wanted: Sequence[str], revision: int) -> tuple[list[Found], int]:
-        request = rpc.TxnRequest(success=[requests.read(self._layout.key(key), revision=revision) for key in wanted])
+        request = rpc.TxnRequest(success=[messages.read(self._layout.key(key), revision=revision) for key in wanted])
         try:
             answer = await self._endpoints.ask(TXN, request, seconds=self._seconds)
         except errors.StoreFull:  # some versions of a full etcd refuse even a transaction that only reads

@@ -14,21 +14,22 @@ from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import NamedTuple
 
-from probate import errors
-from probate.aio import tasks
-from probate.clock import Clock
-from probate.store import checks, keys
+from probate.core import errors
+from probate.core.aio import tasks
+from probate.core.clock import Clock
+from probate.store import call_checks, keys
 from probate.store.contract import Calm, Damaged, Found, Limits, Outcome, Page, Record, Revision, Txn, Watch
 from probate.store.damage import Damage
-from probate.store.etcd import failures, requests, versions
-from probate.store.etcd.address import Address
-from probate.store.etcd.currency import Currency
-from probate.store.etcd.endpoints import Endpoints
+from probate.store.etcd import layout_version, messages
+from probate.store.etcd.compaction import Past
 from probate.store.etcd.feed import Feed, tick
+from probate.store.etcd.freshness import Currency
 from probate.store.etcd.layout import Layout
-from probate.store.etcd.past import Past
 from probate.store.etcd.reads import Reads
-from probate.store.etcd.slots import Slots
+from probate.store.etcd.rpc import failures
+from probate.store.etcd.rpc.address import Address
+from probate.store.etcd.rpc.members import Endpoints
+from probate.store.etcd.write_slots import Slots
 from probate.store.etcd.writes import Writes
 from probate.store.hub import Buffer, Hub, HubWatch
 
@@ -54,7 +55,7 @@ async def open_etcd(
     endpoints, layout = Endpoints(address, clock), Layout(address.root)
     try:
         revision = await tick(endpoints, layout, seconds=timeouts.connect)
-        await versions.check(endpoints, layout, seconds=timeouts.connect)
+        await layout_version.check(endpoints, layout, seconds=timeouts.connect)
     except BaseException as error:
         await endpoints.close()
         if isinstance(error, errors.StoreUnavailable):
@@ -87,7 +88,7 @@ class EtcdStore:
 
     @property
     def limits(self) -> Limits:
-        return requests.LIMITS
+        return messages.LIMITS
 
     async def revision(self) -> Revision:
         self._check_is_open()
@@ -95,7 +96,7 @@ class EtcdStore:
 
     def calm(self, prefix: str) -> Calm | None:
         self._check_is_open()
-        checks.check_watch(prefix)
+        call_checks.check_watch(prefix)
         return None  # others write too
 
     def confirmed(self) -> Revision | None:
@@ -104,21 +105,21 @@ class EtcdStore:
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
         self._check_is_open()
         keys.check_key(key)
-        checks.check_at(key, at)
+        call_checks.check_at(key, at)
         with self._learning(at):
             return self.damage.readable(await self._reads.record(key, at))
 
     async def read_many(self, wanted: Sequence[str]) -> list[Found]:
         self._check_is_open()
-        checks.check_read_many(wanted, requests.LIMITS)
+        call_checks.check_read_many(wanted, messages.LIMITS)
         found = await self._reads.records(wanted)
         self.damage.note(one for one in found if isinstance(one, Damaged))
         return found
 
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
         self._check_is_open()
-        checks.check_scan(prefix, after, limit, requests.LIMITS)
-        checks.check_at(prefix, at)
+        call_checks.check_scan(prefix, after, limit, messages.LIMITS)
+        call_checks.check_at(prefix, at)
         with self._learning(at):
             page = await self._reads.page(prefix, after, limit, at)
         self.damage.note(page.damaged)
@@ -126,20 +127,20 @@ class EtcdStore:
 
     async def scan_many(self, prefixes: Sequence[str], *, limit: int) -> list[Page]:
         self._check_is_open()
-        checks.check_scan_many(prefixes, limit, requests.LIMITS)
+        call_checks.check_scan_many(prefixes, limit, messages.LIMITS)
         pages = await self._reads.pages(prefixes, limit)
         self.damage.note(one for page in pages for one in page.damaged)
         return pages
 
     async def filled(self, prefixes: Sequence[str]) -> set[str]:
         self._check_is_open()
-        checks.check_scan_many(prefixes, 1, requests.LIMITS)
+        call_checks.check_scan_many(prefixes, 1, messages.LIMITS)
         return await self._reads.filled(prefixes)
 
     async def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
         self._check_is_open()
-        checks.check_scan(prefix, after, 1, requests.LIMITS)
-        checks.check_at(prefix, at)
+        call_checks.check_scan(prefix, after, 1, messages.LIMITS)
+        call_checks.check_at(prefix, at)
         with self._learning(at):
             return await self._reads.count(prefix, after, at)
 
@@ -150,17 +151,17 @@ class EtcdStore:
 
     async def commit(self, txn: Txn) -> Outcome:
         self._check_is_open()
-        checks.check_txn(txn, requests.LIMITS)
+        call_checks.check_txn(txn, messages.LIMITS)
         return await self._writes.commit(txn)
 
     async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
         self._check_is_open()
         batch = tuple(txns)  # the caller may do what it likes with its list
-        checks.check_txns(batch, requests.LIMITS)
+        call_checks.check_txns(batch, messages.LIMITS)
         return await self._writes.commit_many(batch)
 
     def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:
-        checks.check_watch(prefix)
+        call_checks.check_watch(prefix)
         return self._watch(prefix, after)
 
     async def compact(self, before: Revision) -> None:

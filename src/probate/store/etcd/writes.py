@@ -11,13 +11,14 @@ import asyncio
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from probate import errors
+from probate.core import errors
 from probate.store.contract import Outcome, Revision, Txn
-from probate.store.etcd import batches, failures, requests
-from probate.store.etcd import rpc_pb2 as rpc
-from probate.store.etcd.endpoints import TXN, Endpoints
+from probate.store.etcd import batches, messages
 from probate.store.etcd.layout import Layout
-from probate.store.etcd.slots import Fate, Slot, Slots
+from probate.store.etcd.rpc import failures
+from probate.store.etcd.rpc import rpc_pb2 as rpc
+from probate.store.etcd.rpc.members import TXN, Endpoints
+from probate.store.etcd.write_slots import Fate, Slot, Slots
 
 SIDE_BY_SIDE = 48
 """How many transactions of one batch are under way at once. Fewer than there are slots, so that others get through."""
@@ -75,7 +76,7 @@ class Writes:
         async with self._slots.lend(deadline=deadline) as slot:
             mark = self._slots.begin(slot)
             try:
-                request = requests.transaction(txn, self._layout, slot=slot.key, known=slot.revision, mark=mark)
+                request = messages.transaction(txn, self._layout, slot=slot.key, known=slot.revision, mark=mark)
                 answer = await self._endpoints.send(TXN, request, deadline=deadline, patience=self._seconds / TRIES)
             except failures.Unsent:
                 slot.settle(slot.revision)
@@ -104,11 +105,11 @@ def _outcome(txn: Txn, slot: Slot, mark: bytes, answer: rpc.TxnResponse) -> Outc
     if answer.succeeded:
         slot.settle(answer.header.revision)
         return Revision(answer.header.revision)
-    held = requests.marker(answer)
+    held = messages.marker(answer)
     if held is not None and held.value == mark:  # the network delivered the request twice, and this answers the second
         slot.settle(held.revision)
         return Revision(held.revision)
     if held is not None and held.revision == slot.revision:
         slot.settle(slot.revision)
     # Otherwise the slot was removed while nothing was in it. It stays unsettled, so it is not lent again.
-    return requests.refusal(txn, answer)
+    return messages.refusal(txn, answer)

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import apsw
 
-from probate import errors, private_files
-from probate.aio.offload import Inline, Offload, Thread
-from probate.logs import facts
-from probate.store.sqlite import groups, lock, schema, watermark
-from probate.store.sqlite.checkpoints import Checkpoints
-from probate.store.sqlite.durability import Durability
-from probate.store.sqlite.files import StoreFiles
+from probate.core import errors, private_files
+from probate.core.aio.offload import Inline, Offload, Thread
+from probate.core.logs import facts
+from probate.store.sqlite import group_commit, schema
+from probate.store.sqlite.files import lock, watermark
+from probate.store.sqlite.files.checkpoints import Checkpoints
+from probate.store.sqlite.files.durability import Durability
+from probate.store.sqlite.files.file_checks import StoreFiles
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +76,7 @@ async def in_file(path: Path, vfs: str | None = None) -> Database:
         opened.close()
         checkpoints.release_file()
 
-    return Database(opened.writer, opened.reader, thread, groups.TURN, checkpoints, opened.durability, close)
+    return Database(opened.writer, opened.reader, thread, group_commit.TURN, checkpoints, opened.durability, close)
 
 
 async def _connected(path: Path, vfs: str | None) -> _Opened:
@@ -93,7 +94,7 @@ def in_memory() -> Database:
     db = apsw.Connection(":memory:")
     schema.keep_plans(db)
     schema.prepare(db)
-    return Database(db, db, Inline(), groups.GROUP, None, None, lambda: None)
+    return Database(db, db, Inline(), group_commit.GROUP, None, None, lambda: None)
 
 
 def _connect(path: Path, vfs: str | None) -> _Opened:

@@ -6,7 +6,7 @@ import errno
 
 import apsw
 
-from probate import errors
+from probate.core import errors
 
 NO_ROOM = "the disk of the store is full: nothing was written. Reads go on; make room and try again"
 

@@ -10,8 +10,8 @@ import orjson
 
 from probate.store import keys
 from probate.store.contract import Damaged, Found, Page, Record, Revision
-from probate.store.sqlite import verify
-from probate.store.sqlite.verify import Verified
+from probate.store.sqlite import row_checksums
+from probate.store.sqlite.row_checksums import Verified
 
 _OBJECT = "SELECT live.key, log.value, live.rev, log.crc FROM live LEFT JOIN log ON log.rev = live.rev WHERE live.key = ?"
 """(A version that the log does not have is damage: the object must not seem to be absent.)"""
@@ -68,14 +68,14 @@ def record(db: Executor, key: str) -> Found:
     ).get  # reads to the end: a cursor left in mid-answer would hold its snapshot
     if row is None:
         return None
-    return verify.found(*row) if is_object else Record(*row)
+    return row_checksums.found(*row) if is_object else Record(*row)
 
 
 def records(db: Executor, wanted: Sequence[str]) -> list[Found]:
     """Several keys as they are now."""
     if len(wanted) < FEW or not all(map(keys.is_object, wanted)):
         return [record(db, key) for key in wanted]
-    intact, damaged = verify.records(db.execute(_MANY_OBJECTS, (orjson.dumps(wanted).decode(),)).fetchall())
+    intact, damaged = row_checksums.records(db.execute(_MANY_OBJECTS, (orjson.dumps(wanted).decode(),)).fetchall())
     found: dict[str, Record | Damaged] = {one.key: one for one in intact}
     found.update({one.key: one for one in damaged})
     return [found.get(key) for key in wanted]
@@ -88,7 +88,7 @@ def page(db: Executor, range_: Range, now: Revision, verified: Verified) -> Page
     if not is_object or verified.trusts(rows):
         return Page([Record(*row) for row in rows], now, more)
     rows, more = _rows(db, _OBJECTS, range_)
-    intact, damaged = verify.records(rows)
+    intact, damaged = row_checksums.records(rows)
     verified.note(intact, damaged)
     return Page(intact, now, more, damaged)
 

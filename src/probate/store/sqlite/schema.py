@@ -24,7 +24,7 @@ from pathlib import Path
 
 import apsw
 
-from probate import errors
+from probate.core import errors
 
 VERSION = 3
 APPLICATION_ID = 0x50524254  # "PRBT"

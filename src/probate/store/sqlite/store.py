@@ -16,20 +16,21 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from probate import errors
-from probate.aio import tasks, turns
-from probate.clock import Clock
-from probate.logs import facts
-from probate.store import checks, keys
-from probate.store.calm import Calmness
+from probate.core import errors
+from probate.core.aio import tasks, time_slices
+from probate.core.clock import Clock
+from probate.core.logs import facts
+from probate.store import call_checks, keys
 from probate.store.contract import Calm, Damaged, Event, Found, Limits, Outcome, Page, Record, Revision, Txn, Watch
 from probate.store.damage import Damage
 from probate.store.hub import Buffer, Chapter, Hub, HubWatch
-from probate.store.sqlite import database, failures, files, groups, past, reads, sweep, writes
-from probate.store.sqlite.durability import Durability
-from probate.store.sqlite.lately import Lately
-from probate.store.sqlite.moments import Moments
-from probate.store.sqlite.verify import Verified
+from probate.store.sqlite import compaction, database, failures, group_commit, history_reads, reads, writes
+from probate.store.sqlite.files import file_checks
+from probate.store.sqlite.files.durability import Durability
+from probate.store.sqlite.row_checksums import Verified
+from probate.store.sqlite.snapshot_reader import Moments
+from probate.store.sqlite.value_cache import Lately
+from probate.store.unchanged_since import Calmness
 
 log = logging.getLogger(__name__)
 
@@ -70,15 +71,17 @@ class SqliteStore:
         self._moments = Moments(opened.reader, holds=opened.reader is not opened.writer)
         self._calmness = Calmness()
         self._lately = Lately()
-        self._compacted = sweep.compacted(opened.writer)
-        self._groups = groups.Groups(
+        self._compacted = compaction.compacted(opened.writer)
+        self._groups = group_commit.Groups(
             opened.writer,
             opened.offload,
             self._announce,
             self._is_watched,
             self._lately,
             turn=opened.turn,
-            hooks=groups.Hooks(self._moments.let_go, _confirm_nothing if durability is None else durability.confirm, self._lose),
+            hooks=group_commit.Hooks(
+                self._moments.let_go, _confirm_nothing if durability is None else durability.confirm, self._lose
+            ),
         )
         self._groups.on_foreign_write = self._verified.forget
         self._hub = Hub(self._groups.revision, buffer)
@@ -122,12 +125,12 @@ class SqliteStore:
         self._check_is_open()
         if at is None:
             return self.damage.readable(self._moments.read(reads.record, key))
-        checks.check_at(key, at)
+        call_checks.check_at(key, at)
         self._check_is_known(at)
-        return self.damage.readable(self._moments.read(past.record, key, at))
+        return self.damage.readable(self._moments.read(history_reads.record, key, at))
 
     async def read_many(self, wanted: Sequence[str]) -> list[Found]:
-        checks.check_read_many(wanted, LIMITS)
+        call_checks.check_read_many(wanted, LIMITS)
         self._check_is_open()
         found = self._moments.read(reads.records, wanted)
         self.damage.note([one for one in found if type(one) is Damaged])
@@ -135,21 +138,21 @@ class SqliteStore:
         return found
 
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
-        checks.check_scan(prefix, after, limit, LIMITS)
+        call_checks.check_scan(prefix, after, limit, LIMITS)
         self._check_is_open()
         now = self._moments.revision()
         if at is None or (at == now and keys.is_object(prefix)):
             page = self._moments.read(reads.page, reads.Range(prefix, after, limit), now, self._verified)
         else:
-            checks.check_at(prefix, at)
+            call_checks.check_at(prefix, at)
             self._check_is_known(at)
-            page = self._moments.read(past.page, prefix, after, limit, at)
+            page = self._moments.read(history_reads.page, prefix, after, limit, at)
         if page.damaged:
             self.damage.note(page.damaged)
         return page
 
     async def scan_many(self, prefixes: Sequence[str], *, limit: int) -> list[Page]:
-        checks.check_scan_many(prefixes, limit, LIMITS)
+        call_checks.check_scan_many(prefixes, limit, LIMITS)
         self._check_is_open()
         ranges = [reads.Range(prefix, "", limit) for prefix in prefixes]
         pages = self._moments.read(reads.pages, ranges, self._moments.revision(), self._verified)
@@ -157,18 +160,18 @@ class SqliteStore:
         return pages
 
     async def filled(self, prefixes: Sequence[str]) -> set[str]:
-        checks.check_scan_many(prefixes, 1, LIMITS)
+        call_checks.check_scan_many(prefixes, 1, LIMITS)
         self._check_is_open()
         return self._moments.read(reads.filled, prefixes)
 
     async def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
-        checks.check_scan(prefix, after, 1, LIMITS)
+        call_checks.check_scan(prefix, after, 1, LIMITS)
         self._check_is_open()
         if at is None:
             return self._moments.read(reads.count, prefix, after)
-        checks.check_at(prefix, at)
+        call_checks.check_at(prefix, at)
         self._check_is_known(at)
-        return self._moments.read(past.count, prefix, after, at)
+        return self._moments.read(history_reads.count, prefix, after, at)
 
     async def folders(self, prefix: str) -> list[str]:
         keys.check_prefix(prefix)
@@ -178,17 +181,17 @@ class SqliteStore:
     async def commit(self, txn: Txn) -> Outcome:
         if self._failure is not None:
             self._check_is_open()
-        checks.check_txn(txn, LIMITS)
+        call_checks.check_txn(txn, LIMITS)
         return (await self._groups.commit(txn))[0]
 
     async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
         self._check_is_open()
         batch = tuple(txns)  # the caller may do what it likes with its list
-        checks.check_txns(batch, LIMITS)
+        call_checks.check_txns(batch, LIMITS)
         return await self._groups.commit_many(batch) if batch else []
 
     def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:
-        checks.check_watch(prefix)
+        call_checks.check_watch(prefix)
         return self._watch(prefix, after)
 
     async def compact(self, before: Revision) -> None:
@@ -196,7 +199,7 @@ class SqliteStore:
         self._check_is_reached(before)
         if before <= self._compacted:
             return
-        await self._groups.between(lambda: sweep.mark(self.database.writer, before))
+        await self._groups.between(lambda: compaction.mark(self.database.writer, before))
         self._compacted = max(self._compacted, before)
         self._sweep_wanted.set()
 
@@ -221,7 +224,7 @@ class SqliteStore:
         if self._lost is not None:
             raise type(self._lost)(*self._lost.args)
         if self._groups.is_full:
-            await self._groups.between(lambda: sweep.rewrite_mark(self.database.writer))
+            await self._groups.between(lambda: compaction.rewrite_mark(self.database.writer))
             self._groups.is_full = False
         durability.check_room()
 
@@ -234,7 +237,7 @@ class SqliteStore:
     async def _look_at_files(self, durability: Durability, clock: Clock) -> None:
         """Notice damage also while nobody writes. Never returns."""
         while True:
-            await clock.sleep(files.CHECK_SECONDS)
+            await clock.sleep(file_checks.CHECK_SECONDS)
             self._check_files(durability)
 
     async def close(self) -> None:
@@ -255,10 +258,10 @@ class SqliteStore:
         self._moments.let_go()
         self.damage.forget(changes)
         self._calmness.note((change.key for change in changes), self._groups.revision)
-        piece = turns.piece(PART, SMALL_PART)
+        piece = time_slices.piece(PART, SMALL_PART)
         for start in range(0, len(changes), piece):
             if start:
-                await turns.turn()
+                await time_slices.turn()
             part = changes[start : start + piece]
             self._hub.publish_shown([event for event in map(self._event, part) if event is not None], revision=part[-1].revision)
         if self.database.checkpoints is not None:
@@ -276,7 +279,7 @@ class SqliteStore:
             if not self._hub.watches(change.key):
                 return None
             # The first watcher came after the change was made; or what it replaced is damaged.
-            found = self._moments.read(past.of_revision, change.key, change.replaced)
+            found = self._moments.read(history_reads.of_revision, change.key, change.replaced)
             if type(found) is Damaged:
                 return Damaged(change.key, change.revision, found.problem)
             return Event(change.revision, change.key, change.value, found)  # type: ignore[arg-type]
@@ -295,7 +298,7 @@ class SqliteStore:
             self._check_is_open()
             self._check_is_known(after)
             to = Revision(min(after + CHAPTER_REVISIONS, goal))
-            chapter = self._moments.read(past.changes, prefix, after=after, to=to, size=CHAPTER_BYTES)
+            chapter = self._moments.read(history_reads.changes, prefix, after=after, to=to, size=CHAPTER_BYTES)
             yield chapter
             after = chapter[1]
             await asyncio.sleep(0)
@@ -313,7 +316,7 @@ class SqliteStore:
 
     async def _sweep_step(self, until: Revision) -> bool:
         # Given, not read from the file: a compaction marked there this moment may not be known to readers on the loop yet.
-        return await self._groups.between(lambda: sweep.step(self.database.writer, until))
+        return await self._groups.between(lambda: compaction.step(self.database.writer, until))
 
     def _check_is_open(self) -> None:
         if self._failure is not None:

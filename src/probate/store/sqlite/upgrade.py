@@ -14,7 +14,7 @@ from typing import Any
 
 import apsw
 
-from probate.logs import facts
+from probate.core.logs import facts
 from probate.store import checksums
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ import msgspec
 
 from probate.store import checksums, keys
 from probate.store.contract import NOTHING, Absent, Guard, Record, Refused, Revision, Txn, Unchanged
-from probate.store.sqlite import verify
+from probate.store.sqlite import row_checksums
 
 _LIVE = "SELECT rev FROM live WHERE key = ?"
 _ENTRY = "SELECT rev FROM entry WHERE key = ?"
@@ -82,7 +82,7 @@ def apply(db: apsw.Cursor, txn: Txn, revision: Revision, is_watched: Callable[[s
 def _value(db: apsw.Cursor, revision: Revision) -> bytes | None:
     """What was written at this revision; None if it is damaged."""
     row = db.execute(_VALUE, (revision,)).get
-    found = None if row is None else verify.found(*row)
+    found = None if row is None else row_checksums.found(*row)
     return found.value if type(found) is Record else None
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from probate import errors
-from probate.store.etcd.address import Address, Tls, parse
+from probate.core import errors
+from probate.store.etcd.rpc.address import Address, Tls, parse
 
 
 @pytest.mark.parametrize(

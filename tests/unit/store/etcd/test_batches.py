@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from probate import errors
+from probate.core import errors
 from probate.store.contract import Absent, EmptyRange, Outcome, Revision, Txn, Unchanged, create, delete, update
 from probate.store.etcd.batches import Run, dependencies
 

@@ -1,0 +1,1 @@
+"""Label selectors and field selectors: parsing, validation, matching."""

@@ -1,0 +1,1 @@
+"""Controllers of credentials and access: service accounts, tokens, certificates, aggregated ClusterRoles."""

@@ -1,0 +1,1 @@
+"""Controllers that maintain the status of objects about the API server itself."""

@@ -1,0 +1,1 @@
+"""Node lifecycle: health, taints, evictions, nodes whose machines are gone."""

@@ -1,0 +1,1 @@
+"""Deployment rollouts: pure decisions, and the controller that carries them out."""

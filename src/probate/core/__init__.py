@@ -1,0 +1,1 @@
+"""Errors, clock, metrics, logs, concurrency: no Kubernetes word. Imports nothing else of Probate."""

@@ -1,0 +1,1 @@
+"""Where the collector's objects live. Each backend implements `gc.backend`."""

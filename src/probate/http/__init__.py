@@ -1,0 +1,1 @@
+"""From the socket to a request: acceptor, protocol, header cache, memory limits, TLS."""

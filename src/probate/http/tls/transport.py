@@ -1,0 +1,351 @@
+"""TLS on a plain transport, with back pressure that can be seen.
+
+The event loops' own TLS layers encrypt a whole answer at once and hand it to the socket's transport, where nobody counts it: what a
+client does not read is then held without a limit, and a connection keeps the largest buffer that it ever needed. This layer
+
+    encrypts a piece at a time, and the next one only when the socket's transport has room for it;
+    counts what was not sent yet, encrypted or not (`get_write_buffer_size`), and calls `pause_writing` as a plain transport would;
+    gives the event loop to others between pieces;
+    computes handshakes on a thread, one after the other: each takes milliseconds, for which nobody on the event loop waits;
+    closes as a plain transport does: after all that was written has been sent, however long that takes. (Who uses it watches that.)
+
+`TlsTransport` is a protocol for the socket's transport, and a transport for the connection that speaks HTTP:
+
+    socket ⇄ plain transport ⇄ TlsTransport ⇄ Connection
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from probate.core.aio.offload import Thread
+
+RECORD_BYTES = 16 * 1024
+"""The most that one TLS record holds. OpenSSL's buffers grow to the largest piece that they are given, and stay so."""
+FEED_BYTES = 2 * RECORD_BYTES
+RECORDS_AT_ONCE = 5
+"""Records that are written together: more than the plain transport's high-water mark, so that it tries to send them at once."""
+WRITES_AT_ONCE = 4
+"""Writes of so many records after which others have their turn on the event loop."""
+MAX_PROTOCOL_BYTES = 256 * 1024
+"""What may wait to be sent while the client makes TLS itself answer (key updates, refused renegotiations). More cuts it off."""
+
+
+class TlsTransport(asyncio.Transport, asyncio.Protocol):
+    """The server's side of one TLS connection. `on_handshake` is called with it once the handshake is complete."""
+
+    def __init__(
+        self,
+        context: ssl.SSLContext,
+        on_handshake: Callable[[TlsTransport], None],
+        *,
+        handshake_thread: Thread,
+        handshake_seconds: float,
+    ) -> None:
+        super().__init__()
+        self._loop = asyncio.get_running_loop()
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._ssl = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._read, self._encrypt = self._ssl.read, self._ssl.write
+        self._encrypted = self._outgoing.read
+        self._about = {"sslcontext": context, "ssl_object": self._ssl}
+        self._on_handshake: Callable[[TlsTransport], None] | None = on_handshake  # None once it is over
+        self._handshake_thread = handshake_thread
+        self._handshake_seconds = handshake_seconds
+        self._is_shaking_hands = False  # a step of the handshake is being computed: nothing else may touch the SSL object
+        self.handshake: asyncio.Future[None] = self._loop.create_future()  # done when it is over, in whatever way
+        self._timer: asyncio.TimerHandle | None = None
+        self._plain: Any = None
+        self._app: Any = None
+        self._received = memoryview(b"")  # what has come and was not decrypted, because reading is paused
+        self._unsent: deque[memoryview] = deque()  # what was written and is not encrypted yet
+        self._unsent_bytes = 0
+        self._continuation: asyncio.Handle | None = None
+        self._is_reading_paused = False
+        self._is_blocked = False  # the plain transport has no room
+        self._is_app_paused = False
+        self._has_eof = False  # nothing is written any more
+        self._is_shut = False  # the client was told so
+        self._is_closing = False
+        self._is_lost = False
+
+    # What the plain transport calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._plain = transport
+        self._timer = self._loop.call_later(self._handshake_seconds, self.abort)
+
+    def data_received(self, data: bytes) -> None:
+        if self._has_eof or self._is_closing:
+            return
+        if self._is_shaking_hands:  # reading is paused, but an event loop may have read ahead
+            self._received = memoryview(bytes(self._received) + data)
+        elif len(data) > FEED_BYTES:
+            self._received = memoryview(data)
+            self._feed()
+        else:
+            self._incoming.write(data)
+            self._decrypt()
+
+    def eof_received(self) -> bool:
+        """The client sends nothing more. What was written before is sent, as on a plain transport."""
+        self._end()
+        return True
+
+    def pause_writing(self) -> None:
+        self._is_blocked = True
+        self._pause_app()
+
+    def resume_writing(self) -> None:
+        self._is_blocked = False
+        self._send()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_closing = self._is_lost = True
+        self._end_handshake()
+        if self._continuation is not None:
+            self._continuation.cancel()
+        self._unsent.clear()
+        self._unsent_bytes, self._received = 0, memoryview(b"")
+        app, self._app = self._app, None  # which refers to this: without the cycle both are freed at once
+        if app is not None:
+            app.connection_lost(exc)
+
+    # Reading.
+
+    def _feed(self) -> None:
+        """Decrypt what has come in pieces, since OpenSSL keeps a buffer as large as the largest of them."""
+        while self._received and self._may_read():
+            piece, self._received = self._received[:FEED_BYTES], self._received[FEED_BYTES:]
+            if not self._has_eof:  # as in `data_received`
+                self._incoming.write(piece)
+                self._decrypt()
+        if not self._received and self._may_read():
+            self._plain.resume_reading()
+
+    def _may_read(self) -> bool:
+        return not (self._is_reading_paused or self._is_closing or self._is_shaking_hands)
+
+    def _decrypt(self) -> None:
+        """Hand on what can be decrypted by now. (A read of this size empties a record, so OpenSSL itself holds nothing back.)"""
+        if self._on_handshake is not None:
+            self._begin_step()
+            return
+        data, is_over = b"", False
+        try:
+            data = part = self._read(RECORD_BYTES)
+            while part and self._incoming.pending:
+                part = self._read(RECORD_BYTES)
+                data += part
+            is_over = not part
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError:
+            is_over = True
+        if self._outgoing.pending:
+            self._flush()
+        if data and self._app is not None:
+            self._app.data_received(data)
+        if is_over:
+            self._end()
+
+    def _begin_step(self) -> None:
+        """Go on with the handshake. OpenSSL computes without Python's lock, so the event loop goes on beside it."""
+        self._is_shaking_hands = True
+        self._plain.pause_reading()
+        self._handshake_thread.begin(self._ssl.do_handshake).add_done_callback(self._end_step)
+
+    def _end_step(self, step: asyncio.Future[None]) -> None:
+        self._is_shaking_hands = False
+        error = step.exception()
+        if self._is_closing:
+            return
+        if error is None:
+            self._complete_handshake()
+        elif isinstance(error, ssl.SSLWantReadError):
+            self._flush()
+        elif isinstance(error, ssl.SSLError):
+            self._flush()  # the alert that says why
+            self._is_closing = True
+            self._plain.close()
+        else:  # the server is being stopped
+            self.abort()
+        self._feed()
+
+    def _complete_handshake(self) -> None:
+        self._flush()
+        on_handshake = self._on_handshake
+        self._end_handshake()
+        if on_handshake is not None and not self._is_closing:
+            on_handshake(self)
+            self._decrypt()  # the first request may have come with the end of the handshake
+
+    def _end_handshake(self) -> None:
+        self._on_handshake = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self.handshake.done():
+            self.handshake.set_result(None)
+
+    def _end(self) -> None:
+        """The client has ended the connection."""
+        if not self._is_closing:
+            if self._app is not None:
+                self._app.eof_received()
+            self.close()
+
+    def _flush(self) -> None:
+        """Send what TLS itself has to say."""
+        if sealed := self._encrypted():
+            self._plain.write(sealed)
+            if self._plain.get_write_buffer_size() > MAX_PROTOCOL_BYTES:
+                self.abort()
+
+    # Writing.
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if self._is_closing or self._has_eof or not data:
+            return
+        if len(data) > RECORD_BYTES or self._is_blocked or self._unsent:
+            self._unsent.append(memoryview(data))
+            self._unsent_bytes += len(data)
+            if self._continuation is None:
+                self._send()
+            return
+        try:
+            self._encrypt(data)
+        except ssl.SSLError:
+            self.abort()
+        else:
+            self._plain.write(self._encrypted())
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
+        for one in list_of_data:
+            self.write(one)
+
+    def _send(self) -> None:
+        """Encrypt and send as much as there is room for, and let others have their turn after some of it."""
+        self._continuation = None
+        writes = WRITES_AT_ONCE
+        while self._unsent and not self._is_blocked and writes:
+            writes -= 1
+            try:
+                self._plain.writelines(self._sealed())
+            except ssl.SSLError:
+                self.abort()
+                return
+        if self._unsent:
+            if not self._is_blocked:
+                self._continuation = self._loop.call_soon(self._send)
+            self._pause_app()
+        elif not self._is_blocked:
+            self._when_sent()
+
+    def _sealed(self) -> list[bytes]:
+        """The next records."""
+        records: list[bytes] = []
+        while self._unsent and len(records) < RECORDS_AT_ONCE:
+            first = self._unsent[0]
+            size = self._encrypt(first[:RECORD_BYTES])
+            records.append(self._encrypted())
+            self._unsent_bytes -= size
+            if size < len(first):
+                self._unsent[0] = first[size:]
+            else:
+                self._unsent.popleft()
+        return records
+
+    def _when_sent(self) -> None:
+        """The plain transport has taken everything, and has room for more."""
+        if self._is_closing:
+            self._shut()
+            self._plain.close()
+        elif self._has_eof and not self._is_shut:
+            self._shut()
+            self._plain.write_eof()
+        self._resume_app()
+
+    def _shut(self) -> None:
+        """Tell the client that nothing more comes. Its own word is not waited for."""
+        if not self._is_shut and not self._is_shaking_hands:
+            self._is_shut = True
+            with contextlib.suppress(ssl.SSLError):
+                self._ssl.unwrap()
+            self._flush()
+
+    def _pause_app(self) -> None:
+        if not self._is_app_paused and self._app is not None:
+            self._is_app_paused = True
+            self._app.pause_writing()
+
+    def _resume_app(self) -> None:
+        if self._is_app_paused and self._app is not None:
+            self._is_app_paused = False
+            self._app.resume_writing()
+
+    # What the connection calls besides.
+
+    def get_write_buffer_size(self) -> int:
+        size: int = self._plain.get_write_buffer_size()
+        return size + self._unsent_bytes
+
+    def pause_reading(self) -> None:
+        self._is_reading_paused = True
+        if not self._is_closing:
+            self._plain.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._is_reading_paused = False
+        if self._received:
+            self._loop.call_soon(self._feed)
+        elif self._may_read():
+            self._plain.resume_reading()
+
+    def is_reading(self) -> bool:
+        return not self._is_reading_paused and not self._is_closing
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self._has_eof = True
+        if not self._unsent:
+            self._when_sent()
+
+    def is_closing(self) -> bool:
+        return self._is_closing
+
+    def close(self) -> None:
+        """Close when all that was written has been sent."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        if self._unsent:
+            self._plain.pause_reading()
+        else:
+            self._shut()
+            self._plain.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._is_closing = True
+        self._unsent.clear()
+        self._unsent_bytes = 0
+        if self._plain is not None and not self._is_lost:
+            self._plain.abort()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._app = protocol
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        protocol: asyncio.BaseProtocol = self._app
+        return protocol
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._about[name] if name in self._about else self._plain.get_extra_info(name, default)

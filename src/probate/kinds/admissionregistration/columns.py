@@ -1,0 +1,69 @@
+"""What may change or refuse a request: webhooks, and policies with their bindings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.api.printing import ages, cell_text, object_fields
+from probate.api.printing.columns import AGE, NAME, Object, Printer, integer, text
+
+
+def _webhooks(configuration: Object, now: float) -> list[Any]:
+    return [object_fields.name(configuration), object_fields.count(configuration, "webhooks"), ages.of(configuration, now)]
+
+
+def _validating_policy(policy: Object, now: float) -> list[Any]:
+    return _policy(policy, "validations", now)
+
+
+def _mutating_policy(policy: Object, now: float) -> list[Any]:
+    return _policy(policy, "mutations", now)
+
+
+def _policy(policy: Object, rules: str, now: float) -> list[Any]:
+    param_kind = _param_kind(object_fields.at(policy, "spec", "paramKind"))
+    return [object_fields.name(policy), object_fields.count(policy, "spec", rules), param_kind, ages.of(policy, now)]
+
+
+def _param_kind(param_kind: Any) -> str:
+    if not isinstance(param_kind, dict):
+        return cell_text.UNSET
+    return f"{object_fields.text(param_kind, 'apiVersion')}/{object_fields.text(param_kind, 'kind')}"
+
+
+def _binding(binding: Object, now: float) -> list[Any]:
+    param_ref = _param_ref(object_fields.at(binding, "spec", "paramRef"))
+    return [object_fields.name(binding), object_fields.text(binding, "spec", "policyName"), param_ref, ages.of(binding, now)]
+
+
+def _param_ref(param_ref: Any) -> str:
+    """By name, or by the labels that the parameters must have."""
+    name, namespace = object_fields.text(param_ref, "name"), object_fields.text(param_ref, "namespace")
+    if name:
+        return f"{namespace or '*'}/{name}"
+    selector = object_fields.at(param_ref, "selector")
+    return cell_text.UNSET if selector is None else cell_text.selector_or_none(selector)
+
+
+_WEBHOOK_COLUMNS = (NAME, integer("Webhooks", "How many webhooks are registered here."), AGE)
+_PARAM_KIND = text("ParamKind", "The kind of the objects that hold its parameters.")
+_BINDING_COLUMNS = (
+    NAME,
+    text("PolicyName", "The policy that is put into force."),
+    text("ParamRef", "The objects with the parameters to use."),
+    AGE,
+)
+_GROUP = "admissionregistration.k8s.io"
+
+PRINTERS = {
+    (_GROUP, "mutatingwebhookconfigurations"): Printer(_WEBHOOK_COLUMNS, _webhooks),
+    (_GROUP, "validatingwebhookconfigurations"): Printer(_WEBHOOK_COLUMNS, _webhooks),
+    (_GROUP, "validatingadmissionpolicies"): Printer(
+        (NAME, integer("Validations", "How many rules the policy has."), _PARAM_KIND, AGE), _validating_policy
+    ),
+    (_GROUP, "mutatingadmissionpolicies"): Printer(
+        (NAME, integer("Mutations", "How many changes the policy makes."), _PARAM_KIND, AGE), _mutating_policy
+    ),
+    (_GROUP, "validatingadmissionpolicybindings"): Printer(_BINDING_COLUMNS, _binding),
+    (_GROUP, "mutatingadmissionpolicybindings"): Printer(_BINDING_COLUMNS, _binding),
+}

@@ -1,0 +1,1 @@
+"""The kinds of apiextensions.k8s.io. (`api.crds` holds what follows from a CustomResourceDefinition.)"""

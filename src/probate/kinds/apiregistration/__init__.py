@@ -1,0 +1,1 @@
+"""The kinds of apiregistration.k8s.io: APIServices."""

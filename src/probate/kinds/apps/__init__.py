@@ -1,0 +1,1 @@
+"""The kinds of apps: Deployment, ReplicaSet, StatefulSet, DaemonSet, ControllerRevision; and ReplicationController."""

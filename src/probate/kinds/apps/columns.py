@@ -1,0 +1,141 @@
+"""What keeps pods running: replication controllers, replica sets, deployments, stateful sets, daemon sets and their revisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.api.gvk import GroupKind, GroupVersion
+from probate.api.printing import ages, cell_text, object_fields
+from probate.api.printing.columns import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, Object, Printer, integer, text
+
+
+def _template(object_: Object) -> list[str]:
+    return cell_text.containers(object_fields.at(object_, "spec", "template", "spec"))
+
+
+def _replicas(object_: Object, now: float) -> list[Any]:
+    return [
+        object_fields.name(object_),
+        object_fields.number(object_, "spec", "replicas"),
+        object_fields.number(object_, "status", "replicas"),
+        object_fields.number(object_, "status", "readyReplicas"),
+        ages.of(object_, now),
+        *_template(object_),
+    ]
+
+
+def _replication_controller(object_: Object, now: float) -> list[Any]:
+    return [*_replicas(object_, now), cell_text.labels(object_fields.at(object_, "spec", "selector"))]
+
+
+def _replica_set(object_: Object, now: float) -> list[Any]:
+    return [*_replicas(object_, now), cell_text.selector_or_none(object_fields.at(object_, "spec", "selector"))]
+
+
+def _ready(object_: Object) -> str:
+    return f"{object_fields.number(object_, 'status', 'readyReplicas')}/{object_fields.number(object_, 'spec', 'replicas')}"
+
+
+def _deployment(deployment: Object, now: float) -> list[Any]:
+    selector = cell_text.selector(object_fields.at(deployment, "spec", "selector"))
+    return [
+        object_fields.name(deployment),
+        _ready(deployment),
+        object_fields.number(deployment, "status", "updatedReplicas"),
+        object_fields.number(deployment, "status", "availableReplicas"),
+        ages.of(deployment, now),
+        *_template(deployment),
+        "<invalid>" if selector is None else selector,
+    ]
+
+
+def _stateful_set(stateful_set: Object, now: float) -> list[Any]:
+    return [object_fields.name(stateful_set), _ready(stateful_set), ages.of(stateful_set, now), *_template(stateful_set)]
+
+
+def _daemon_set(daemon_set: Object, now: float) -> list[Any]:
+    status = object_fields.mapping(daemon_set, "status")
+    return [
+        object_fields.name(daemon_set),
+        object_fields.number(status, "desiredNumberScheduled"),
+        object_fields.number(status, "currentNumberScheduled"),
+        object_fields.number(status, "numberReady"),
+        object_fields.number(status, "updatedNumberScheduled"),
+        object_fields.number(status, "numberAvailable"),
+        cell_text.labels(object_fields.at(daemon_set, "spec", "template", "spec", "nodeSelector")),
+        ages.of(daemon_set, now),
+        *_template(daemon_set),
+        cell_text.selector_or_none(object_fields.at(daemon_set, "spec", "selector")),
+    ]
+
+
+def _controller_revision(revision: Object, now: float) -> list[Any]:
+    return [object_fields.name(revision), _controller(revision), object_fields.number(revision, "revision"), ages.of(revision, now)]
+
+
+def _controller(object_: Object) -> str:
+    owners = object_fields.objects(object_, "metadata", "ownerReferences")
+    owner = next((one for one in owners if one.get("controller") is True), None)
+    if owner is None:
+        return cell_text.NONE
+    kind = GroupKind(GroupVersion.parse(object_fields.text(owner, "apiVersion")).group, object_fields.text(owner, "kind"))
+    return f"{kind}".lower() + "/" + object_fields.text(owner, "name")
+
+
+_REPLICA_COLUMNS = (
+    NAME,
+    integer("Desired", "How many pods there should be."),
+    integer("Current", "How many pods there are."),
+    integer("Ready", "How many pods are ready."),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+)
+_READY = text("Ready", "How many pods are ready, and how many there should be.")
+_UP_TO_DATE = "How many pods are as the current template wants them."
+_AVAILABLE = "How many pods have been ready for long enough."
+
+PRINTERS = {
+    ("", "replicationcontrollers"): Printer(_REPLICA_COLUMNS, _replication_controller),
+    ("apps", "replicasets"): Printer(_REPLICA_COLUMNS, _replica_set),
+    ("apps", "deployments"): Printer(
+        (
+            NAME,
+            _READY,
+            text("Up-to-date", _UP_TO_DATE),
+            text("Available", _AVAILABLE),
+            AGE,
+            CONTAINERS,
+            IMAGES,
+            SELECTOR,
+        ),
+        _deployment,
+    ),
+    ("apps", "statefulsets"): Printer((NAME, _READY, AGE, CONTAINERS, IMAGES), _stateful_set),
+    ("apps", "daemonsets"): Printer(
+        (
+            NAME,
+            integer("Desired", "How many nodes should run the pod."),
+            integer("Current", "How many of them run it."),
+            integer("Ready", "On how many nodes the pod is ready."),
+            integer("Up-to-date", _UP_TO_DATE),
+            integer("Available", _AVAILABLE),
+            text("Node Selector", "The labels that a node must have to run the pod."),
+            AGE,
+            CONTAINERS,
+            IMAGES,
+            SELECTOR,
+        ),
+        _daemon_set,
+    ),
+    ("apps", "controllerrevisions"): Printer(
+        (
+            NAME,
+            text("Controller", "The object whose state this is."),
+            text("Revision", "The number of the revision."),
+            AGE,
+        ),
+        _controller_revision,
+    ),
+}

@@ -1,0 +1,1 @@
+"""The kinds of autoscaling: HorizontalPodAutoscaler, in both versions."""

@@ -1,0 +1,54 @@
+"""Horizontal pod autoscalers, in both versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.kinds.shared import quantity_defaults
+from probate.kinds.shared.object_fields import Object, child, fill, items, made
+
+_UTILIZATION = 80
+_PERIOD = 15
+_SOURCES = ("resource", "containerResource", "pods", "object", "external")
+
+
+def default_autoscaler_v1(autoscaler: Object) -> None:
+    """Fill a HorizontalPodAutoscaler of autoscaling/v1. What it is to keep to is filled in once it is known as a v2 one."""
+    if (spec := made(autoscaler, "spec")) is not None:
+        fill(spec, minReplicas=1)
+
+
+def default_autoscaler_v2(autoscaler: Object) -> None:
+    """Fill a HorizontalPodAutoscaler of autoscaling/v2."""
+    spec = made(autoscaler, "spec")
+    if spec is None:
+        return
+    fill(spec, minReplicas=1)
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": _UTILIZATION}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    for metric in items(spec, "metrics"):
+        _default_metric(metric)
+    _default_behavior(child(spec, "behavior"))
+
+
+def _default_metric(metric: Object) -> None:
+    for name in _SOURCES:
+        if (source := child(metric, name)) is not None:
+            quantity_defaults.settle(made(source, "target"), "value", "averageValue")
+
+
+def _default_behavior(behavior: Object | None) -> None:
+    """Rules are written out for both directions as soon as anything is said of one."""
+    if behavior is None:
+        return
+    if (up := made(behavior, "scaleUp")) is not None:
+        fill(up, stabilizationWindowSeconds=0, selectPolicy="Max", policies=[_policy("Pods", 4), _policy("Percent", 100)])
+        quantity_defaults.settle(up, "tolerance")
+    if (down := made(behavior, "scaleDown")) is not None:
+        fill(down, selectPolicy="Max", policies=[_policy("Percent", 100)])
+        quantity_defaults.settle(down, "tolerance")
+
+
+def _policy(type_: str, value: int) -> dict[str, Any]:
+    return {"type": type_, "value": value, "periodSeconds": _PERIOD}

@@ -1,0 +1,219 @@
+"""Jobs and CronJobs."""
+
+from __future__ import annotations
+
+from probate.api import names
+from probate.api.field_errors import Path, invalid, not_supported, required, too_long
+from probate.kinds.batch import job_policies
+from probate.kinds.core.pods.validation.spec import check_template
+from probate.kinds.shared.field_checks import (
+    Problems,
+    Value,
+    check_choice,
+    check_nonnegative,
+    check_optional_name,
+    check_unchanged,
+    child,
+    objects,
+    text,
+    without,
+)
+from probate.kinds.shared.selector_validation import check_label_selector, is_match
+from probate.lib import cron
+
+_SPEC = Path("spec")
+_NUMBERS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
+_MAX_MANAGER = 63
+_MAX_CRONJOB_NAME = 52  # a Job's name has eleven characters more, and is a label's value
+_GENERATED = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
+_PLACEMENT = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
+_CONTAINERS = ("containers", "initContainers")
+
+
+def check_job(job: Value) -> Problems:
+    """A Job. Its selector is the server's to make, unless `manualSelector`."""
+    spec = child(job, "spec")
+    yield from _check_job_spec(spec, _SPEC)
+    selector = spec.get("selector")
+    yield from check_label_selector(selector, _SPEC / "selector")
+    labels = child(child(child(spec, "template"), "metadata"), "labels")
+    is_missing = selector is None and bool(spec.get("manualSelector"))
+    if is_missing:
+        yield required(_SPEC / "selector")
+    if is_missing or (selector is not None and not is_match(selector, labels)):
+        yield invalid(_SPEC / "template" / "metadata" / "labels", labels, "`selector` does not match template `labels`")
+    if selector is not None and not spec.get("manualSelector") and not is_match(selector, _generated(labels)):
+        yield invalid(_SPEC / "selector", selector, "`selector` not auto-generated")
+    if _is_indexed(spec) and spec.get("completions"):
+        yield from _check_indexed_name(text(child(job, "metadata"), "name"), spec["completions"])
+
+
+def create_cron_job(cron_job: Value) -> Problems:
+    """A new CronJob: its name must leave room for those of its Jobs."""
+    name = text(child(cron_job, "metadata"), "name")
+    if len(name) > _MAX_CRONJOB_NAME:
+        yield invalid(Path("metadata") / "name", name, f"must be no more than {_MAX_CRONJOB_NAME} characters")
+    yield from _check_lengths(child(cron_job, "spec"))
+    yield from check_cron_job(cron_job)
+
+
+def update_cron_job(new: Value, old: Value) -> Problems:
+    """A changed CronJob. One that was written before there were limits may keep what it has, so that it can be deleted."""
+    spec, before = child(new, "spec"), child(old, "spec")
+    changed = {field: value for field, value in spec.items() if before.get(field) != value}
+    yield from _check_lengths(changed)
+
+
+def _check_lengths(spec: Value) -> Problems:
+    """What is too long to be parsed. Kubernetes has no such limits."""
+    if len(text(spec, "schedule")) > cron.MAX_LENGTH:
+        yield too_long(_SPEC / "schedule", cron.MAX_LENGTH)
+    if len(text(spec, "timeZone")) > cron.MAX_ZONE_LENGTH:
+        yield too_long(_SPEC / "timeZone", cron.MAX_ZONE_LENGTH)
+
+
+def check_cron_job(cron_job: Value) -> Problems:
+    """A CronJob."""
+    spec = child(cron_job, "spec")
+    yield from _check_schedule(spec, _SPEC)
+    yield from check_nonnegative(spec, _SPEC, "startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+    yield from check_choice(spec, _SPEC, "concurrencyPolicy", ("Allow", "Forbid", "Replace"))
+    job, path = child(child(spec, "jobTemplate"), "spec"), _SPEC / "jobTemplate" / "spec"
+    yield from _check_job_spec(job, path)
+    if job.get("selector") is not None:
+        yield invalid(path / "selector", job["selector"], "`selector` will be auto-generated")
+    if job.get("manualSelector"):
+        yield not_supported(path / "manualSelector", True, ["nil", "false"])
+
+
+def update_job(new: Value, old: Value) -> Problems:
+    """Of a Job the template and the selector stay; a suspended one without pods may still be placed and measured anew."""
+    spec, before = child(new, "spec"), child(old, "spec")
+    for field in ("selector", "podFailurePolicy", "completionMode", "backoffLimitPerIndex", "managedBy", "successPolicy"):
+        yield from check_unchanged(spec.get(field), before.get(field), _SPEC / field)
+    yield from _check_completions(spec, before)
+    yield from check_unchanged(_fixed(spec, old), _fixed(before, old), _SPEC / "template")
+
+
+def _generated(labels: Value) -> Value:
+    return {key: value for key, value in labels.items() if key in _GENERATED}
+
+
+def _is_indexed(spec: Value) -> bool:
+    return text(spec, "completionMode") == "Indexed"
+
+
+def _check_job_spec(spec: Value, path: Path) -> Problems:
+    yield from check_nonnegative(spec, path, *_NUMBERS, "backoffLimitPerIndex", "maxFailedIndexes")
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield required(path / "backoffLimitPerIndex", "when maxFailedIndexes is specified")
+    yield from _check_completion_mode(spec, path)
+    yield from job_policies.check_replacement_policy(spec, path)
+    yield from check_optional_name(spec, path, "managedBy", names.domain_path)
+    if len(text(spec, "managedBy")) > _MAX_MANAGER:
+        yield too_long(path / "managedBy", _MAX_MANAGER)
+    yield from check_template(child(spec, "template"), path / "template")
+    yield from _check_restart(spec, path)
+    if spec.get("podFailurePolicy") is not None:
+        yield from job_policies.check_failure_policy(spec, path)
+    if spec.get("successPolicy") is not None:
+        yield from job_policies.check_success_policy(spec, path)
+
+
+def _check_completion_mode(spec: Value, path: Path) -> Problems:
+    yield from check_choice(spec, path, "completionMode", ("NonIndexed", "Indexed"))
+    if _is_indexed(spec):
+        yield from job_policies.check_index_limits(spec, path)
+        return
+    for field in ("backoffLimitPerIndex", "maxFailedIndexes"):
+        if spec.get(field) is not None:
+            yield invalid(path / field, spec[field], "requires indexed completion mode")
+
+
+def _check_restart(spec: Value, path: Path) -> Problems:
+    policy = text(child(child(spec, "template"), "spec"), "restartPolicy") or "Always"
+    at = path / "template" / "spec" / "restartPolicy"
+    if policy == "Always":
+        yield required(at, "valid values: OnFailure, Never")
+    elif spec.get("podFailurePolicy") is not None and policy != "Never":
+        yield invalid(at, policy, "only Never is supported when podFailurePolicy is specified")
+
+
+def _check_indexed_name(name: str, completions: int) -> Problems:
+    last = f"{name}-{completions - 1}"
+    for problem in names.dns_label(last):
+        yield invalid(Path("metadata") / "name", name, f"its pods could not be called {last!r}: {problem}")
+
+
+def _check_schedule(spec: Value, path: Path) -> Problems:
+    schedule, zone = text(spec, "schedule"), spec.get("timeZone")
+    if not schedule:
+        yield required(path / "schedule")
+    elif cron.has_zone(schedule):
+        yield invalid(path / "schedule", schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
+    elif len(schedule) <= cron.MAX_LENGTH:
+        yield from _check_parses(schedule, path / "schedule")
+    if zone is not None:
+        yield from _check_zone(zone, path / "timeZone")
+
+
+def _check_parses(schedule: str, path: Path) -> Problems:
+    try:
+        cron.parse(schedule)
+    except cron.BadSchedule as error:
+        yield invalid(path, schedule, str(error))
+
+
+def _check_zone(zone: str, path: Path) -> Problems:
+    if not zone:
+        yield invalid(path, zone, "timeZone must be nil or non-empty string")
+    elif zone.lower() == "local":
+        yield invalid(path, zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
+    elif len(zone) <= cron.MAX_ZONE_LENGTH:
+        try:
+            cron.find_zone(zone)
+        except cron.BadSchedule as error:
+            yield invalid(path, zone, str(error))
+
+
+def _check_completions(spec: Value, before: Value) -> Problems:
+    """An indexed Job grows and shrinks as long as all its indexes run at once."""
+    new, old = spec.get("completions"), before.get("completions")
+    is_elastic = _is_indexed(spec) and new is not None and new == spec.get("parallelism")
+    if new != old and not is_elastic:
+        yield invalid(_SPEC / "completions", new, "field is immutable")
+
+
+def _fixed(spec: Value, old: Value) -> Value:
+    """The part of the template that stays, of a Job that was like this."""
+    template = child(spec, "template")
+    if _is_placeable(old):
+        template = _unplaced(template)
+    return _unmeasured(template) if _is_at_rest(old) else template
+
+
+def _is_placeable(job: Value) -> bool:
+    has_begun = bool(child(job, "status").get("startTime"))
+    return bool(child(job, "spec").get("suspend")) and (not has_begun or _is_at_rest(job))
+
+
+def _is_at_rest(job: Value) -> bool:
+    """Whether the Job is suspended and has no pods: it has not begun yet, or they are gone."""
+    status = child(job, "status")
+    is_told = any(text(one, "type") == "Suspended" and text(one, "status") == "True" for one in objects(status, "conditions"))
+    return bool(child(job, "spec").get("suspend")) and not status.get("active") and (is_told or not status.get("startTime"))
+
+
+def _unplaced(template: Value) -> Value:
+    """The template without what says where its pods go. Of the affinity that is the part about nodes only."""
+    pod = child(template, "spec")
+    others = without(child(pod, "affinity"), "nodeAffinity")
+    meta = without(child(template, "metadata"), "labels", "annotations")
+    return {"metadata": meta, "spec": {**without(pod, *_PLACEMENT), "affinity": others}}
+
+
+def _unmeasured(template: Value) -> Value:
+    """The template without what its containers ask for."""
+    pod = child(template, "spec")
+    bare = {field: [without(one, "resources") for one in objects(pod, field)] for field in _CONTAINERS}
+    return {**template, "spec": {**pod, **bare}}

@@ -1,0 +1,1 @@
+"""The kinds of certificates.k8s.io: CertificateSigningRequests, their signers, trust bundles."""

@@ -1,0 +1,1 @@
+"""Pods, and pod templates wherever they are."""

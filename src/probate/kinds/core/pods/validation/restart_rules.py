@@ -1,0 +1,58 @@
+"""When a container is started again: by a policy of its own, by how it ended, and when its resources change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.api.field_errors import Path, duplicate, invalid, not_supported, required, too_many
+from probate.kinds.shared.field_checks import Problems, Value, check_choice, each, items, text
+
+_POLICIES = ("Always", "OnFailure", "Never")
+_ACTIONS = ("Restart", "RestartAllContainers")
+_RESIZED = ("cpu", "memory")
+_RESIZES = ("NotRequired", "RestartContainer")
+_MAX_RULES = 20
+_MAX_CODES = 255
+
+
+def check_restarts(container: Value, path: Path) -> Problems:
+    """A container's own policy, and rules that say more."""
+    yield from check_choice(container, path, "restartPolicy", _POLICIES)
+    rules = items(container, "restartPolicyRules")
+    if rules and not text(container, "restartPolicy"):
+        yield required(path / "restartPolicy", "must specify restartPolicy when restart rules are used")
+    if len(rules) > _MAX_RULES:
+        yield too_many(path / "restartPolicyRules", len(rules), _MAX_RULES)
+    for rule, at in each(container, path, "restartPolicyRules"):
+        yield from check_choice(rule, at, "action", _ACTIONS, is_required=True)
+        if rule.get("exitCodes") is None:
+            yield required(at / "exitCodes", "must be specified")
+        else:
+            yield from _check_codes(rule["exitCodes"], at / "exitCodes")
+
+
+def check_resizes(container: Value, path: Path, policy: str) -> Problems:
+    """What happens when resources change, in a Pod with this restart policy. Kubernetes reports these of the list."""
+    seen: set[Any] = set()
+    for resize, at in each(container, path, "resizePolicy"):
+        resource, restart = text(resize, "resourceName"), text(resize, "restartPolicy")
+        if resource in seen:
+            yield duplicate(at, resource)
+        seen.add(resource)
+        yield from _check_one_of(resource, path / "resizePolicy", _RESIZED)
+        yield from _check_one_of(restart, path / "resizePolicy", _RESIZES)
+        if policy == "Never" and restart != "NotRequired":
+            yield invalid(path / "resizePolicy", restart, "must be 'NotRequired' when `restartPolicy` is 'Never'")
+
+
+def _check_codes(codes: Value, path: Path) -> Problems:
+    yield from check_choice(codes, path, "operator", ("In", "NotIn"), is_required=True)
+    if len(items(codes, "values")) > _MAX_CODES:
+        yield too_many(path / "values", len(codes["values"]), _MAX_CODES)
+
+
+def _check_one_of(value: str, path: Path, supported: tuple[str, ...]) -> Problems:
+    if not value:
+        yield required(path)
+    elif value not in supported:
+        yield not_supported(path, value, supported)

@@ -1,0 +1,1 @@
+"""Volumes of pods: sources, mounts, defaults, warnings."""

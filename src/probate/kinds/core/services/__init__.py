@@ -1,0 +1,1 @@
+"""Services, Endpoints and EndpointSlices."""

@@ -1,0 +1,59 @@
+"""What a PersistentVolumeClaim got, how far its growing is, and what came of a VolumeAttachment. Spelt as in Kubernetes."""
+
+from __future__ import annotations
+
+from probate.api import names, quantities
+from probate.api.field_errors import Path, Problem, invalid, not_supported, too_long
+from probate.kinds.shared.field_checks import NEGATIVE, Problems, Value, check_nonnegative, check_rule, child, text
+
+_STATUS = Path("status")
+_MAX_METADATA_BYTES = 256 * 1024
+_MAX_ERROR_BYTES = 1024
+_GROWING = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizePending",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+)
+
+
+def check_attachment_status(new: Value, old: Value) -> Problems:
+    """A VolumeAttachment sent to its `status`."""
+    status = child(new, "status")
+    metadata = child(status, "attachmentMetadata")
+    if sum(len(key.encode()) + len((value or "").encode()) for key, value in metadata.items()) > _MAX_METADATA_BYTES:
+        yield too_long(_STATUS / "attachmentMetadata", _MAX_METADATA_BYTES)
+    for field in ("attachError", "detachError"):
+        error = child(status, field)
+        if len(text(error, "message").encode()) > _MAX_ERROR_BYTES:
+            yield too_long(_STATUS / field / "message", _MAX_ERROR_BYTES)
+        yield from check_nonnegative(error, _STATUS / field, "errorCode")
+
+
+def check_claim_status(new: Value, old: Value) -> Problems:
+    """The status of a claim."""
+    status = child(new, "status")
+    yield from _check_amounts(status, "capacity")
+    at = _STATUS / "allocatedResourceStatus"
+    for name, state in child(status, "allocatedResourceStatuses").items():
+        yield from _check_key(name, at)
+        if state not in _GROWING:
+            yield not_supported(at, name, _GROWING)
+    for name in child(status, "allocatedResources"):
+        yield from _check_key(name, _STATUS / "allocatedResources")
+    yield from _check_amounts(status, "allocatedResources")
+
+
+def _check_amounts(status: Value, field: str) -> Problems:
+    for name, amount in child(status, field).items():
+        if quantities.value_of(amount) < 0:
+            yield invalid(_STATUS / field @ name, amount, NEGATIVE)
+
+
+def _check_key(name: str, path: Path) -> Problems:
+    """Of what is Kubernetes' own, only storage is allocated."""
+    found: list[Problem] = list(check_rule(name, path, names.qualified_name))
+    yield from found
+    if not found and ("/" not in name or name.startswith("kubernetes.io/")) and name != "storage":
+        yield not_supported(path, name, ["storage"])

@@ -1,0 +1,57 @@
+"""Events, for both groups that serve them: what is printed is the stored event, which is the core one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.api.printing import ages, object_fields
+from probate.api.printing.columns import NAME, Column, Object, Printer, text, wide
+
+
+def _event(event: Object, now: float) -> list[Any]:
+    first = event.get("firstTimestamp") or event.get("eventTime")
+    series = event.get("series")
+    if isinstance(series, dict):
+        last, count = series.get("lastObservedTime"), object_fields.number(series, "count")
+    else:
+        last, count = event.get("lastTimestamp") or first, object_fields.number(event, "count") or 1
+    return [
+        ages.since(last, now),
+        object_fields.text(event, "type"),
+        object_fields.text(event, "reason"),
+        _target(object_fields.mapping(event, "involvedObject")),
+        object_fields.text(event, "involvedObject", "fieldPath"),
+        _source(event),
+        object_fields.text(event, "message").strip(),
+        ages.since(first, now),
+        count,
+        object_fields.name(event),
+    ]
+
+
+def _target(reference: Object) -> str:
+    kind, name = object_fields.text(reference, "kind").lower(), object_fields.text(reference, "name")
+    return f"{kind}/{name}" if name else kind
+
+
+def _source(event: Object) -> str:
+    component = object_fields.text(event, "source", "component") or object_fields.text(event, "reportingComponent")
+    host = object_fields.text(event, "source", "host") or object_fields.text(event, "reportingInstance")
+    return f"{component}, {host}" if host else component
+
+
+_COLUMNS = (
+    text("Last Seen", "How long ago it last happened."),
+    text("Type", "Normal or Warning."),
+    text("Reason", "What happened, in one word."),
+    text("Object", "What it happened to."),
+    wide("Subobject", "Which part of it."),
+    wide("Source", "Who says so, and where it runs."),
+    text("Message", "What happened, in a sentence."),
+    wide("First Seen", "How long ago it first happened."),
+    wide("Count", "How often it happened."),
+    Column(name="Name", format="name", description=NAME.description, priority=1),
+)
+
+_EVENTS = Printer(_COLUMNS, _event)
+PRINTERS = {("", "events"): _EVENTS, ("events.k8s.io", "events"): _EVENTS}

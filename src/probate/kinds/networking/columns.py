@@ -1,0 +1,104 @@
+"""Network policies, ingresses and their classes, and the addresses that services are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.api.gvk import GroupResource
+from probate.api.printing import ages, cell_text, object_fields
+from probate.api.printing.columns import AGE, NAME, Object, Printer, text
+from probate.kinds.core.services import columns
+
+_MOST_HOSTS = 3
+
+
+def _ingress(ingress: Object, now: float) -> list[Any]:
+    return [
+        object_fields.name(ingress),
+        object_fields.text(ingress, "spec", "ingressClassName", default=cell_text.NONE),
+        _hosts(object_fields.objects(ingress, "spec", "rules")),
+        columns.load_balancer(ingress),
+        "80, 443" if object_fields.count(ingress, "spec", "tls") else "80",
+        ages.of(ingress, now),
+    ]
+
+
+def _hosts(rules: list[Object]) -> str:
+    """Three hosts at most. What is said to be more counts rules, so those without a host too, as Kubernetes has it."""
+    hosts: list[str] = []
+    for rule in rules:
+        if len(hosts) == _MOST_HOSTS:
+            return f"{','.join(hosts)} + {len(rules) - _MOST_HOSTS} more..."
+        if host := object_fields.text(rule, "host"):
+            hosts.append(host)
+    return ",".join(hosts) or "*"
+
+
+def _ingress_class(ingress_class: Object, now: float) -> list[Any]:
+    controller = object_fields.text(ingress_class, "spec", "controller")
+    parameters = _parameters(object_fields.at(ingress_class, "spec", "parameters"))
+    return [object_fields.name(ingress_class), controller, parameters, ages.of(ingress_class, now)]
+
+
+def _parameters(parameters: Any) -> str:
+    if not isinstance(parameters, dict):
+        return cell_text.NONE
+    group = parameters.get("apiGroup")
+    kind = object_fields.text(parameters, "kind") + (f".{group}" if isinstance(group, str) else "")
+    return f"{kind}/{object_fields.text(parameters, 'name')}"
+
+
+def _network_policy(policy: Object, now: float) -> list[Any]:
+    selector = cell_text.selector_or_none(object_fields.at(policy, "spec", "podSelector"))
+    return [object_fields.name(policy), selector, ages.of(policy, now)]
+
+
+def _ip_address(address: Object, _: float) -> list[Any]:
+    return [object_fields.name(address), _parent(object_fields.at(address, "spec", "parentRef"))]
+
+
+def _parent(reference: Any) -> str:
+    if not isinstance(reference, dict):
+        return cell_text.NONE
+    resource = str(GroupResource(object_fields.text(reference, "group"), object_fields.text(reference, "resource"))).lower()
+    namespace, name = object_fields.text(reference, "namespace"), object_fields.text(reference, "name")
+    return f"{resource}/{namespace}/{name}" if namespace else f"{resource}/{name}"
+
+
+def _service_cidr(service_cidr: Object, now: float) -> list[Any]:
+    return [
+        object_fields.name(service_cidr),
+        ",".join(object_fields.texts(service_cidr, "spec", "cidrs")),
+        ages.of(service_cidr, now),
+    ]
+
+
+_GROUP = "networking.k8s.io"
+
+PRINTERS = {
+    (_GROUP, "ingresses"): Printer(
+        (
+            NAME,
+            text("Class", "The ingress class, which says who serves it."),
+            text("Hosts", "The hosts that requests are taken for; * is any."),
+            text("Address", "Where it can be reached from outside."),
+            text("Ports", "The ports that are open: 443 too, if there is TLS."),
+            AGE,
+        ),
+        _ingress,
+    ),
+    (_GROUP, "ingressclasses"): Printer(
+        (
+            NAME,
+            text("Controller", "Who serves ingresses of this class."),
+            text("Parameters", "The object with further settings for the controller."),
+            AGE,
+        ),
+        _ingress_class,
+    ),
+    (_GROUP, "networkpolicies"): Printer(
+        (NAME, text("Pod-Selector", "The labels of the pods it applies to; none means all."), AGE), _network_policy
+    ),
+    (_GROUP, "ipaddresses"): Printer((NAME, text("ParentRef", "The object that has the address.")), _ip_address),
+    (_GROUP, "servicecidrs"): Printer((NAME, text("CIDRs", "The ranges from which services get addresses."), AGE), _service_cidr),
+}

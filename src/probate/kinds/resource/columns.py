@@ -1,0 +1,79 @@
+"""Dynamic resource allocation: claims to devices, and the slices of devices that drivers offer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.api.printing import ages, object_fields
+from probate.api.printing.columns import AGE, NAME, Object, Printer, text
+
+
+def _named(object_: Object, now: float) -> list[Any]:
+    return [object_fields.name(object_), ages.of(object_, now)]
+
+
+def _resource_claim(claim: Object, now: float) -> list[Any]:
+    return [object_fields.name(claim), ",".join(_states(claim)), ages.of(claim, now)]
+
+
+def _states(claim: Object) -> list[str]:
+    states = ["deleted"] if object_fields.is_deleting(claim) else []
+    if not isinstance(object_fields.at(claim, "status", "allocation"), dict):
+        return states or ["pending"]
+    states.append("allocated")
+    if object_fields.count(claim, "status", "reservedFor"):
+        states.append("reserved")
+    return states
+
+
+def _resource_slice(slice_: Object, now: float) -> list[Any]:
+    return [
+        object_fields.name(slice_),
+        object_fields.text(slice_, "spec", "nodeName"),
+        object_fields.text(slice_, "spec", "driver"),
+        object_fields.text(slice_, "spec", "pool", "name"),
+        ages.of(slice_, now),
+    ]
+
+
+def _device_taint_rule(rule: Object, now: float) -> list[Any]:
+    taint = object_fields.mapping(rule, "spec", "taint")
+    added = taint.get("timeAdded")
+    return [
+        object_fields.name(rule),
+        *(object_fields.text(taint, one) for one in ("key", "value", "effect")),
+        "" if added is None else ages.since(added, now),
+        ages.of(rule, now),
+    ]
+
+
+_GROUP = "resource.k8s.io"
+
+PRINTERS = {
+    (_GROUP, "deviceclasses"): Printer((NAME, AGE), _named),
+    (_GROUP, "resourceclaimtemplates"): Printer((NAME, AGE), _named),
+    (_GROUP, "resourceclaims"): Printer(
+        (NAME, text("State", "How far the claim has come: pending, allocated, reserved, deleted."), AGE), _resource_claim
+    ),
+    (_GROUP, "resourceslices"): Printer(
+        (
+            NAME,
+            text("Node", "The node that has the devices, if they belong to one."),
+            text("Driver", "The driver that offers them."),
+            text("Pool", "The pool that the slice is a part of."),
+            AGE,
+        ),
+        _resource_slice,
+    ),
+    (_GROUP, "devicetaintrules"): Printer(
+        (
+            NAME,
+            text("Key", "The taint's key."),
+            text("Value", "The taint's value."),
+            text("Effect", "What becomes of claims that do not tolerate it."),
+            text("TimeAdded", "How long ago the taint was added."),
+            AGE,
+        ),
+        _device_taint_rule,
+    ),
+}

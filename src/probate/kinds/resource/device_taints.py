@@ -1,0 +1,91 @@
+"""Devices that not everybody gets: their taints, what tolerates them, and which conditions must hold before they are used."""
+
+from __future__ import annotations
+
+from probate.api import names
+from probate.api.field_errors import Path, duplicate, invalid, too_many
+from probate.kinds.resource import device_names
+from probate.kinds.resource.bounded_lists import check_items
+from probate.kinds.shared.field_checks import Problems, Value, check_choice, check_rule, child, each, items, text, texts
+
+EFFECTS = ("NoSchedule", "NoExecute", "None")
+MAX_CONDITIONS = 4
+MAX_STATUS_CONDITIONS = 8
+_SPEC = Path("spec")
+
+
+def check_taint(taint: Value | None, path: Path) -> Problems:
+    """A taint of a device."""
+    yield from _check_taint(taint or {}, path)
+    yield from check_choice(taint or {}, path, "effect", EFFECTS, is_required=True)
+
+
+def check_tolerations(parent: Value, path: Path) -> Problems:
+    """What a request tolerates, or tolerated when it was allocated."""
+    for toleration, at in each(parent, path, "tolerations"):
+        value = text(toleration, "value")
+        if text(toleration, "key"):
+            yield from device_names.check_key(text(toleration, "key"), at / "key")
+        if text(toleration, "operator") == "Exists" and value:
+            yield invalid(at / "value", value, "must be empty for operator `Exists`")
+        elif text(toleration, "operator") == "Equal":
+            yield from check_rule(value, at / "value", names.label_value)
+        yield from check_choice(toleration, at, "operator", ("Equal", "Exists"), is_required=True)
+        yield from check_choice(toleration, at, "effect", EFFECTS)
+
+
+def check_conditions(device: Value, path: Path) -> Problems:
+    """The conditions by which a device is ready, or has failed: there are both or none, and none is both."""
+    ready, failed = texts(device, "bindingConditions"), texts(device, "bindingFailureConditions")
+    for field in ("bindingConditions", "bindingFailureConditions"):
+        yield from check_items(device, path, field, MAX_CONDITIONS, device_names.check_key)
+        yield from _check_repeated(texts(device, field)[: MAX_CONDITIONS + 1], path / field)
+    for index, condition in enumerate(failed if max(len(ready), len(failed)) <= MAX_CONDITIONS else ()):
+        if condition in ready:
+            yield invalid(path / "bindingFailureConditions" / index, condition, "must not be among bindingConditions")
+    if failed and not ready:
+        yield invalid(path / "bindingConditions", ready, "are required to use bindingFailureConditions")
+    if ready and not failed:
+        yield invalid(path / "bindingFailureConditions", failed, "are required to use bindingConditions")
+
+
+def check_rule_of_taints(rule: Value) -> Problems:
+    """A DeviceTaintRule."""
+    yield from _check_selected(rule)
+    yield from check_taint(child(child(rule, "spec"), "taint"), _SPEC / "taint")
+
+
+def update_rule_of_taints(new: Value, old: Value) -> Problems:
+    """The same, but that an effect may stay as it is."""
+    taint = child(child(new, "spec"), "taint")
+    is_same = text(taint, "effect") == text(child(child(old, "spec"), "taint"), "effect")
+    yield from _check_selected(new)
+    yield from (_check_taint if is_same else check_taint)(taint, _SPEC / "taint")
+
+
+def check_rule_status(new: Value, _: Value) -> Problems:
+    """The status of a DeviceTaintRule."""
+    count = len(items(child(new, "status"), "conditions"))
+    if count > MAX_STATUS_CONDITIONS:
+        yield too_many(Path("status") / "conditions", count, MAX_STATUS_CONDITIONS)
+
+
+def _check_taint(taint: Value, path: Path) -> Problems:
+    yield from device_names.check_key(text(taint, "key"), path / "key")
+    yield from check_rule(text(taint, "value"), path / "value", names.label_value)
+
+
+def _check_selected(rule: Value) -> Problems:
+    selector, path = child(child(rule, "spec"), "deviceSelector"), _SPEC / "deviceSelector"
+    if selector.get("driver") is not None:
+        yield from device_names.check_driver(text(selector, "driver"), path / "driver")
+    if selector.get("pool") is not None:
+        yield from device_names.check_pool(text(selector, "pool"), path / "pool")
+    if selector.get("device") is not None:
+        yield from check_rule(text(selector, "device"), path / "device", names.dns_label)
+
+
+def _check_repeated(conditions: list[str], path: Path) -> Problems:
+    for index, condition in enumerate(conditions):
+        if condition in conditions[:index]:
+            yield duplicate(path / index, condition)

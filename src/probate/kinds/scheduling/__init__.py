@@ -1,0 +1,1 @@
+"""PriorityClass, PodDisruptionBudget and RuntimeClass."""

@@ -1,0 +1,54 @@
+"""What decides which pods run and which must go: priority classes and disruption budgets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.api.printing import ages, object_fields
+from probate.api.printing.columns import AGE, NAME, Object, Printer, boolean, integer, text
+
+_NOT_ASKED = "N/A"
+
+
+def _priority_class(class_: Object, now: float) -> list[Any]:
+    return [
+        object_fields.name(class_),
+        object_fields.number(class_, "value"),
+        object_fields.boolean(class_, "globalDefault"),
+        ages.of(class_, now),
+        object_fields.text(class_, "preemptionPolicy"),
+    ]
+
+
+def _pod_disruption_budget(budget: Object, now: float) -> list[Any]:
+    return [
+        object_fields.name(budget),
+        object_fields.scalar(budget, "spec", "minAvailable", default=_NOT_ASKED),
+        object_fields.scalar(budget, "spec", "maxUnavailable", default=_NOT_ASKED),
+        object_fields.number(budget, "status", "disruptionsAllowed"),
+        ages.of(budget, now),
+    ]
+
+
+PRINTERS = {
+    ("scheduling.k8s.io", "priorityclasses"): Printer(
+        (
+            NAME,
+            integer("Value", "The priority: the higher, the sooner."),
+            boolean("Global-Default", "Whether pods that name no class are of this one."),
+            AGE,
+            text("PreemptionPolicy", "Whether pods of this class may push others out."),
+        ),
+        _priority_class,
+    ),
+    ("policy", "poddisruptionbudgets"): Printer(
+        (
+            NAME,
+            text("Min Available", "How many pods must stay available."),
+            text("Max Unavailable", "How many pods may be unavailable."),
+            integer("Allowed Disruptions", "How many pods may be evicted now."),
+            AGE,
+        ),
+        _pod_disruption_budget,
+    ),
+}

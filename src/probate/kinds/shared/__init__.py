@@ -1,0 +1,1 @@
+"""What kinds of several groups share: field checks, generations, selectors, warnings."""

@@ -1,0 +1,17 @@
+"""One evaluation under way: its variables and its meter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.lib.cel.cost_meter import Meter
+
+
+class Run:
+    """What compiled code is given."""
+
+    __slots__ = ("meter", "slots")
+
+    def __init__(self, slots: list[Any], meter: Meter) -> None:
+        self.slots = slots
+        self.meter = meter

@@ -1,0 +1,1 @@
+"""The functions of CEL itself and of its extensions."""

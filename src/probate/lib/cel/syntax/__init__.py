@@ -1,0 +1,1 @@
+"""From the source of an expression to its tree, and back."""

@@ -1,0 +1,92 @@
+"""A tree as a source: what it reads as again is the same tree."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from probate.lib.cel.numbers import Uint
+from probate.lib.cel.syntax.parser import RANKS
+from probate.lib.cel.syntax.tree import Bind, Call, Choice, Fold, Ident, ListOf, Literal, Logic, MapOf, Node, Select, Struct
+
+_UNARY = {"!_": "!", "-_": "-"}
+
+
+def unparse(node: Node) -> str:  # noqa: C901 one case a kind of node
+    """The source. Parentheses stand wherever they might matter."""
+    match node:
+        case Literal():
+            return _literal(node.value)
+        case Ident():
+            return node.name
+        case Select():
+            return _select(node)
+        case Call():
+            return _call(node)
+        case ListOf():
+            return f"[{', '.join(_mark(index, node.optional) + unparse(one) for index, one in enumerate(node.items))}]"
+        case MapOf():
+            return f"{{{', '.join(_entry(index, node, unparse(key), one) for index, (key, one) in enumerate(node.entries))}}}"
+        case Struct():
+            return (
+                f"{node.name}{{{', '.join(_entry(index, node, _name(key), one) for index, (key, one) in enumerate(node.fields))}}}"
+            )
+        case Logic():
+            return (" && " if node.is_and else " || ").join(_inner(one) for one in node.terms)
+        case Choice():
+            return f"{_inner(node.test)} ? {_inner(node.yes)} : {_inner(node.no)}"
+        case Fold():
+            return f"{_inner(node.range)}.{node.kind}({', '.join([*node.names, *map(unparse, node.parts)])})"
+        case Bind():
+            return f"cel.bind({node.name}, {unparse(node.value)}, {unparse(node.body)})"
+        case _:
+            raise TypeError(type(node))
+
+
+def _inner(node: Node) -> str:
+    is_plain = isinstance(node, Ident | ListOf | MapOf | Struct | Fold | Bind | Select)
+    return unparse(node) if is_plain else f"({unparse(node)})"
+
+
+def _select(node: Select) -> str:
+    path = f"{_inner(node.operand)}.{'?' if node.is_optional else ''}{_name(node.field)}"
+    return f"has({path})" if node.is_test else path
+
+
+def _call(node: Call) -> str:
+    args = [_inner(one) for one in node.args]
+    if node.name in _UNARY:
+        return f"{_UNARY[node.name]}{args[0]}"
+    if node.name in ("_[_]", "_[?_]"):
+        return f"{args[0]}[{'?' if '?' in node.name else ''}{args[1]}]"
+    operator = "in" if node.name == "@in" else node.name.strip("_")
+    if operator in RANKS and (node.name == "@in" or node.name.startswith("_")):
+        return f"{args[0]} {operator} {args[1]}"
+    if node.is_member:
+        return f"{args[0]}.{node.name}({', '.join(args[1:])})"
+    return f"{node.name}({', '.join(args)})"
+
+
+def _entry(index: int, node: MapOf | Struct, key: str, value: Node) -> str:
+    return f"{_mark(index, node.optional)}{key}: {unparse(value)}"
+
+
+def _mark(index: int, optional: frozenset[int]) -> str:
+    return "?" if index in optional else ""
+
+
+def _name(field: str) -> str:
+    return field if field.isidentifier() and field.isascii() else f"`{field}`"
+
+
+def _literal(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, bytes):
+        return 'b"' + "".join(f"\\x{one:02x}" for one in value) + '"'
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}1e999"
+    return f"{int(value)}u" if isinstance(value, Uint) else repr(value)

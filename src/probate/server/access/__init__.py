@@ -1,1 +1,0 @@
-"""Who may do what here. `machinery.rbac` has the rules; this asks them about requests."""

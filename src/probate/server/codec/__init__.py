@@ -1,0 +1,1 @@
+"""Between bytes and objects: request bodies, responses, content negotiation, version conversion."""

@@ -1,0 +1,126 @@
+"""Answers in the form that was asked for: whole objects, tables, or metadata alone.
+
+They are JSON, and YAML or protobuf is made of it at the very end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import yaml
+
+from probate.api.catalog import Resource
+from probate.kinds import tables
+from probate.kinds.protobuf import encode
+from probate.server.codec import negotiation, object_codec
+from probate.server.codec.negotiation import Form
+from probate.server.context import Answer, Api
+from probate.store.contract import Record, Revision
+
+
+def one(api: Api, record: Record, resource: Resource, form: Form, *, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
+    """One object."""
+    if form.shape == "Table":
+        return finish(table_of(api, [record], resource, form, revision=record.revision), form, code, warnings)
+    if form.shape:
+        return finish(partial(object_codec.loaded(record, resource), form), form, code, warnings)
+    body = object_codec.answered(record.value, record.revision, resource)
+    return raw(body, form, code, warnings) if form.is_pretty else Answer(code, body, warnings=warnings)
+
+
+def many(
+    api: Api,
+    records: list[Record],
+    resource: Resource,
+    form: Form,
+    *,
+    revision: Revision,
+    continue_: str = "",
+    remaining: int | None = None,
+) -> Answer:
+    """A list of objects."""
+    if form.shape == "Table":
+        body = table_of(api, records, resource, form, revision=revision, continue_=continue_, remaining=remaining)
+        return finish(body, form)
+    if form.shape:
+        return finish(_partial_list(records, resource, form, revision, continue_, remaining), form)
+    items = object_codec.items(records, resource)
+    return raw(object_codec.listing(resource, items, revision=revision, continue_=continue_, remaining=remaining), form)
+
+
+def weight(records: list[Record], form: Form) -> int:
+    """How much there is to read and write to give the records this form; as they are stored they need neither."""
+    return sum(len(record.value) for record in records) if form.shape or form.is_pretty else 0
+
+
+def raw(body: bytes, form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
+    """Bytes that are JSON already."""
+    if form.is_pretty:
+        return finish(orjson.loads(body), form, code, warnings)
+    return Answer(code, body, warnings=warnings)
+
+
+def finish(body: dict[str, Any], form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
+    """A value, written as asked."""
+    return Answer(code, orjson.dumps(body, option=orjson.OPT_INDENT_2 if form.is_pretty else 0), warnings=warnings)
+
+
+def one_made(body: dict[str, Any], form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
+    """An object that is stored nowhere, or its metadata alone. (Of few is there a table.)"""
+    return finish(partial(body, form) if form.shape else body, form, code, warnings)
+
+
+def as_yaml(answer: Answer) -> Answer:
+    """The same answer in YAML. This is slow."""
+    text = yaml.dump(orjson.loads(answer.body), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+    return answer._replace(body=text.encode(), content_type=negotiation.YAML, said=answer.body)
+
+
+def as_protobuf(answer: Answer) -> Answer:
+    """The same answer in protobuf, if what is answered has such a form."""
+    body = encode.encode(orjson.loads(answer.body))
+    return answer if body is None else answer._replace(body=body, content_type=negotiation.PROTOBUF, said=answer.body)
+
+
+def partial(object_: dict[str, Any], form: Form) -> dict[str, Any]:
+    """An object's metadata alone."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{form.version}", "metadata": object_["metadata"]}
+
+
+def _partial_list(
+    records: list[Record], resource: Resource, form: Form, revision: Revision, continue_: str, remaining: int | None
+) -> dict[str, Any]:
+    about: dict[str, Any] = {"resourceVersion": str(revision)}
+    if continue_:
+        about["continue"] = continue_
+    if remaining is not None:
+        about["remainingItemCount"] = remaining
+    items = [partial(object_codec.loaded(record, resource), form) for record in records]
+    return {"kind": "PartialObjectMetadataList", "apiVersion": f"meta.k8s.io/{form.version}", "metadata": about, "items": items}
+
+
+def table_of(
+    api: Api,
+    records: list[Record],
+    resource: Resource,
+    form: Form,
+    *,
+    revision: Revision,
+    continue_: str = "",
+    remaining: int | None = None,
+) -> dict[str, Any]:
+    """Objects as rows, with the cells that people look at."""
+    printer = api.kinds.rules(resource).printer()
+    rows = tables.rows(printer, (object_codec.loaded(record, resource) for record in records), now=api.clock.now())
+    if form.included == "Object":
+        rows = [row._replace(object=object_codec.in_version(row.object, resource)) for row in rows]
+    return tables.document(
+        printer.columns,
+        rows,
+        include_object=form.included,
+        resource_version=str(revision),
+        continue_=continue_,
+        remaining=remaining,
+        version=form.version,
+    )

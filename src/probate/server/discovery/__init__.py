@@ -1,0 +1,1 @@
+"""Discovery: the groups, versions and resources that the server has."""

@@ -1,0 +1,1 @@
+"""Reads the ownership index: metadata of owners and dependents."""

@@ -1,0 +1,1 @@
+"""How objects lie in the store: keys and index entries."""

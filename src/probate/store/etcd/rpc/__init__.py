@@ -1,0 +1,1 @@
+"""The connection to etcd: address, members, failures, generated messages."""

@@ -1,0 +1,108 @@
+"""What the address of an etcd store says.
+
+    etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/probate?ca=/etc/ca.pem&cert=/etc/me.pem&key=/etc/me.key
+
+One or more members, with port 2379 unless they name another; the root under which all keys lie (`probate` unless given), so
+that several stores can share one etcd; and files for TLS. With `ca` the connection is encrypted, with `cert` and `key` the
+server shows who it is. A mistake in an address is a `CannotOpen` that says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+from probate.core import errors
+
+DEFAULT_PORT = 2379
+DEFAULT_ROOT = "probate"
+EXAMPLE = "etcd://127.0.0.1:2379/probate"
+
+_ENDPOINT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
+_ROOT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
+_FILES = ("ca", "cert", "key")
+
+
+class Tls(NamedTuple):
+    """The files of an encrypted connection."""
+
+    ca: Path
+    cert: Path | None = None
+    key: Path | None = None
+
+
+class Address(NamedTuple):
+    """Where an etcd store is."""
+
+    endpoints: tuple[str, ...]
+    root: str = DEFAULT_ROOT
+    tls: Tls | None = None
+
+    def __str__(self) -> str:
+        return f"etcd://{','.join(self.endpoints)}/{self.root}"
+
+
+def parse(text: str) -> Address:
+    """The address in this text, or `CannotOpen`."""
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise _bad(text, str(error)) from error
+    if parts.scheme != "etcd":
+        raise _bad(text, "it does not begin with etcd://")
+    if parts.fragment:
+        raise _bad(text, "it has a '#'")
+    return Address(_endpoints(text, parts.netloc), _root(text, parts.path), _tls(text, parts))
+
+
+def _endpoints(text: str, listed: str) -> tuple[str, ...]:
+    found = tuple(_endpoint(text, one) for one in listed.split(","))
+    if len(set(found)) != len(found):
+        raise _bad(text, "it names a member twice")
+    return found
+
+
+def _endpoint(text: str, one: str) -> str:
+    match = _ENDPOINT.fullmatch(one)
+    if match is None:
+        raise _bad(text, f"{one!r} is not HOST:PORT" if one else "a member's HOST:PORT is missing")
+    port = int(match["port"] or DEFAULT_PORT)
+    if not 0 < port < 65536:
+        raise _bad(text, f"{port} is not a port")
+    return f"{match['host']}:{port}"
+
+
+def _root(text: str, path: str) -> str:
+    root = path.strip("/") or DEFAULT_ROOT
+    if _ROOT.fullmatch(root) is None:
+        raise _bad(text, f"the root {root!r} must be one name of letters, digits, '-', '_' and '.'")
+    return root
+
+
+def _tls(text: str, parts: SplitResult) -> Tls | None:
+    options = _options(text, parse_qsl(parts.query, keep_blank_values=True))
+    if not options:
+        return None
+    if "ca" not in options:
+        raise _bad(text, "cert and key need ca, the file with the authority that signed etcd's certificate")
+    if ("cert" in options) != ("key" in options):
+        raise _bad(text, "cert and key belong together")
+    return Tls(**options)
+
+
+def _options(text: str, given: Sequence[tuple[str, str]]) -> dict[str, Path]:
+    options: dict[str, Path] = {}
+    for name, value in given:
+        if name not in _FILES:
+            raise _bad(text, f"there is no option {name!r}; there are {', '.join(_FILES)}")
+        if not value or name in options:
+            raise _bad(text, f"option {name!r} must be given once, with the name of a file")
+        options[name] = Path(value)
+    return options
+
+
+def _bad(text: str, why: str) -> errors.CannotOpen:
+    return errors.CannotOpen(f"{text!r} is not the address of an etcd store: {why}. An address looks like {EXAMPLE}")

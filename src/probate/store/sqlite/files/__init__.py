@@ -1,0 +1,1 @@
+"""The files of a SQLite store: lock, checks, checkpoints, watermark."""

@@ -1,0 +1,52 @@
+"""Evaluating expressions in tests: `value("self.a + 1", {"a": 1})`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probate.api.cel.library import STANDARD
+from probate.api.cel.library.authorizer import Authorizer
+from probate.api.rbac.cel_authorizer import AllowAll, Decider
+from probate.lib.cel.cost_meter import PER_CALL, Meter
+from probate.lib.cel.environment import Environment
+from probate.lib.cel.errors import CelError, CompileError, OutOfBudget
+from probate.lib.cel.programs import Program, compile_expression
+from probate.lib.cel.types import DYN, Type
+from probate.lib.cel.values import NONE, Optional
+
+ENVIRONMENT = Environment({"self": DYN, "authorizer": Type("kubernetes.authorization.Authorizer")}, STANDARD)
+
+
+def program(source: str) -> Program:
+    return compile_expression(source, ENVIRONMENT)
+
+
+def value(source: str, self: Any = None, *, limit: int = PER_CALL, decider: Decider | None = None) -> Any:
+    """What it evaluates to; optionals as what they hold."""
+    found = program(source).evaluate([self, Authorizer(decider or AllowAll())], Meter(limit))
+    return (None if found is NONE else found.value) if isinstance(found, Optional) else found
+
+
+def cost(source: str, self: Any = None) -> int:
+    """What it costs."""
+    meter = Meter(10 * PER_CALL)
+    program(source).evaluate([self, None], meter)
+    return 10 * PER_CALL - meter.remaining
+
+
+def failure(source: str, self: Any = None) -> str:
+    """Why it has no value; empty if it has one."""
+    try:
+        value(source, self)
+    except (CelError, OutOfBudget) as error:
+        return str(error)
+    return ""
+
+
+def mistake(source: str, environment: Environment = ENVIRONMENT) -> str:
+    """What is wrong with the source, without where; empty if nothing is."""
+    try:
+        compile_expression(source, environment)
+    except CompileError as error:
+        return "; ".join(issue.message for issue in error.issues)
+    return ""

@@ -1,0 +1,93 @@
+"""Kinds that tests of deletion make objects of, by short names: where they are served, and what a small one looks like."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from support import virtual_time_server
+
+GROUP = "conformance.example.com"
+
+Object = dict[str, Any]
+
+
+class Kind(NamedTuple):
+    version: str
+    plural: str
+    kind: str
+    is_namespaced: bool = True
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        """Where an object is asked for, or, without a name, all of a namespace."""
+        parts = ["/api" if self.version == "v1" else "/apis", self.version]
+        if self.is_namespaced and namespace:
+            parts += ["namespaces", namespace]
+        return "/".join([*parts, self.plural, *([name] if name else [])])
+
+
+KINDS = {
+    "cm": Kind("v1", "configmaps", "ConfigMap"),
+    "secret": Kind("v1", "secrets", "Secret"),
+    "sa": Kind("v1", "serviceaccounts", "ServiceAccount"),
+    "svc": Kind("v1", "services", "Service"),
+    "event": Kind("v1", "events", "Event"),
+    "pod": Kind("v1", "pods", "Pod"),
+    "rc": Kind("v1", "replicationcontrollers", "ReplicationController"),
+    "rs": Kind("apps/v1", "replicasets", "ReplicaSet"),
+    "deploy": Kind("apps/v1", "deployments", "Deployment"),
+    "job": Kind("batch/v1", "jobs", "Job"),
+    "pc": Kind("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", is_namespaced=False),
+    "crole": Kind("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", is_namespaced=False),
+    "widget": Kind(f"{GROUP}/v1", "widgets", "Widget"),
+    "plot": Kind(f"{GROUP}/v1", "plots", "Plot", is_namespaced=False),
+}
+
+CUSTOM = ("widget", "plot")
+
+
+def body(short: str, *, label: str = "x", replicas: int = 0, node: str = "", grace: int = 30) -> Object:
+    """All of an object but its metadata."""
+    pod = {"containers": [{"name": "c", "image": "none.invalid/x"}], "terminationGracePeriodSeconds": grace}
+    template = {"metadata": {"labels": {"app": label}}, "spec": pod}
+    counted = {"replicas": replicas, "template": template}
+    bodies: dict[str, Object] = {
+        "svc": {"spec": {"selector": {"app": label}, "ports": [{"port": 80}]}},
+        "pod": {"spec": {**pod, **({"nodeName": node} if node else {})}},
+        "rc": {"spec": {**counted, "selector": {"app": label}}},
+        "rs": {"spec": {**counted, "selector": {"matchLabels": {"app": label}}}},
+        "deploy": {"spec": {**counted, "selector": {"matchLabels": {"app": label}}}},
+        "job": {
+            "spec": {
+                "parallelism": replicas or 1,
+                "completions": replicas or 1,
+                "template": {"spec": {**pod, "restartPolicy": "Never"}},
+            }
+        },
+        "pc": {"value": 7},
+        "crole": {"rules": []},
+    }
+    if short in CUSTOM:
+        return {"apiVersion": KINDS[short].version, "kind": KINDS[short].kind, "spec": {"size": 1}}
+    return bodies.get(short, {})
+
+
+def definition(short: str) -> Object:
+    """The definition of a custom kind."""
+    kind = KINDS[short]
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "metadata": {"name": f"{kind.plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced" if kind.is_namespaced else "Cluster",
+            "names": {"plural": kind.plural, "singular": kind.kind.lower(), "kind": kind.kind},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+async def define(server: virtual_time_server.Cluster) -> None:
+    """Make the custom kinds known."""
+    for short in CUSTOM:
+        answer = await server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(short))
+        assert answer.code == 201, answer

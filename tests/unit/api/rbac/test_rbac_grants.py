@@ -1,0 +1,53 @@
+"""To whom a binding grants: users, groups, and service accounts, which may leave their namespace to the binding's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from probate.api.rbac import users
+from probate.api.rbac.grants import Grants
+from probate.api.rbac.users import User
+
+ROBOT = users.account("a", "robot")
+
+
+@pytest.mark.parametrize(
+    ("subject", "user", "is_granted"),
+    [
+        ({"kind": "User", "name": "ann"}, User("ann"), True),
+        ({"kind": "User", "name": "ann"}, User("bob", ("ann",)), False),
+        ({"kind": "Group", "name": "ann"}, User("ann"), False),
+        ({"kind": "Group", "name": "staff"}, User("bob", ("staff",)), True),
+        ({"kind": "Group", "name": "system:serviceaccounts:a"}, ROBOT, True),
+        ({"kind": "Group", "name": "system:serviceaccounts:b"}, ROBOT, False),
+        ({"kind": "ServiceAccount", "name": "robot"}, ROBOT, True),
+        ({"kind": "ServiceAccount", "name": "robot", "namespace": "a"}, ROBOT, True),
+        ({"kind": "ServiceAccount", "name": "robot", "namespace": "b"}, ROBOT, False),
+        ({"kind": "ServiceAccount", "name": "robot"}, users.account("b", "robot"), False),
+        ({"kind": "User", "name": "system:serviceaccount:a:robot"}, ROBOT, True),
+        ({"kind": "Nonsense", "name": "ann"}, User("ann"), False),
+    ],
+)
+def test_subjects(subject: dict[str, Any], user: User, *, is_granted: bool) -> None:
+    grants = Grants()
+    grants.put("rolebindings", "a", "b", {"roleRef": {"kind": "Role", "name": "r"}, "subjects": [subject, subject]})
+    assert bool(list(grants.granted(user, "a"))) is is_granted
+    assert not list(grants.granted(user, ""))
+    grants.put("rolebindings", "a", "b", None)
+    assert not list(grants.granted(user, "a"))
+
+
+@pytest.mark.parametrize(
+    ("name", "account"),
+    [
+        ("system:serviceaccount:a:robot", ("a", "robot")),
+        ("system:serviceaccount:a", None),
+        ("system:serviceaccount:a:b:c", None),
+        ("system:serviceaccount::b", None),
+        ("ann", None),
+    ],
+)
+def test_names_of_service_accounts(name: str, account: tuple[str, str] | None) -> None:
+    assert users.account_of(name) == account

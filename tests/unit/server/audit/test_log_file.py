@@ -1,0 +1,270 @@
+"""The file of the audit log: put aside when it is full, begun anew when it is gone, and never with half a line. And what cannot be
+written: kept, counted, told, and in the end said to be missing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import signal
+from collections.abc import AsyncGenerator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+import pytest
+
+from probate.core import errors
+from probate.core.clock import FakeClock
+from probate.server.audit import log_file
+from probate.server.audit import setup as auditing
+from probate.server.audit.log_file import Limits, RotatingFile, Stdout
+from probate.server.audit.log_writer import Gap, Writer
+from probate.settings import Settings
+from support.audit_logs import METADATA, audited
+from support.in_process_server import House, running
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+async def house() -> AsyncGenerator[House, None]:
+    async with running(collects=False) as house:
+        yield house
+
+
+def day(number: int) -> float:
+    return datetime(2026, 1, number, tzinfo=UTC).timestamp()
+
+
+def test_a_full_file_is_put_aside_with_its_time(quick_path: Path) -> None:
+    kept = RotatingFile(quick_path / "a" / "audit.log", Limits(size=10), FakeClock(day(1) + 0.5))
+    for line in (b"one\n", b"two\n", b"three\n", b"much longer than a file\n", b"four\n"):
+        kept.write(line)
+    kept.close()
+    told = {path.name: path.read_text() for path in (quick_path / "a").iterdir()}
+    assert told == {
+        "audit.log": "four\n",
+        "audit-2026-01-01T00-00-00.500.log": "one\ntwo\n",
+        "audit-2026-01-01T00-00-00.501.log": "three\n",
+        "audit-2026-01-01T00-00-00.502.log": "much longer than a file\n",
+    }
+    assert (quick_path / "a" / "audit.log").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("limits", "left"),
+    [(Limits(1, backups=2), {3, 4}), (Limits(1, backups=0, days=2), {2, 3, 4}), (Limits(1, backups=0), {1, 2, 3, 4})],
+)
+def test_what_was_put_aside_is_kept_by_number_and_by_age(quick_path: Path, limits: Limits, left: set[int]) -> None:
+    other = quick_path / "audit-mine.log"
+    other.write_text("kept")
+    for number in range(1, 6):
+        kept = RotatingFile(quick_path / "audit.log", limits, FakeClock(day(number)))
+        kept.write(b"%d\n" % number)
+        kept.close()
+    assert {int(path.read_text()) for path in quick_path.glob("audit-2026*")} == left
+    assert other.exists()
+
+
+def test_a_file_that_somebody_moved_away_is_begun_anew(quick_path: Path) -> None:
+    path = quick_path / "audit.log"
+    kept = RotatingFile(path, Limits(), FakeClock())
+    kept.write(b"one\n")
+    path.rename(quick_path / "moved")
+    kept.write(b"two\n")
+    path.unlink()
+    kept.write(b"three\n")
+    assert ((quick_path / "moved").read_text(), path.read_text()) == ("one\n", "three\n")
+
+
+def test_what_is_there_already_is_kept(quick_path: Path) -> None:
+    path = quick_path / "audit.log"
+    path.write_text("before\n")
+    kept = RotatingFile(path, Limits(size=12), FakeClock(day(1)))
+    kept.write(b"one\n")
+    kept.write(b"two\n")
+    assert path.read_text() == "two\n"
+    assert (quick_path / "audit-2026-01-01T00-00-00.000.log").read_text() == "before\none\n"
+
+
+def test_a_full_disk_leaves_no_half_line(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    kept = RotatingFile(path, Limits(), FakeClock())
+    kept.write(b"one\n")
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))  # no file gets larger: a write is cut off in the middle
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            kept.write(b"a line that does not fit\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert path.read_text() == "one\n"
+    kept.write(b"two\n")
+    assert path.read_text() == "one\ntwo\n"
+
+
+def test_a_file_that_cannot_be_put_aside_grows(
+    quick_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError("not in this folder")
+
+    kept = RotatingFile(quick_path / "audit.log", Limits(size=4), FakeClock(day(1)))
+    kept.write(b"one\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", refuse)
+        kept.write(b"two\n")
+        kept.write(b"three\n")
+    assert (quick_path / "audit.log").read_text() == "one\ntwo\nthree\n"
+    assert caplog.text.count("cannot be put aside") == 1
+    kept.write(b"four\n")
+    assert (quick_path / "audit.log").read_text() == "four\n"
+
+
+def test_standard_output_gets_whole_lines() -> None:
+    reading, writing = os.pipe()
+    out = Stdout(writing)
+    out.write(b"one\ntwo\n")
+    out.close()
+    os.close(writing)
+    with os.fdopen(reading, "rb") as told:
+        assert told.read() == b"one\ntwo\n"
+    assert isinstance(log_file.opened("-", Limits(), FakeClock()), Stdout)
+
+
+async def test_what_cannot_be_written_is_kept_until_it_can(
+    house: House, quick_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with audited(house, quick_path / "logs", retry=0.001) as log:
+        await house.ask("GET", MAPS)
+        assert len(await log.events()) == 1
+        log.path.rename(quick_path / "aside")
+        log.path.mkdir()  # a folder is in its place
+        await house.ask("GET", MAPS)
+        await _until(lambda: log.audit.writer.trouble is not None)
+        assert (await house.ask("GET", MAPS)).code == 200  # nobody waits for it
+        assert "the audit log cannot be written" in caplog.text
+        assert log.audit.writer.held == 2
+        log.path.rmdir()
+        assert len(await log.events()) == 2
+        assert log.audit.writer.trouble is None
+        assert "the audit log is written again" in caplog.text
+        assert log.audit.writer.lost == 0
+
+
+async def test_what_does_not_fit_is_counted_told_and_said_to_be_missing(
+    house: House, quick_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with audited(house, quick_path, retry=0.001, max_events=3) as log:
+        log.path.unlink()
+        log.path.mkdir()
+        for _ in range(10):
+            assert (await house.ask("GET", MAPS)).code == 200
+        assert log.audit.writer.lost == 7
+        assert "audit events are lost" in caplog.text
+        figures = (await house.ask("GET", "/metrics")).body.decode()
+        assert 'probate_audit_events_lost_total{cause="room"} 7' in figures
+        assert "probate_audit_queue_length 3" in figures
+        log.path.rmdir()
+        await log.audit.writer.flush()
+        await house.ask("GET", MAPS)
+        *_, gap, last = await log.events()
+        assert (gap["annotations"]["probate.dev/lost"], gap["verb"]) == ("8", "lost")
+        assert last["verb"] == "list"
+        assert "8 were lost" in caplog.text
+
+
+async def test_a_strict_log_refuses_what_it_cannot_write(house: House, quick_path: Path) -> None:
+    policy = METADATA.replace("rules: [", "rules: [{level: None, verbs: [get]}, ")
+    async with audited(house, quick_path, policy, retry=0.001, max_events=2, is_strict=True) as log:
+        log.path.unlink()
+        log.path.mkdir()
+        for name in ("a", "b"):
+            assert (await house.ask("POST", MAPS, {"metadata": {"name": name}})).code == 201
+        told = await house.ask("POST", MAPS, {"metadata": {"name": "c"}})
+        assert (told.code, told.json["reason"]) == (503, "ServiceUnavailable")
+        assert "cannot be audited" in told.json["message"]
+        assert log.audit.trouble is not None
+        assert (await house.ask("GET", f"{MAPS}/c")).code == 404  # nothing was done; and what is not audited goes on
+        log.path.rmdir()
+        await log.audit.writer.flush()
+        assert (await house.ask("POST", MAPS, {"metadata": {"name": "c"}})).code == 201
+        assert log.audit.writer.lost == 0
+        assert [one["objectRef"]["name"] for one in await log.events()] == ["a", "b", "c"]
+
+
+async def test_the_end_writes_what_is_left(house: House, quick_path: Path) -> None:
+    async with audited(house, quick_path) as log:
+        for _ in range(50):
+            await house.ask("GET", MAPS)
+    assert len(log.path.read_text().splitlines()) == 50
+
+
+async def test_an_entry_that_cannot_be_told_is_counted_and_stops_nothing(
+    quick_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Line:
+        events, size = 1, 10
+
+        def __init__(self, text: bytes | None) -> None:
+            self._text = text
+
+        def lines(self) -> list[bytes]:
+            if self._text is None:
+                raise ValueError
+            return [self._text]
+
+    def no_gap(_: Gap) -> Line:
+        raise AssertionError
+
+    caplog.set_level(logging.CRITICAL)
+    path = quick_path / "audit.log"
+    writer = Writer(RotatingFile(path, Limits(), FakeClock()), lambda: 0.0, no_gap)
+    for text in (b"one", None, b"two"):
+        writer.put(Line(text))
+    await writer.flush()
+    assert (path.read_text(), writer.unsaid, writer.held) == ("one\ntwo\n", 1, 0)
+    await writer.close()
+
+
+WRONG: list[tuple[dict[str, str], str]] = [
+    ({"audit_policy_file": "{folder}/policy"}, "give --audit-log-path"),
+    ({"audit_log_path": "{folder}"}, "--audit-log-path {folder} cannot be written"),
+    ({"audit_log_path": "/dev/null"}, "/dev/null is no regular file"),
+    ({"audit_log_path": "{folder}/log", "audit_policy_file": "{folder}/none"}, "--audit-policy-file {folder}/none cannot be read"),
+    ({"audit_log_path": "{folder}/log", "audit_policy_file": "{folder}/policy"}, "rules[0].level: give None"),
+]
+
+
+@pytest.mark.parametrize(("given", "told"), WRONG)
+async def test_a_log_that_cannot_begin_is_told_at_once(house: House, quick_path: Path, given: dict[str, str], told: str) -> None:
+    (quick_path / "policy").write_text("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: All}]}")
+    settings = Settings(**{name: value.format(folder=quick_path) for name, value in given.items()})  # type: ignore[arg-type]
+    with pytest.raises(errors.CannotOpen) as raised:
+        async with auditing.running(settings, house.api):
+            pass
+    assert told.format(folder=quick_path) in str(raised.value)
+
+
+async def test_the_settings_make_a_log_that_is_rotated(house: House, quick_path: Path) -> None:
+    settings = Settings(audit_log_path=str(quick_path / "log"), audit_log_maxsize=1, audit_log_maxbackup=1)
+    async with auditing.running(settings, house.api):
+        audit = house.api.audit
+        assert audit is not None
+        for number in range(60):
+            await house.ask("GET", f"{MAPS}/{'y' * 50_000}", query={"number": number})
+            await audit.writer.flush()
+    names = sorted(path.name for path in quick_path.iterdir())
+    assert (len(names), names[0]) == (2, "log")
+    for path in quick_path.iterdir():
+        assert all(orjson.loads(line)["kind"] == "Event" for line in path.read_bytes().splitlines())
+        assert path.stat().st_size <= 1024 * 1024
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    while not holds():  # noqa: ASYNC110 a thread makes it so
+        await asyncio.sleep(0.001)

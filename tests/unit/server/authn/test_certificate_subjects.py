@@ -1,0 +1,65 @@
+"""Nobody asks for the certificate of a master."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.name import _ASN1Type
+from cryptography.x509.oid import NameOID
+
+from probate.lib.x509 import certificates
+from support import signed_certificates
+from support.in_process_server import running
+
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+CLIENTS = "kubernetes.io/kube-apiserver-client"
+
+
+def asked(*groups: str, kind: _ASN1Type = _ASN1Type.UTF8String) -> bytes:
+    name = x509.NameAttribute(NameOID.COMMON_NAME, "eve")
+    names = [name, *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, group, kind) for group in groups)]
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(names))
+    return builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+@pytest.mark.parametrize(
+    ("groups", "signer", "code"),
+    [
+        pytest.param(["system:masters"], CLIENTS, 403, id="a master"),
+        pytest.param(["a", "system:masters"], CLIENTS, 403, id="a master among others"),
+        pytest.param(["a"], CLIENTS, 201, id="somebody else"),
+        pytest.param(["system:masters"], "example.com/signer", 201, id="a master elsewhere"),
+    ],
+)
+async def test_certificate_was_asked_for_as(groups: list[str], signer: str, code: int) -> None:
+    async with running() as house:
+        spec = {"request": base64.b64encode(asked(*groups)).decode(), "signerName": signer, "usages": ["client auth"]}
+        told = await house.ask("POST", REQUESTS, {"metadata": {"name": "r"}, "spec": spec})
+        assert told.code == code, told.body
+
+
+@pytest.mark.parametrize("kind", [_ASN1Type.UTF8String, _ASN1Type.PrintableString, _ASN1Type.BMPString])
+def test_groups_are_read_however_they_are_written(kind: _ASN1Type) -> None:
+    assert certificates.organizations(asked("a", "b", kind=kind)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("text", [b"", b"-----BEGIN X-----\nAAAA\n-----END X-----", b"-----BEGIN X-----\n!\n-----END X-----"])
+def test_what_is_no_request_names_no_groups(text: bytes) -> None:
+    assert certificates.organizations(text) == []
+
+
+def test_blocks_that_never_end_held_up_everybody() -> None:
+    """They were each looked for to the end of the text: 72 KB of them took seconds, on the loop."""
+    many = b"-----BEGIN A-----\n" * 100_000
+    assert certificates.organizations(many + asked("a")) == ["a"]
+    pem = signed_certificates.root("somebody").pem
+    assert certificates.not_after(many + pem) == certificates.not_after(pem) is not None
+
+
+def test_groups_are_found_behind_headers_of_a_block() -> None:
+    begin, line, rest = asked("system:masters").partition(b"\n")
+    assert certificates.organizations(begin + line + b"note: x\n" + rest) == ["system:masters"]
