@@ -1,15 +1,16 @@
-# Every target makes what it needs: a fresh clone wants only python3 (3.11 or newer) and make.
+# A fresh clone needs python3 (3.11 or newer) and make; each target installs what it needs into .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+RUN_READY := $(VENV)/.run
+TEST_READY := $(VENV)/.test
 COMPILED := $(VENV)/.compiled
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-long test-all check lock audit bench bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile fuzz fuzz-sizes simulate format clean
 
-help: ## say what can be made
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 20
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1 \t\2/' | expand -t 24
 
 run: $(COMPILED) ## start the server on 127.0.0.1:8080 with its store in ./probate.db (ARGS="--store memory:" …)
 	@exec $(BIN)/probate serve $(ARGS)
@@ -17,92 +18,97 @@ run: $(COMPILED) ## start the server on 127.0.0.1:8080 with its store in ./proba
 JOBS ?= auto
 MOST := $(if $(filter auto,$(JOBS)),4,$(JOBS))
 WORKERS := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --maxprocesses=$(MOST) --dist=loadfile --no-loadscope-reorder)
-# Tests start hundreds of processes. None shall compile the sources anew, even where Python was told to keep nothing it compiled.
+# Tests start hundreds of processes: each would compile the sources again if PYTHONDONTWRITEBYTECODE were set.
 test test-long test-all: export PYTHONDONTWRITEBYTECODE :=
 PYTEST = PROBATE_ETCD="$$(tools/find-etcd $(VENV)/etcd)" && export PROBATE_ETCD && \
 	$(BIN)/python tools/find-kubectls.py $(VENV)/kubectls && export PROBATE_KUBECTLS="$$PWD/$(VENV)/kubectls" && \
 	$(BIN)/python tools/find-clients.py $(VENV)/clients && export PROBATE_CLIENTS="$$PWD/$(VENV)/clients" && \
 	$(BIN)/python -m pytest $(WORKERS)
 
-test: $(COMPILED) ## run the everyday tests, with real etcd members and real clients (ARGS="-k watch" …; JOBS=1 for one process)
+test: $(TEST_READY) $(COMPILED) ## run the everyday tests, with real etcd members and real clients (ARGS="-k watch"; JOBS=1 for one process)
 	@$(PYTEST) -m "not long" $(ARGS)
 
-test-long: $(COMPILED) ## run the tests marked `long`: thousands of random histories, hundreds of simulated crashes
+test-long: $(TEST_READY) $(COMPILED) ## run the tests marked `long`: thousands of random histories, hundreds of simulated crashes
 	@$(PYTEST) -m long $(ARGS)
 
-test-all: $(COMPILED) ## run every test
+test-all: $(TEST_READY) $(COMPILED) ## run every test
 	@$(PYTEST) $(ARGS)
 
-check: $(READY) ## style, types, layers, generated code
+check: $(TEST_READY) ## check format, lint, types, layers, names, dead code, lock files, generated code, secrets
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check-names.py
+	$(BIN)/vulture
 	$(BIN)/python tools/make-etcd-rpc.py --check
 	$(BIN)/python tools/lock.py --check
 	$(BIN)/python tools/find-secrets.py
 
-lock: $(READY) ## make the lock files anew, with the newest versions that pyproject.toml allows
+lock: $(TEST_READY) ## make the lock files anew, with the newest versions that pyproject.toml allows
 	@$(BIN)/python -m venv $(VENV)/uv && $(VENV)/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@PATH="$$PWD/$(VENV)/uv/bin:$$PATH" $(BIN)/python tools/lock.py
 
-audit: $(READY) ## ask whether any locked package is known to be vulnerable; says so where nobody can be asked
+audit: $(TEST_READY) ## ask whether any locked package is known to be vulnerable; says so where nobody can be asked
 	@$(BIN)/python tools/audit.py $(VENV)/audit
 
 bench: bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile ## measure the store, the API, cascades, controllers, extensions, security and attacks, each against its limit in the same run (ARGS=--quick for a short one)
 
-bench-store: $(COMPILED) ## measure the store alone, against raw SQLite
+bench-store: $(TEST_READY) $(COMPILED) ## measure the store alone, against raw SQLite
 	@$(BIN)/python bench/store.py $(ARGS)
 
-bench-api: $(COMPILED) ## measure the API alone, against a bare uvicorn
+bench-api: $(TEST_READY) $(COMPILED) ## measure the API alone, against a bare uvicorn
 	@$(BIN)/python bench/api.py $(ARGS)
 
-bench-cascade: $(COMPILED) ## measure cascades alone, against raw SQLite (ARGS="1000 10000" for short ones)
+bench-cascade: $(TEST_READY) $(COMPILED) ## measure cascades alone, against raw SQLite (ARGS="1000 10000" for short ones)
 	@$(BIN)/python bench/cascade.py $(filter-out --quick,$(ARGS))
 
-bench-living: $(COMPILED) ## measure controllers alone: 5,000 pods that come and go, and what churn leaves behind
+bench-living: $(TEST_READY) $(COMPILED) ## measure controllers alone: 5,000 pods that come and go, and what churn leaves behind
 	@$(BIN)/python bench/living.py $(ARGS)
 
-bench-extensions: $(COMPILED) ## measure what extensions cost: a webhook, a policy, server-side apply
+bench-extensions: $(TEST_READY) $(COMPILED) ## measure what extensions cost: a webhook, a policy, server-side apply
 	@$(BIN)/python bench/extensions.py $(ARGS)
 
-bench-secured: $(COMPILED) ## measure what TLS, credentials and RBAC cost, beside a server without them
+bench-secured: $(TEST_READY) $(COMPILED) ## measure what TLS, credentials and RBAC cost, beside a server without them
 	@$(BIN)/python bench/secured.py $(ARGS)
 
-bench-hostile: $(COMPILED) ## measure how long others wait while somebody attacks, and what that takes of memory
+bench-hostile: $(TEST_READY) $(COMPILED) ## measure how long others wait while somebody attacks, and what that takes of memory
 	@$(BIN)/python bench/hostile.py $(ARGS)
 
 SEEDS ?= 300
 STEPS ?= 500
 FIRST ?= 0
-simulate: $(COMPILED) ## run everything on virtual time, through crashes and faults (SEEDS=300 STEPS=500 FIRST=0; SEED=7 plays one again)
+simulate: $(TEST_READY) $(COMPILED) ## run everything on virtual time, through crashes and faults (SEEDS=300 STEPS=500 FIRST=0; SEED=7 plays one again)
 	@PYTHONPATH=tests $(BIN)/python -m simulation --steps $(STEPS) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
-fuzz: $(COMPILED) ## ask a server for what its own OpenAPI documents allow, and for what they do not; spoiled patches, documents, selectors, definitions: ten minutes
+fuzz: $(TEST_READY) $(COMPILED) ## ask a server for what its own OpenAPI documents allow, and for what they do not; spoiled patches, documents, selectors, definitions: ten minutes
 	@PYTHONPATH=tests $(BIN)/python -m fuzzing.fuzz $(ARGS)
 
-fuzz-sizes: $(COMPILED) ## put 100 KB, and then 2.5 MB, wherever something is parsed, and meter the event loop (ARGS="--only CronJob", --requests, --fields, --thorough)
+fuzz-sizes: $(TEST_READY) $(COMPILED) ## put 100 KB, and then 2.5 MB, wherever something is parsed, and meter the event loop (ARGS="--only CronJob", --requests, --fields, --thorough)
 	@PYTHONPATH=tests $(BIN)/python -m fuzzing.fuzz_sizes $(ARGS)
 
-format: $(READY) ## rewrite the sources in the house's format
+format: $(TEST_READY) ## rewrite the sources in the house's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean: ## forget the virtual environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-LOCKS := locks/run-and-test.txt locks/build.txt
-$(READY): pyproject.toml $(LOCKS)
+$(RUN_READY): pyproject.toml locks/run.txt locks/build.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Probate needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 run")'
-	@echo "setting up $(VENV) (once; a minute or so)"
+	@echo "setting up $(VENV) (once, under a minute)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.3"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/run-and-test.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/run.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --build-constraint locks/build.txt --editable .
-	@touch $(READY)
+	@touch $(RUN_READY)
 
-# Python compiles what it loads and keeps that, unless it is told not to (PYTHONDONTWRITEBYTECODE, as many images have it): then each
-# start of the server would compile all of it again, which takes longer than all else.
-$(COMPILED): $(READY) $(shell find src -name '*.py')
+$(TEST_READY): $(RUN_READY) locks/run-and-test.txt
+	@echo "adding the packages that tests and checks need (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/run-and-test.txt
+	@touch $(TEST_READY)
+
+# Compiled once, so that no start of the server compiles: images often set PYTHONDONTWRITEBYTECODE.
+$(COMPILED): $(RUN_READY) $(shell find src -name '*.py')
 	@$(BIN)/python -m compileall -q -j 0 src
 	@touch $(COMPILED)

@@ -27,7 +27,7 @@ from typing import TypeAlias
 import uvloop
 
 from probate.http.tls import authority
-from probate.http.tls.authority import Pair, Subject
+from probate.http.tls.authority import KeyPair, Subject
 
 HOST = "127.0.0.1"
 MALLORY = "mallory"
@@ -291,7 +291,7 @@ ATTACKS: dict[str, Callable[[Attacker, Callable[[], None]], Awaitable[None]]] = 
 
 def _certificate_of(name: str, folder: Path) -> Path:
     """The file of a new certificate, with its key."""
-    ca = Pair((folder / "ca.crt").read_bytes(), (folder / "ca.key").read_bytes())
+    ca = KeyPair((folder / "ca.crt").read_bytes(), (folder / "ca.key").read_bytes())
     pair = authority.issue(ca, Subject(name), time.time(), lifetime=timedelta(days=1))
     file = folder / f"{name}.pem"
     file.write_bytes(pair.certificate + pair.key)

@@ -92,7 +92,7 @@ async def fill(path: Path, number: int, fanout: int, roots: Sequence[str] = ("ro
     batch = []
     for one in itertools.chain.from_iterable(objects(number, fanout, root) for root in roots):
         key, value = f"objects/configmaps/{NAMESPACE}/{one['metadata']['name']}", object_codec.stored(one)
-        batch.append(create(key, value, enter=index_entries.entries(key, object_codec.meta(value))))
+        batch.append(create(key, value, add_entries=index_entries.entries_of(key, object_codec.meta(value))))
         if len(batch) == 2_000:
             await store.commit_many(batch)
             batch = []

@@ -1,9 +1,9 @@
-"""What a write costs, and how much memory the process takes, as the store grows: from a thousand objects to a million.
+"""Measures the cost of a write and the memory of the process as the store grows from a thousand objects to a million.
 
     python bench/growth.py [OBJECTS]
 
-Run in a process of its own, so that the memory is the store's alone. Each write is one of create, update and delete in turn:
-of objects of one namespace, as a controller works, and of objects all over the store, which is the worst a client can do.
+Run it in a separate process, so that the memory is that of the store alone. The writes are creates, updates and deletes in turn:
+of objects of one namespace, as a controller works, and of random objects of the whole store, which is the worst case.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import uvloop
-from load import PER_NAMESPACE, VALUE, Thing, thing, things
+from load import PER_NAMESPACE, VALUE, SampleObject, sample, samples
 
 from probate.store.contract import Revision, delete, update
 from probate.store.sqlite.store import SqliteStore, open_file
@@ -31,22 +31,22 @@ WATCHERS = 1_000
 
 async def grow(store: SqliteStore, size: int) -> None:
     for start in range(0, size, 2_000):
-        await store.commit_many([thing.create() for thing in things(start, min(2_000, size - start))])
+        await store.commit_many([sample.create() for sample in samples(start, min(2_000, size - start))])
         if start % 100_000 == 0 and start:
             print(f"\r  {start:,} of {size:,} objects stored", end="", flush=True)
     print(f"\r{'':60}\r", end="", flush=True)
 
 
-async def rewrite(store: SqliteStore, target: Thing, revision: Revision) -> None:
-    """One update, one delete, one create of an object that is there: three writes, after which all is as before."""
+async def rewrite(store: SqliteStore, target: SampleObject, revision: Revision) -> None:
+    """Updates, deletes and recreates an existing object: three writes, after which the state is as before."""
     changed = await store.commit(update(target.key, VALUE, revision=revision))
     assert isinstance(changed, int)
-    assert isinstance(await store.commit(delete(target.key, revision=changed, leave=target.entries)), int)
+    assert isinstance(await store.commit(delete(target.key, revision=changed, remove_entries=target.entries)), int)
     assert isinstance(await store.commit(target.create()), int)
 
 
-async def cost(store: SqliteStore, targets: list[Thing], committers: int) -> float:
-    """Seconds for each write."""
+async def cost(store: SqliteStore, targets: list[SampleObject], committers: int) -> float:
+    """Returns the seconds for each write."""
     queue = iter(zip(targets, await store.read_many([target.key for target in targets]), strict=True))
 
     async def committer() -> None:
@@ -54,24 +54,24 @@ async def cost(store: SqliteStore, targets: list[Thing], committers: int) -> flo
             assert now is not None
             await rewrite(store, target, now.revision)
 
-    began = time.perf_counter()
+    started_at = time.perf_counter()
     await asyncio.gather(*(committer() for _ in range(committers)))
-    return (time.perf_counter() - began) / (len(targets) * 3)
+    return (time.perf_counter() - started_at) / (len(targets) * 3)
 
 
 async def costs(stores: dict[int, SqliteStore]) -> dict[str, dict[int, float]]:
-    """What a write costs in each of the stores, by their sizes: by turns, since machines have good moments and bad ones."""
-    dice = random.Random(1)  # noqa: S311
-    found: dict[str, dict[int, float]] = {}
+    """Returns the cost of a write in each store, by size. Measures the stores in turn, because the speed of a machine varies."""
+    rng = random.Random(1)  # noqa: S311
+    results: dict[str, dict[int, float]] = {}
     for committers, number in ((1, 150), (64, PER_NAMESPACE)):
-        for where in ("one namespace", "all over"):
-            best = found[f"{committers:2} committer{'s' if committers > 1 else ' '}, {where}"] = dict.fromkeys(stores, math.inf)
+        for scope in ("one namespace", "all over"):
+            best = results[f"{committers:2} committer{'s' if committers > 1 else ' '}, {scope}"] = dict.fromkeys(stores, math.inf)
             for _ in range(ROUNDS):
                 for size, store in stores.items():
-                    pool = range(size - PER_NAMESPACE, size) if where == "one namespace" else range(size)
-                    took = await cost(store, [thing(pick) for pick in dice.sample(pool, number)], committers)
+                    pool = range(size - PER_NAMESPACE, size) if scope == "one namespace" else range(size)
+                    took = await cost(store, [sample(pick) for pick in rng.sample(pool, number)], committers)
                     best[size] = min(best[size], took)
-    return found
+    return results
 
 
 @asynccontextmanager
@@ -109,10 +109,10 @@ async def main(folder: Path, size: int) -> None:
         memory = resident_megabytes()
     verdict = f"bar 200 {'reached' if memory < 200 else 'MISSED'}"
     print(f"{'resident memory':36} {memory:>8.0f} MB with {size:,} objects and {WATCHERS:,} idle watchers   {verdict}")
-    began = time.perf_counter()
+    started_at = time.perf_counter()
     await store.close()
     store = await open_file(folder / "probate.db")
-    print(f"{'closed and opened again':36} {time.perf_counter() - began:>8.2f} s")
+    print(f"{'closed and opened again':36} {time.perf_counter() - started_at:>8.2f} s")
     await store.close()
 
 

@@ -35,7 +35,7 @@ from report import say
 from servers import Server
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from support.oidc_issuer import issuing
+from support.oidc_issuer import run_issuer
 
 BAR = 3.0
 MEMORY_BAR = 1_500.0
@@ -138,7 +138,7 @@ def options_for(folder: Path, attack: str) -> Iterator[tuple[str, ...]]:
     if "issuer" not in attack:
         yield ()
         return
-    with issuing(folder) as issuer:
+    with run_issuer(folder) as issuer:
         issuer.delay = ISSUER_SECONDS
         pki = folder / "probate.pki"
         pki.mkdir(exist_ok=True)

@@ -27,6 +27,8 @@ import report
 import servers
 import uvloop
 
+from probate.api.objects import Object
+
 OPTIONS = ("--nodes", "10", "--pod-start-delay", "0s", "--pod-stop-delay", "0s", "--event-ttl", "10s")
 """Events live for an hour otherwise, and are remembered that long: churn would be seen to grow until then."""
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -39,8 +41,6 @@ GROWTH_BAR = 10
 """Percent."""
 FILLING = 110
 """Megabytes that are written and read before the churn, more than the store keeps at hand."""
-
-Object = dict[str, Any]
 
 
 class Size(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the benchmarks write: objects of 500 bytes, each with an owner and in a namespace, their names spread like random ones."""
+"""The objects that the benchmarks write: 500 bytes each, with an owner, in a namespace, with pseudo-random names."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ VALUE = b"x" * 500
 PER_NAMESPACE = 1_000
 
 
-class Thing(NamedTuple):
+class SampleObject(NamedTuple):
     key: str
     value: bytes
     entries: tuple[str, ...]
 
     def create(self) -> Txn:
-        return create(self.key, self.value, enter=self.entries)
+        return create(self.key, self.value, add_entries=self.entries)
 
 
-def thing(number: int) -> Thing:
-    """The object of this number: always the same, and nowhere near the one before it within its namespace."""
+def sample(number: int) -> SampleObject:
+    """Returns the object with this number: always the same, and not adjacent to the previous one within its namespace."""
     namespace = f"ns-{number // PER_NAMESPACE:05}"
     key = f"objects/configmaps/{namespace}/name-{number * 2654435761 % 2**32:010}"
-    return Thing(key, VALUE, (f"owned/{number // 10:036}/{namespace}/{key}",))
+    return SampleObject(key, VALUE, (f"owned/{number // 10:036}/{namespace}/{key}",))
 
 
-def things(first: int, count: int) -> list[Thing]:
-    return [thing(number) for number in range(first, first + count)]
+def samples(first: int, count: int) -> list[SampleObject]:
+    return [sample(number) for number in range(first, first + count)]

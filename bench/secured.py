@@ -33,7 +33,7 @@ from report import say, verdict
 from servers import Server
 
 from probate.http.tls import authority
-from probate.http.tls.authority import Pair, Subject
+from probate.http.tls.authority import KeyPair, Subject
 
 BAR = 0.7
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
@@ -54,15 +54,15 @@ class Who(NamedTuple):
     token: str = ""
 
 
-def with_certificate(folder: Path, pair: Pair) -> ssl.SSLContext:
+def with_certificate(folder: Path, pair: KeyPair) -> ssl.SSLContext:
     context = servers.whoever()
     (folder / "client.pem").write_bytes(pair.certificate + pair.key)
     context.load_cert_chain(folder / "client.pem")
     return context
 
 
-def pair_of(folder: Path, name: str) -> Pair:
-    return Pair(*((folder / "probate.pki" / f"{name}.{end}").read_bytes() for end in ("crt", "key")))
+def pair_of(folder: Path, name: str) -> KeyPair:
+    return KeyPair(*((folder / "probate.pki" / f"{name}.{end}").read_bytes() for end in ("crt", "key")))
 
 
 async def prepare(at: Address, admin: ssl.SSLContext | None) -> dict[str, Any]:

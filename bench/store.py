@@ -1,10 +1,10 @@
-"""Measures the store against raw SQLite doing the same rows in the same batches, in the same run.
+"""Measures the store against raw SQLite writing and reading the same rows in the same batches, in the same run.
 
     make bench-store                 everything, with a million objects (a few minutes)
     make bench-store ARGS=--quick    the same with a hundred thousand
 
-Machines are noisy, so what counts is the ratio: each measurement alternates raw and ours several times and takes the best of
-each. The bars are printed beside what was reached.
+Machines are noisy, so the ratio counts: each measurement alternates between raw SQLite and the store several times and takes the
+best time of each. The output shows the required ratio beside the measured one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 
 import uvloop
-from load import Thing, things
+from load import SampleObject, samples
 from raw import Raw
 
 from probate.store.contract import Revision, Watch
@@ -31,90 +31,95 @@ COMMITTERS = 64
 
 
 class Bench:
-    """One store and one raw file, side by side on the same disk."""
+    """One store and one raw file on the same disk."""
 
     def __init__(self, store: SqliteStore, raw: Raw) -> None:
         self.store = store
         self.raw = raw
         self._next = count(step=1_000_000)
 
-    def fresh(self, number: int) -> list[Thing]:
-        """Objects that nobody has written yet."""
-        return things(next(self._next), number)
+    def fresh(self, number: int) -> list[SampleObject]:
+        """Returns objects that have not been written yet."""
+        return samples(next(self._next), number)
 
     async def singly(self) -> None:
-        ours, raw = [], []
+        store_times, raw_times = [], []
         for _ in range(ROUNDS):
             work = self.fresh(300)
-            raw.append(self.raw.write(work, batch=1) / len(work))
-            ours.append(await self._commit_each(work, committers=1) / len(work))
-        show("single writer, one commit each", min(ours), min(raw))
+            raw_times.append(self.raw.write(work, batch=1) / len(work))
+            store_times.append(await self._commit_each(work, committers=1) / len(work))
+        show("single writer, one commit each", min(store_times), min(raw_times))
 
     async def together(self) -> None:
-        ours, raw, sizes = [], [], []
+        store_times, raw_times, sizes = [], [], []
         for _ in range(ROUNDS):
             work = self.fresh(6_400)
             before = self.store.groups_written
-            ours.append(await self._commit_each(work, committers=COMMITTERS) / len(work))
+            store_times.append(await self._commit_each(work, committers=COMMITTERS) / len(work))
             sizes.append(max(1, round(len(work) / (self.store.groups_written - before))))
-            raw.append(self.raw.write(self.fresh(6_400), batch=sizes[-1]) / len(work))
-        show(f"{COMMITTERS} committers (groups of {sizes[-1]})", min(ours), min(raw), bar=0.2)
+            raw_times.append(self.raw.write(self.fresh(6_400), batch=sizes[-1]) / len(work))
+        show(f"{COMMITTERS} committers (groups of {sizes[-1]})", min(store_times), min(raw_times), bar=0.2)
 
     async def in_bulk(self) -> None:
-        ours, raw = [], []
+        store_times, raw_times = [], []
         for _ in range(ROUNDS):
             work = self.fresh(10_000)
-            txns = [thing.create() for thing in work]
-            began = time.perf_counter()
+            txns = [sample.create() for sample in work]
+            started_at = time.perf_counter()
             for first in range(0, len(txns), 2_000):
                 await self.store.commit_many(txns[first : first + 2_000])
-            ours.append((time.perf_counter() - began) / len(work))
-            raw.append(self.raw.write(work, batch=2_000) / len(work))
-        show("commit_many of 2,000", min(ours), min(raw), bar=0.4)
+            store_times.append((time.perf_counter() - started_at) / len(work))
+            raw_times.append(self.raw.write(work, batch=2_000) / len(work))
+        show("commit_many of 2,000", min(store_times), min(raw_times), bar=0.4)
 
     async def scans(self) -> None:
-        ours, raw = [], []
+        store_times, raw_times = [], []
         for _ in range(ROUNDS):
-            began = time.perf_counter()
+            started_at = time.perf_counter()
             page = await self.store.scan("objects/", limit=10_000)
-            ours.append((time.perf_counter() - began) / 10_000)
+            store_times.append((time.perf_counter() - started_at) / 10_000)
             assert len(page.records) == 10_000
-            raw.append(self.raw.scan("objects/", "objects0", 10_000) / 10_000)
-        show("scan of 10,000", min(ours), min(raw))
+            raw_times.append(self.raw.scan("objects/", "objects0", 10_000) / 10_000)
+        show("scan of 10,000", min(store_times), min(raw_times))
 
     async def fan_out(self, watchers: int) -> None:
-        ours, raw = [], []
+        store_times, raw_times = [], []
         for _ in range(ROUNDS):
             work = self.fresh(3_200)
             before = self.store.groups_written
-            ours.append(await self._with_watchers(work, watchers) / len(work))
+            store_times.append(await self._with_watchers(work, watchers) / len(work))
             size = max(1, round(len(work) / (self.store.groups_written - before)))
-            raw.append(self.raw.write(self.fresh(3_200), batch=size) / len(work))
-        deliveries = watchers / min(ours)
-        show(f"{COMMITTERS} committers, {watchers} watchers", min(ours), min(raw), note=f"{deliveries:,.0f} events/s handed out")
+            raw_times.append(self.raw.write(self.fresh(3_200), batch=size) / len(work))
+        deliveries = watchers / min(store_times)
+        show(
+            f"{COMMITTERS} committers, {watchers} watchers",
+            min(store_times),
+            min(raw_times),
+            note=f"{deliveries:,.0f} events/s delivered",
+        )
 
-    async def _with_watchers(self, work: list[Thing], watchers: int) -> float:
+    async def _with_watchers(self, work: list[SampleObject], watchers: int) -> float:
         after = await self.store.revision()
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         following = [asyncio.create_task(self._follow(after, len(work))) for _ in range(watchers)]
         await self._commit_each(work, committers=COMMITTERS)
         await asyncio.gather(*following)
-        return time.perf_counter() - began
+        return time.perf_counter() - started_at
 
     async def _follow(self, after: Revision, expected: int) -> None:
         async with self.store.watch("objects/configmaps/", after=after) as watch:
             await _count_to(watch, expected)
 
-    async def _commit_each(self, work: list[Thing], *, committers: int) -> float:
-        queue: Iterator[Thing] = iter(work)
+    async def _commit_each(self, work: list[SampleObject], *, committers: int) -> float:
+        queue: Iterator[SampleObject] = iter(work)
 
         async def committer() -> None:
-            for thing in queue:
-                assert isinstance(await self.store.commit(thing.create()), int)
+            for sample in queue:
+                assert isinstance(await self.store.commit(sample.create()), int)
 
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         await asyncio.gather(*(committer() for _ in range(committers)))
-        return time.perf_counter() - began
+        return time.perf_counter() - started_at
 
 
 async def _count_to(watch: Watch, expected: int) -> None:
@@ -125,10 +130,10 @@ async def _count_to(watch: Watch, expected: int) -> None:
             return
 
 
-def show(what: str, ours: float, raw: float, *, bar: float | None = None, note: str = "") -> None:
-    ratio = raw / ours
+def show(name: str, store_time: float, raw: float, *, bar: float | None = None, note: str = "") -> None:
+    ratio = raw / store_time
     verdict = "" if bar is None else f"bar {bar:.2f} {'reached' if ratio >= bar else 'MISSED'}"
-    print(f"{what:36} {1 / ours:>10,.0f} /s {1 / raw:>12,.0f} /s raw {ratio:>8.2f} x raw   {verdict}{note}", flush=True)
+    print(f"{name:36} {1 / store_time:>10,.0f} /s {1 / raw:>12,.0f} /s raw {ratio:>8.2f} x raw   {verdict}{note}", flush=True)
 
 
 async def main(folder: Path) -> None:

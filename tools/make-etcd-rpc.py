@@ -1,9 +1,9 @@
-"""Makes the message classes of the etcd engine from rpc.proto: rpc_pb2.py and rpc_pb2.pyi, which are checked in.
+"""Generates the message classes of the etcd engine from rpc.proto: rpc_pb2.py and rpc_pb2.pyi, which are checked in.
 
-With --check nothing is written, and the exit code says whether what is checked in is what rpc.proto gives.
+With --check it writes nothing, and the exit code tells whether the checked-in files are up to date.
 
-The generator stamps its own version into the code and makes it refuse any older protobuf. These messages use nothing that
-is new, so the stamp goes, and one checked-in file serves every protobuf that pyproject.toml allows.
+The generator stamps its version into the code, which makes the code reject any older protobuf. These messages use no new features,
+so this tool removes the stamp, and one checked-in file works with every protobuf that pyproject.toml allows.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _STAMPS = re.compile(
 )
 
 _BARE_MAPPING = re.compile(r"\b_Mapping\]")
-"""The generator does not say what is in a mapping; strict type checks want to know."""
+"""The generator omits the type parameters of mappings, which strict type checks require."""
 
 
 def generate() -> dict[str, str]:
-    """The text of each output."""
+    """Returns the text of each output file."""
     with tempfile.TemporaryDirectory() as scratch:
         failed = protoc.main(
             ["protoc", f"-I{SOURCES}", f"--python_out={scratch}", f"--pyi_out={scratch}", str(PACKAGE / "rpc.proto")]
@@ -47,14 +47,14 @@ def _finish(text: str) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the outputs, or with --check compare them with what is there."""
-    made = generate()
+    """Writes the output files, or with --check compares them with the existing ones."""
+    generated = generate()
     if arguments == ["--check"]:
-        stale = [name for name, text in made.items() if not (FOLDER / name).exists() or (FOLDER / name).read_text() != text]
+        stale = [name for name, text in generated.items() if not (FOLDER / name).exists() or (FOLDER / name).read_text() != text]
         if stale:
-            sys.exit(f"make-etcd-rpc: {', '.join(stale)} is not what rpc.proto gives. Run tools/make-etcd-rpc.py")
+            sys.exit(f"make-etcd-rpc: {', '.join(stale)} is out of date. Run tools/make-etcd-rpc.py")
         return
-    for name, text in made.items():
+    for name, text in generated.items():
         (FOLDER / name).write_text(text)
 
 

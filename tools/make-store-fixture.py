@@ -1,11 +1,11 @@
-"""Makes a store as this version of Probate writes it, with a record of what it serves, for later versions to open.
+"""Creates a store as this version of Probate writes it, with a record of the lists it serves, for later versions to open.
 
     python tools/make-store-fixture.py format-2                   tests/data/stores/format-2.db.xz and format-2.json.xz
     python tools/make-store-fixture.py format-1 --etcd PROGRAM    tests/data/stores/format-1-etcd.json.xz
 
 Run it for each release and for each format of the store, and commit the files: tests/integration/test_upgrade.py opens them all.
-The store holds objects of many kinds with history, owners, finalizers, a custom kind, and objects that were deleted or are held
-in the middle of a deletion. The record has each list byte for byte, now and at an earlier revision.
+The store holds objects of many kinds with history, owners, finalizers, a custom resource, deleted objects, and objects whose
+deletion is in progress. The record contains each list byte for byte, now and at an earlier revision.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ DEFINITION = {
 }
 
 
-class Maker:
-    """Fills one server."""
+class Filler:
+    """Creates the objects of the fixture on one server."""
 
     def __init__(self, http: httpx.Client) -> None:
         self._http = http
@@ -83,19 +83,19 @@ class Maker:
     def create(self, path: str, object_: dict[str, Any]) -> dict[str, Any]:
         answer = self._http.post(path, json=object_)
         assert answer.status_code == 201, answer.text
-        made: dict[str, Any] = answer.json()
-        return made
+        created: dict[str, Any] = answer.json()
+        return created
 
     def fill(self) -> None:
         for name in ("team-a", "team-b", "team-gone"):
             self.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": {"team": name}}})
-        self._plain()
-        self._owned()
-        self._custom()
-        self._held()
+        self._create_plain()
+        self._create_owned()
+        self._create_custom()
+        self._create_terminating()
         self._http.delete("/api/v1/namespaces/team-gone").raise_for_status()
 
-    def _plain(self) -> None:
+    def _create_plain(self) -> None:
         for number in range(120):
             self.create(
                 f"{A}/configmaps", {"metadata": {"name": f"config-{number:03}"}, "data": {"number": str(number), "text": "ä€𝄞"}}
@@ -118,8 +118,8 @@ class Maker:
         ann = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}
         self.create(f"{rbac}/rolebindings", {"metadata": {"name": "readers"}, "roleRef": reference, "subjects": [ann]})
 
-    def _owned(self) -> None:
-        """Deployments that own ReplicaSets that own pods."""
+    def _create_owned(self) -> None:
+        """Creates Deployments that own ReplicaSets that own pods."""
         labels = {"app": "web"}
         template = {"metadata": {"labels": labels}, "spec": POD}
         for number in range(4):
@@ -131,7 +131,7 @@ class Maker:
                 meta = {"name": f"web-{number}-1-{pod}", "labels": labels, "ownerReferences": [reference_to(middle)]}
                 self.create(f"{A}/pods", {"metadata": meta, "spec": POD})
 
-    def _custom(self) -> None:
+    def _create_custom(self) -> None:
         self.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
         body = {"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"size": 1}}
         owner = self.create(WIDGETS, {**body, "metadata": {"name": "owner"}})
@@ -139,47 +139,47 @@ class Maker:
             meta = {"name": f"part-{number:02}", "ownerReferences": [reference_to(owner)]}
             self.create(WIDGETS, {**body, "metadata": meta})
 
-    def _held(self) -> None:
-        """What is in the middle of a deletion."""
+    def _create_terminating(self) -> None:
+        """Creates objects whose deletion is in progress."""
         held = {"name": "held", "finalizers": ["example.com/keep"]}
         owner = self.create(f"{A}/configmaps", {"metadata": {"name": "waiting-owner"}})
         self.create(f"{A}/configmaps", {"metadata": {**held, "ownerReferences": [reference_to(owner)]}})
         self._http.request("DELETE", f"{A}/configmaps/waiting-owner", json={"propagationPolicy": "Foreground"}).raise_for_status()
 
-    def settle(self) -> None:
-        """Come back when the namespace is gone and what is held says so."""
+    def wait_until_settled(self) -> None:
+        """Waits until the namespace is removed and the dependent with a finalizer is terminating."""
         for _ in range(600):
             dependent = self._http.get(f"{A}/configmaps/held").json()
             if "deletionTimestamp" in dependent["metadata"] and self._http.get("/api/v1/namespaces/team-gone").status_code == 404:
                 return
             time.sleep(0.05)
-        raise AssertionError("the deletions did not come to their end")
+        raise AssertionError("the deletions did not finish")
 
     def record(self, *, at: str = "") -> dict[str, str]:
-        """The items of each list, as they are served."""
+        """Returns the items of each list as served."""
         query = {"resourceVersion": at, "resourceVersionMatch": "Exact"} if at else {}
-        found: dict[str, str] = {}
+        lists: dict[str, str] = {}
         for path in LISTS:
             answer = self._http.get(path, params=query)
             items = ITEMS.search(answer.content)
             if answer.status_code == 200 and items is not None:
-                found[path] = items[1].decode()
-        return found
+                lists[path] = items[1].decode()
+        return lists
 
     def revision(self) -> str:
         return str(self._http.get("/api/v1/configmaps?limit=1").json()["metadata"]["resourceVersion"])
 
 
 def reference_to(owner: dict[str, Any]) -> dict[str, Any]:
-    """A reference that blocks the owner."""
+    """Returns an owner reference that blocks the deletion of the owner."""
     named = {"apiVersion": owner["apiVersion"], "kind": owner["kind"]}
     meta = owner["metadata"]
     return {**named, "name": meta["name"], "uid": meta["uid"], "controller": True, "blockOwnerDeletion": True}
 
 
 @contextmanager
-def serving(store: str, folder: Path) -> Iterator[Maker]:
-    """A server that changes nothing by itself but what is deleted."""
+def serving(store: str, folder: Path) -> Iterator[Filler]:
+    """Runs a server with only the controllers that carry out deletions."""
     options = ["--insecure", "--controllers", "collector,namespaces,definitions", "--listen", "127.0.0.1:0"]
     command = [sys.executable, "-m", "probate", "serve", "--store", store, *options, "--kubeconfig", str(folder / "config")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
@@ -187,32 +187,32 @@ def serving(store: str, folder: Path) -> Iterator[Maker]:
         greeting = re.search(r"http://\S+", process.stdout.readline())
         assert greeting is not None, "the server did not start"
         with httpx.Client(base_url=greeting[0], timeout=60) as http:
-            yield Maker(http)
+            yield Filler(http)
         process.send_signal(signal.SIGTERM)
 
 
-def filled(store: str, folder: Path) -> dict[str, Any]:
-    """Fill a new store. Returns the record of what it serves."""
-    with serving(store, folder) as maker:
-        maker.fill()
-        maker.settle()
-        early = maker.revision()
-        maker.create(f"{A}/configmaps", {"metadata": {"name": "late"}})
-        return {"now": maker.record(), "earlier": {"revision": early, "lists": maker.record(at=early)}}
+def create_fixture(store: str, folder: Path) -> dict[str, Any]:
+    """Fills a new store. Returns the record of the lists it serves."""
+    with serving(store, folder) as filler:
+        filler.fill()
+        filler.wait_until_settled()
+        early = filler.revision()
+        filler.create(f"{A}/configmaps", {"metadata": {"name": "late"}})
+        return {"now": filler.record(), "earlier": {"revision": early, "lists": filler.record(at=early)}}
 
 
 def write(name: str, content: bytes) -> None:
-    """Compress a file of the fixture."""
+    """Writes a compressed file of the fixture."""
     target = FOLDER / f"{name}.xz"
     target.write_bytes(lzma.compress(content, preset=9 | lzma.PRESET_EXTREME))
     print(f"{target}: {target.stat().st_size:,} bytes")
 
 
 def make_sqlite(name: str) -> None:
-    """The fixture of a store in a file."""
+    """Creates the fixture of a store in a file."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "probate.db"
-        record = filled(f"sqlite:{file}", Path(folder))
+        record = create_fixture(f"sqlite:{file}", Path(folder))
         assert not file.with_name("probate.db-wal").exists(), "the store was not closed"
         write(f"{name}.db", file.read_bytes())
         write(f"{name}.json", json.dumps(record, ensure_ascii=False, indent=0).encode())
@@ -220,7 +220,7 @@ def make_sqlite(name: str) -> None:
 
 @contextmanager
 def etcd_member(program: str, folder: Path) -> Iterator[str]:
-    """One member on a free port."""
+    """Runs one etcd member on a free port."""
     import socket  # noqa: PLC0415
 
     with socket.socket() as one, socket.socket() as other:
@@ -239,36 +239,36 @@ def etcd_member(program: str, folder: Path) -> Iterator[str]:
 
 
 def make_etcd(name: str, program: str) -> None:
-    """The fixture of a store on etcd: its keys, to be written into another etcd."""
+    """Creates the fixture of a store on etcd: its keys, to be written into another etcd."""
     with tempfile.TemporaryDirectory() as folder, etcd_member(program, Path(folder)) as endpoint:
-        record = filled(f"etcd://{endpoint}/probate", Path(folder))
-        pairs = [[base64.b64encode(kv.key).decode(), base64.b64encode(kv.value).decode()] for kv in dumped(endpoint)]
+        record = create_fixture(f"etcd://{endpoint}/probate", Path(folder))
+        pairs = [[base64.b64encode(kv.key).decode(), base64.b64encode(kv.value).decode()] for kv in dump(endpoint)]
         write(f"{name}-etcd.json", json.dumps({"keys": pairs, "now": record["now"]}, ensure_ascii=False, indent=0).encode())
 
 
-def dumped(endpoint: str) -> list[rpc.KeyValue]:
-    """All keys of the store, those written first first."""
+def dump(endpoint: str) -> list[rpc.KeyValue]:
+    """Returns all keys of the store in the order in which they were written."""
     with grpc.insecure_channel(endpoint) as channel:
-        ask = channel.unary_unary(
+        call = channel.unary_unary(
             "/etcdserverpb.KV/Range",
             request_serializer=rpc.RangeRequest.SerializeToString,
             response_deserializer=rpc.RangeResponse.FromString,
         )
-        found = ask(rpc.RangeRequest(key=b"/probate/", range_end=b"/probate0"))
-    return sorted(found.kvs, key=lambda kv: kv.mod_revision)
+        response = call(rpc.RangeRequest(key=b"/probate/", range_end=b"/probate0"))
+    return sorted(response.kvs, key=lambda kv: kv.mod_revision)
 
 
 def main() -> None:
-    """Make what the command line asks for."""
+    """Creates the fixture that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", help="of the fixture, such as format-2")
-    parser.add_argument("--etcd", metavar="PROGRAM", help="make the fixture of an etcd store, with this etcd")
-    given = parser.parse_args()
+    parser.add_argument("name", help="name of the fixture, such as format-2")
+    parser.add_argument("--etcd", metavar="PROGRAM", help="create the fixture of an etcd store, with this etcd program")
+    arguments = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    if given.etcd:
-        make_etcd(given.name, given.etcd)
+    if arguments.etcd:
+        make_etcd(arguments.name, arguments.etcd)
     else:
-        make_sqlite(given.name)
+        make_sqlite(arguments.name)
 
 
 if __name__ == "__main__":

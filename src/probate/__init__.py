@@ -1,3 +1,3 @@
-"""Probate settles what becomes of an object's dependents when the object dies."""
+"""Probate: a Kubernetes-compatible API server with complete garbage collection."""
 
 __version__ = "0.1.0"

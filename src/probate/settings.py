@@ -1,4 +1,4 @@
-"""What a process is told at its start: read once, never changed. docs/settings.md explains each; a test sees to it."""
+"""The settings of a server process, read once at its start. docs/settings.md explains each; tests/unit/test_docs.py checks that."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ DEFAULT_STORE = "sqlite:probate.db"
 DEFAULT_LISTEN = "127.0.0.1:8080"
 DEFAULT_HISTORY = 24 * 3600.0
 MEMORY_HISTORY = 5 * 60.0
-"""In memory, where it takes room that nobody gets back."""
+"""The history of a store in memory, where old revisions take up the process's memory."""
 DEFAULT_PATIENCE = 30.0
 DEFAULT_MAX_CONNECTIONS = 12_000
 MIN_MAX_CONNECTIONS = 20
@@ -38,115 +38,131 @@ DEFAULT_WEBHOOK_SERVICES: tuple[str, ...] = ()
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of `probate serve`."""
+    """The settings of `probate serve`, in the groups of its help."""
 
+    # Store
     store: str = DEFAULT_STORE
-    listen: str = DEFAULT_LISTEN
-    advertise_address: str = ""
-    """The address at which others reach the server; the one it listens on if empty."""
+    """The store's address: `sqlite:FILE`, `memory:` or `etcd://HOST:PORT,…`."""
     history: float | None = None
-    """Seconds for which the past is kept; None: as is usual for the store."""
-    patience: float = DEFAULT_PATIENCE
-    """Seconds that a client has to send what it began, or to read what it asked for."""
-    max_connections: int = DEFAULT_MAX_CONNECTIONS
-    """Connections that are open at once, at most."""
-    kubeconfig: str = DEFAULT_KUBECONFIG
-    """Where to write how clients find the server; nowhere if empty."""
-    insecure: bool = False
-    """Plain HTTP, to be reached from this machine only, where everybody may do anything."""
-    pki: str = DEFAULT_PKI
-    """The folder of the certificates and keys that the server makes for itself."""
-    tls_name: tuple[str, ...] = ()
-    """More names and addresses by which the server is reached."""
-    tls_cert_file: str = ""
-    """The server's certificate, if it does not make its own."""
-    tls_private_key_file: str = ""
-    """Its key."""
-    client_ca_file: str = ""
-    """Who else may sign the certificates of clients."""
-    token_file: str = ""
-    """Where tokens are listed."""
-    service_account_issuer: str = DEFAULT_ISSUER
-    """As whom the server signs the tokens of service accounts."""
-    service_account_jwks_uri: str = ""
-    """Where others find the key to verify them with; this server's own address if it is empty."""
-    oidc_issuer_url: str = ""
-    """Whose ID tokens are believed."""
-    oidc_client_id: str = ""
-    """What they have to be for."""
-    oidc_username_claim: str = "sub"
-    """Which claim has the name."""
-    oidc_username_prefix: str = ""
-    """What comes before it. "-" is nothing; if it is empty it is the issuer and "#", unless the name is an email address."""
-    oidc_groups_claim: str = ""
-    """Which claim has the groups; none if it is empty."""
-    oidc_groups_prefix: str = ""
-    """What comes before each of them."""
-    oidc_ca_file: str = ""
-    """Who signs the issuer's certificate; who signs others' on this machine, if it is empty."""
-    log_level: str = DEFAULT_LOG_LEVEL
-    """From which level on the log is written: debug, info, warning or error."""
-    log_format: str = DEFAULT_LOG_FORMAT
-    """How its lines are written: text or json."""
-    audit_log_path: str = ""
-    """Where the audit log is written, "-" for standard output; nowhere if empty."""
-    audit_policy_file: str = ""
-    """What is written there, as Kubernetes' audit policies say it; the usual, if empty."""
-    audit_log_maxsize: int = DEFAULT_AUDIT_SIZE
-    """Megabytes after which its file is put aside."""
-    audit_log_maxbackup: int = DEFAULT_AUDIT_BACKUPS
-    """How many of those are kept; all if it is 0."""
-    audit_log_maxage: int = 0
-    """How many days those are kept; for ever if it is 0."""
-    audit_log_mode: str = DEFAULT_AUDIT_MODE
-    """What becomes of requests when nothing can be written: batch or strict."""
-    owner_rights: str = DEFAULT_OWNER_RIGHTS
-    """Which references to owners one needs rights for: blocking or all."""
-    owner_checks: str = DEFAULT_OWNER_CHECKS
-    """What who refers to an owner gets that is not there, or out of reach: off, warn or refuse."""
-    admission: tuple[str, ...] = ()
-    """Which of the admission plugins that are off are on."""
-    root_ca_file: str = ""
-    """The certificate that pods check the server's against, as PEM, published in each namespace; none if empty."""
-    controllers: str = DEFAULT_CONTROLLERS
-    """Which controllers run: `controllers.runtime.selection` says how."""
-    nodes: int = DEFAULT_NODES
-    """Simulated nodes; none if 0."""
-    event_ttl: float = 3600.0
-    """Seconds for which an Event is kept after it was last written."""
-    terminated_pod_gc_threshold: int = DEFAULT_TERMINATED_PODS
-    """Pods that have ended and are kept; any number if it is not above 0."""
-    node_monitor_grace_period: float = 50.0
-    """Seconds without a sign of life after which a node counts as unreachable."""
-    node_startup_grace_period: float = 60.0
-    """The same for one that has never said how it is."""
-    node_eviction_rate: float = DEFAULT_EVICTION_RATE
-    """Nodes of a zone that are given up in a second, at most."""
-    secondary_node_eviction_rate: float = DEFAULT_SECONDARY_EVICTION_RATE
-    """The same in a large zone most of which is away. In a small one none is given up then."""
-    large_cluster_size_threshold: int = DEFAULT_LARGE_ZONE
-    """A zone with more nodes is large."""
-    unhealthy_zone_threshold: float = DEFAULT_UNHEALTHY_SHARE
-    """Which part of a zone is most of it."""
-    pod_start_delay: float = 1.0
-    """Seconds after which a pod on a simulated node runs and is ready."""
-    pod_stop_delay: float = 1.0
-    """Seconds that a pod on a simulated node takes to end when it is deleted, if its grace period is not over before."""
+    """Seconds for which old revisions are kept; None selects the store's default."""
 
+    # Network
+    listen: str = DEFAULT_LISTEN
+    """The address to serve on, as HOST:PORT."""
+    advertise_address: str = ""
+    """The IP address at which other machines reach the server; empty: that of `listen`."""
+    max_connections: int = DEFAULT_MAX_CONNECTIONS
+    """The maximum number of open connections."""
+    kubeconfig: str = DEFAULT_KUBECONFIG
+    """The kubeconfig file to write; empty: none."""
+
+    # TLS and authentication
+    insecure: bool = False
+    """Serves plain HTTP on loopback addresses and allows every request."""
+    pki: str = DEFAULT_PKI
+    """The folder for the certificates and keys that the server issues for itself."""
+    tls_name: tuple[str, ...] = ()
+    """Additional names and addresses for the server's certificate."""
+    tls_cert_file: str = ""
+    """The server's certificate; empty: the server issues its own."""
+    tls_private_key_file: str = ""
+    """The key of `tls_cert_file`."""
+    root_ca_file: str = ""
+    """The CA certificate (PEM) with which pods verify the server, published in each namespace; empty: the server's own."""
+    client_ca_file: str = ""
+    """Additional CA certificates that may sign client certificates."""
+    token_file: str = ""
+    """The file of hashed bearer tokens."""
+    service_account_issuer: str = DEFAULT_ISSUER
+    """The issuer of service account tokens."""
+    service_account_jwks_uri: str = ""
+    """The URL of the keys that verify these tokens; empty: this server's."""
+    oidc_issuer_url: str = ""
+    """The OpenID Connect issuer whose ID tokens are accepted."""
+    oidc_client_id: str = ""
+    """The audience that ID tokens must have."""
+    oidc_username_claim: str = "sub"
+    """The claim with the user name."""
+    oidc_username_prefix: str = ""
+    """The prefix of user names. "-" is none; empty is the issuer and "#", unless the claim is an email address."""
+    oidc_groups_claim: str = ""
+    """The claim with the groups; empty: none."""
+    oidc_groups_prefix: str = ""
+    """The prefix of groups."""
+    oidc_ca_file: str = ""
+    """The CA certificates that verify the issuer's server; empty: those of the machine."""
+
+    # Authorization and admission
+    owner_rights: str = DEFAULT_OWNER_RIGHTS
+    """Which owner references require permission on the owner: none, blocking or all."""
+    owner_checks: str = DEFAULT_OWNER_CHECKS
+    """The response to an owner reference that cannot work: off, warn or refuse."""
+    admission: tuple[str, ...] = ()
+    """Additional admission plugins to enable."""
     webhook_service: tuple[str, ...] = DEFAULT_WEBHOOK_SERVICES
-    """Where the Services are that webhooks are behind: NAMESPACE/NAME[:PORT]=URL."""
+    """The URLs of Services that webhooks refer to: NAMESPACE/NAME[:PORT]=URL."""
+
+    # Audit and logging
+    log_level: str = DEFAULT_LOG_LEVEL
+    """The lowest level that is logged: debug, info, warning or error."""
+    log_format: str = DEFAULT_LOG_FORMAT
+    """The format of log lines: text or json."""
+    audit_log_path: str = ""
+    """The audit log file; "-": standard output; empty: no audit log."""
+    audit_policy_file: str = ""
+    """The file with the audit policy; empty: the default policy."""
+    audit_log_maxsize: int = DEFAULT_AUDIT_SIZE
+    """The size in megabytes at which the audit log file is rotated."""
+    audit_log_maxbackup: int = DEFAULT_AUDIT_BACKUPS
+    """The number of rotated files to keep; 0: all."""
+    audit_log_maxage: int = 0
+    """The number of days to keep rotated files; 0: forever."""
+    audit_log_mode: str = DEFAULT_AUDIT_MODE
+    """What happens to requests while the audit log cannot be written: batch or strict."""
+
+    # Controllers
+    controllers: str = DEFAULT_CONTROLLERS
+    """The controllers to run, in the syntax of `controllers.runtime.selection`."""
+    terminated_pod_gc_threshold: int = DEFAULT_TERMINATED_PODS
+    """The number of terminated pods to keep; 0 or less: all."""
+    node_eviction_rate: float = DEFAULT_EVICTION_RATE
+    """The maximum number of unreachable nodes per second, in a zone, whose pods are evicted."""
+    secondary_node_eviction_rate: float = DEFAULT_SECONDARY_EVICTION_RATE
+    """The same rate for a large zone that is unhealthy. A small unhealthy zone has no evictions."""
+    large_cluster_size_threshold: int = DEFAULT_LARGE_ZONE
+    """The number of nodes above which a zone is large."""
+    unhealthy_zone_threshold: float = DEFAULT_UNHEALTHY_SHARE
+    """The share of unreachable nodes from which a zone is unhealthy."""
+
+    # Simulated nodes
+    nodes: int = DEFAULT_NODES
+    """The number of simulated nodes."""
+    pod_start_delay: float = 1.0
+    """Seconds until a pod on a simulated node runs and is ready."""
+    pod_stop_delay: float = 1.0
+    """Seconds until a deleted pod on a simulated node terminates, unless its grace period ends before."""
+
+    # Timing
+    patience: float = DEFAULT_PATIENCE
+    """Seconds that a client has to send its headers, to send its body, or to read some of its response."""
+    event_ttl: float = 3600.0
+    """Seconds for which an Event is kept after its last write."""
+    node_monitor_grace_period: float = 50.0
+    """Seconds without a heartbeat after which a node counts as unreachable."""
+    node_startup_grace_period: float = 60.0
+    """The same for a node that has never reported its status."""
 
     @property
-    def kept_history(self) -> float:
-        """Seconds for which the past is kept."""
+    def history_seconds(self) -> float:
+        """Seconds for which old revisions are kept."""
         if self.history is not None:
             return self.history
         return MEMORY_HISTORY if self.store == "memory:" else DEFAULT_HISTORY
 
     @property
-    def is_shared(self) -> bool:
-        """Whether other servers may be on the same store."""
+    def has_shared_store(self) -> bool:
+        """Whether other servers may use the same store."""
         return self.store.startswith("etcd:")
 
 
-USUAL = Settings()
+DEFAULT_SETTINGS = Settings()

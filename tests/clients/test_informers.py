@@ -1,4 +1,4 @@
-"""Informers of others go on after the server has failed, and after it has forgotten what they last saw."""
+"""Third-party informers continue after a server failure and after compaction of the history that they have seen."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 
 from support.client_programs import Program
-from support.client_sessions import Look
+from support.client_sessions import NamespaceClient
 from support.loopback_ports import free_port
-from support.server_process import Server, serving
+from support.server_process import ServerProcess, run_server
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def server(quick_path: Path) -> Iterator[Server]:
-    """It remembers a second, and only its store outlives it."""
+def server(quick_path: Path) -> Iterator[ServerProcess]:
+    """A server that keeps one second of history, with a store that survives restarts."""
     options = ("--history", "1s", "--controllers", "collector,namespaces")
-    with serving(quick_path, f"sqlite:{quick_path / 'probate.db'}", *options, listen=f"127.0.0.1:{free_port()}") as one:
+    with run_server(quick_path, f"sqlite:{quick_path / 'probate.db'}", *options, listen=f"127.0.0.1:{free_port()}") as one:
         yield one
 
 
@@ -37,41 +37,43 @@ def command(request: pytest.FixtureRequest, clients: Path, node: Path, tmp_path:
 
 
 @contextmanager
-def following(command: list[str], look: Look, server: Server, home: Path) -> Iterator[list[str]]:
-    """What the informer has told so far; it grows while it tells more."""
+def running_informer(command: list[str], client: NamespaceClient, server: ServerProcess, home: Path) -> Iterator[list[str]]:
+    """Runs the informer. Yields the lines that it has printed so far; the list grows."""
     environment = Program(Path(command[0]), server.kubeconfig, home).environment
-    told: list[str] = []
-    with subprocess.Popen([*command, look.namespace], env=environment, stdout=subprocess.PIPE, text=True) as process:
+    lines: list[str] = []
+    with subprocess.Popen([*command, client.namespace], env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        listener = threading.Thread(target=told.extend, args=((line.rstrip("\n") for line in process.stdout),))
+        listener = threading.Thread(target=lines.extend, args=((line.rstrip("\n") for line in process.stdout),))
         listener.start()
         try:
-            yield told
+            yield lines
         finally:
             process.kill()
             listener.join()
 
 
-def create(look: Look, name: str, **labels: str) -> None:
-    look.ask("POST", look.path("configmaps"), {"metadata": {"name": name, "labels": labels}})
+def create(client: NamespaceClient, name: str, **labels: str) -> None:
+    client.ask("POST", client.path("configmaps"), {"metadata": {"name": name, "labels": labels}})
 
 
-def is_forgotten(look: Look, revision: str) -> bool:
-    """Whether nobody can watch from there any more. There has to be something new for it to become old."""
-    path = f"{look.path('configmaps')}?watch=true&timeoutSeconds=1&labelSelector=set=followed&resourceVersion={revision}"
-    create(look, f"other-{os.urandom(8).hex()}")
-    return '"code":410' in look.ask("GET", path).text
+def is_compacted(client: NamespaceClient, revision: str) -> bool:
+    """Returns whether a watch from this revision fails. Writes an object, since only newer writes make a revision old."""
+    path = f"{client.path('configmaps')}?watch=true&timeoutSeconds=1&labelSelector=set=followed&resourceVersion={revision}"
+    create(client, f"other-{os.urandom(8).hex()}")
+    return '"code":410' in client.ask("GET", path).text
 
 
-def test_an_informer_goes_on_when_its_place_is_forgotten(command: list[str], look: Look, server: Server, homes: Path) -> None:
+def test_informer_continues_after_compaction(
+    command: list[str], client: NamespaceClient, server: ServerProcess, homes: Path
+) -> None:
     for name in ("first", "doomed"):
-        create(look, name, set="followed")
-    since = look.ask("GET", look.path("configmaps")).json()["metadata"]["resourceVersion"]
-    with following(command, look, server, homes / "informer") as told:
-        look.until("the informer has seen what is there", lambda: {"add first", "add doomed"} <= set(told))
-        look.until("what the informer has seen is forgotten", lambda: is_forgotten(look, since))
-        server.kill_and_start_again()
-        look.ask("DELETE", look.path("configmaps", "doomed"))  # it is there, as all that was acknowledged
-        create(look, "late", set="followed")
-        look.until("the informer has seen what came and went", lambda: {"delete doomed", "add late"} <= set(told))
-    assert [line for line in told if line.startswith("add")].count("add first") == 1
+        create(client, name, set="followed")
+    since = client.ask("GET", client.path("configmaps")).json()["metadata"]["resourceVersion"]
+    with running_informer(command, client, server, homes / "informer") as lines:
+        client.wait_until("the informer has seen what is there", lambda: {"add first", "add doomed"} <= set(lines))
+        client.wait_until("what the informer has seen is forgotten", lambda: is_compacted(client, since))
+        server.kill_and_restart()
+        client.ask("DELETE", client.path("configmaps", "doomed"))  # it exists, as every acknowledged write does
+        create(client, "late", set="followed")
+        client.wait_until("the informer has seen what came and went", lambda: {"delete doomed", "add late"} <= set(lines))
+    assert [line for line in lines if line.startswith("add")].count("add first") == 1

@@ -1,4 +1,4 @@
-"""Every test in this folder runs once on each engine."""
+"""Runs every test in this folder once on each engine."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> store_engines.Engi
 
 @pytest.fixture
 async def store(engine: store_engines.Engine) -> AsyncIterator[Store]:
-    async with store_engines.opened(engine) as store:
+    async with store_engines.open_store(engine) as store:
         yield store

@@ -1,4 +1,4 @@
-"""While history is being forgotten, whoever asks for it gets the truth or `Gone`: never a part of it."""
+"""Reads of history during compaction are complete or raise `Gone`; they never return a part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from probate.core import errors
 from probate.store import contract
-from probate.store.contract import Refused, Revision, Store
+from probate.store.contract import FailedGuards, Revision, Store
 from support import store_model
 from support import store_operations as steps
 
@@ -20,13 +20,13 @@ ROUNDS = 20
 
 @pytest.fixture
 async def model(store: Store) -> store_model.Model:
-    """Every key written, updated, deleted and made again, in many rounds; the model knows it all."""
+    """Creates, updates, deletes and recreates every key in many rounds; returns a model with the same history."""
     known = store_model.Model(await store.revision())
     for number in range(ROUNDS):
         txns = [next_change(known, key, number + index) for index, key in enumerate(KEYS)]
         outcomes = await store.commit_many(txns)
         for txn, outcome in zip(txns, outcomes, strict=True):
-            assert not isinstance(outcome, Refused)
+            assert not isinstance(outcome, FailedGuards)
             known.apply(txn, outcome)
     return known
 
@@ -41,13 +41,13 @@ def next_change(model: store_model.Model, key: str, number: int) -> contract.Txn
 
 
 async def compact_in_steps(store: Store, model: store_model.Model) -> None:
-    """Two at a time, so that one begins while another is still being carried out."""
+    """Compacts two at a time, so that one begins while another is still in progress."""
     for change in model.changes[::20]:
         await asyncio.gather(store.compact(change.revision), store.compact(Revision(change.revision + 7)))
 
 
-async def ask_until(compacting: asyncio.Task[None], ask: Callable[[], Awaitable[bool]]) -> set[bool]:
-    """Ask while the compactions run; what was seen, which never comes back once it is gone."""
+async def poll_until(compacting: asyncio.Task[None], ask: Callable[[], Awaitable[bool]]) -> set[bool]:
+    """Polls while the compactions run; checks that a revision that is gone never comes back. Returns what was seen."""
     seen: list[bool] = []
     while not compacting.done() or not seen:
         seen.append(await ask())
@@ -56,7 +56,7 @@ async def ask_until(compacting: asyncio.Task[None], ask: Callable[[], Awaitable[
     return set(seen)
 
 
-async def test_list_of_the_past_is_whole_or_gone(store: Store, model: store_model.Model) -> None:
+async def test_list_of_a_past_revision_is_complete_or_gone(store: Store, model: store_model.Model) -> None:
     compacting = asyncio.create_task(compact_in_steps(store, model))
 
     async def reader(at: Revision) -> set[bool]:
@@ -70,7 +70,7 @@ async def test_list_of_the_past_is_whole_or_gone(store: Store, model: store_mode
             assert page == expected
             return True
 
-        return await ask_until(compacting, ask)
+        return await poll_until(compacting, ask)
 
     newest = model.changes[-1].revision
     found = await asyncio.gather(*(reader(change.revision) for change in [*model.changes[30::150], model.changes[-1]]))
@@ -79,7 +79,7 @@ async def test_list_of_the_past_is_whole_or_gone(store: Store, model: store_mode
     assert (await store.scan("objects/", limit=100, at=newest)).records == model.scan("objects/", limit=100).records
 
 
-async def test_history_of_a_watch_is_whole_or_gone(store: Store, model: store_model.Model) -> None:
+async def test_history_of_a_watch_is_complete_or_gone(store: Store, model: store_model.Model) -> None:
     compacting = asyncio.create_task(compact_in_steps(store, model))
     last = model.changes[-1].revision
 
@@ -88,23 +88,23 @@ async def test_history_of_a_watch_is_whole_or_gone(store: Store, model: store_mo
 
         async def ask() -> bool:
             try:
-                events = await steps.follow(store, "objects/", after=after, last=last)
+                events = await steps.collect_events(store, "objects/", after=after, last=last)
             except errors.Gone:
                 return False
             assert events == expected
             return True
 
-        return await ask_until(compacting, ask)
+        return await poll_until(compacting, ask)
 
     found = await asyncio.gather(*(watcher(change.revision) for change in model.changes[30:-1:150]))
     await compacting
     assert any(False in seen for seen in found), "nothing was compacted"
 
 
-async def test_live_watch_and_writers_notice_nothing_of_a_compaction(store: Store, model: store_model.Model) -> None:
+async def test_live_watch_and_writers_are_not_affected_by_a_compaction(store: Store, model: store_model.Model) -> None:
     start = model.changes[-1].revision
     async with store.watch("objects/", after=start) as watch:
-        taking = asyncio.create_task(steps.take(watch, len(KEYS)))
+        taking = asyncio.create_task(steps.take_events(watch, len(KEYS)))
         compacting = asyncio.create_task(compact_in_steps(store, model))
         for index, key in enumerate(KEYS):
             txn = next_change(model, key, ROUNDS + index)
@@ -114,14 +114,14 @@ async def test_live_watch_and_writers_notice_nothing_of_a_compaction(store: Stor
 
 
 @pytest.mark.parametrize("turns", range(10))
-async def test_compaction_that_overtakes_one_under_way_hides_history_before_it_removes_it(store: Store, turns: int) -> None:
+async def test_compaction_during_another_one_hides_history_before_it_removes_it(store: Store, turns: int) -> None:
     keys = [f"objects/many/{number:03}" for number in range(300)]
     first = await write_all(store, [contract.create(key, b"old") for key in keys])
     second = await write_all(store, [contract.update(key, b"new", revision=old) for key, old in zip(keys, first, strict=True)])
     early, at = sorted(second)[200:202]
     still_old = [key for key, revision in zip(keys, second, strict=True) if revision > at]
     compacting = asyncio.create_task(compact_twice(store, early, max(second), turns))
-    async with asyncio.timeout(steps.PATIENCE):
+    async with asyncio.timeout(steps.TIMEOUT_SECONDS):
         for key in itertools.cycle(still_old):
             if not await is_shown(store, key, b"old", at=at):
                 break
@@ -140,11 +140,11 @@ async def is_shown(store: Store, key: str, value: bytes, *, at: Revision) -> boo
 
 
 async def write_all(store: Store, txns: list[contract.Txn]) -> list[Revision]:
-    return [outcome for outcome in await store.commit_many(txns) if not isinstance(outcome, Refused)]
+    return [outcome for outcome in await store.commit_many(txns) if not isinstance(outcome, FailedGuards)]
 
 
 async def compact_twice(store: Store, early: Revision, late: Revision, turns: int) -> None:
-    """The second one some turns of the loop after the first."""
+    """Starts the second compaction some turns of the event loop after the first."""
     first = asyncio.create_task(store.compact(early))
     for _ in range(turns):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A watcher that does not read is cut off and can resume; nobody else notices."""
+"""A watcher that does not read gets `TooSlow` and can resume; other watchers and writers are not affected."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from probate.core import errors
-from probate.store import hub
+from probate.store import watch_hub
 from probate.store.contract import Event, Revision, Store, Watch
 from support import store_engines
 from support import store_operations as steps
 
 RANGE = "objects/k/"
-FEW_EVENTS = hub.Buffer(events=10, size=1_000_000)
-FEW_BYTES = hub.Buffer(events=1_000_000, size=10_000)
+FEW_EVENTS = watch_hub.WatchBuffer(events=10, value_bytes=1_000_000)
+FEW_BYTES = watch_hub.WatchBuffer(events=1_000_000, value_bytes=10_000)
 
 
 async def write(store: Store, count: int, *, value: bytes = b"") -> list[Revision]:
@@ -24,27 +24,27 @@ async def write(store: Store, count: int, *, value: bytes = b"") -> list[Revisio
 
 
 async def begin(store: Store, watch: Watch) -> list[Event]:
-    """Get a watch past history, so that it is live from here on."""
-    taking = asyncio.create_task(steps.take(watch, 1))
+    """Reads a watch up to the present, so that it is live from here on."""
+    taking = asyncio.create_task(steps.take_events(watch, 1))
     await asyncio.sleep(0)
     await write(store, 1)
     return await taking
 
 
 async def drain(watch: Watch) -> tuple[list[Event], errors.TooSlow]:
-    """All that is still handed out, and the cut."""
+    """Returns the events that are still delivered, and the error that ends the watch."""
     events: list[Event] = []
     try:
         while True:
-            events += await steps.take(watch, 1)
+            events += await steps.take_events(watch, 1)
     except errors.TooSlow as cut:
         return events, cut
 
 
-async def everybody_got(store: Store, revision: Revision) -> None:
-    """Comes back once this revision has reached the watchers."""
+async def wait_for_delivery(store: Store, revision: Revision) -> None:
+    """Waits until this revision has been delivered to the watchers."""
     async with store.watch("objects/other/", after=revision) as other:
-        taking = asyncio.create_task(steps.take(other, 1))
+        taking = asyncio.create_task(steps.take_events(other, 1))
         await asyncio.sleep(0)
         await steps.create(store, f"objects/other/{revision}")
         await taking
@@ -52,26 +52,26 @@ async def everybody_got(store: Store, revision: Revision) -> None:
 
 @pytest.mark.parametrize(("buffer", "value"), [(FEW_EVENTS, b""), (FEW_BYTES, b"x" * 1000)])
 async def test_watcher_that_never_reads_is_cut_off_and_resumes_without_a_gap(
-    engine: store_engines.Engine, buffer: hub.Buffer, value: bytes
+    engine: store_engines.Engine, buffer: watch_hub.WatchBuffer, value: bytes
 ) -> None:
-    async with store_engines.opened(engine, buffer=buffer) as store:
+    async with store_engines.open_store(engine, buffer=buffer) as store:
         start = await store.revision()
         async with store.watch(RANGE, after=start) as watch:
             seen = await begin(store, watch)
             revisions = await write(store, 40, value=value)
-            await everybody_got(store, revisions[-1])
+            await wait_for_delivery(store, revisions[-1])
             more, cut = await drain(watch)
             seen += more
             assert cut.revision == watch.revision == seen[-1].revision
             assert cut.revision < revisions[-1]
-        seen += await steps.follow(store, RANGE, after=Revision(cut.revision), last=revisions[-1])
+        seen += await steps.collect_events(store, RANGE, after=Revision(cut.revision), last=revisions[-1])
         assert [event.revision for event in seen[1:]] == revisions
 
 
 @pytest.fixture
 async def small(engine: store_engines.Engine) -> AsyncIterator[Store]:
-    """A store whose watchers may be ten events behind."""
-    async with store_engines.opened(engine, buffer=FEW_EVENTS) as store:
+    """A store whose watchers may fall ten events behind."""
+    async with store_engines.open_store(engine, buffer=FEW_EVENTS) as store:
         yield store
 
 
@@ -79,8 +79,8 @@ async def test_watcher_that_is_exactly_as_far_behind_as_allowed_is_not_cut_off(s
     async with small.watch(RANGE, after=await small.revision()) as watch:
         await begin(small, watch)
         revisions = await write(small, 10)
-        await everybody_got(small, revisions[-1])
-        assert [event.revision for event in await steps.take(watch, 10)] == revisions
+        await wait_for_delivery(small, revisions[-1])
+        assert [event.revision for event in await steps.take_events(watch, 10)] == revisions
 
 
 async def test_watcher_that_reads_again_and_again_may_read_more_than_its_buffer(small: Store) -> None:
@@ -88,26 +88,26 @@ async def test_watcher_that_reads_again_and_again_may_read_more_than_its_buffer(
         await begin(small, watch)
         for _ in range(6):
             revisions = await write(small, 10)
-            await everybody_got(small, revisions[-1])
-            assert [event.revision for event in await steps.take(watch, 10)] == revisions
+            await wait_for_delivery(small, revisions[-1])
+            assert [event.revision for event in await steps.take_events(watch, 10)] == revisions
 
 
-async def test_history_longer_than_the_buffer_is_no_reason_to_be_cut_off(small: Store) -> None:
+async def test_history_longer_than_the_buffer_does_not_cut_the_watch_off(small: Store) -> None:
     start = await small.revision()
     revisions = await write(small, 50)
-    await everybody_got(small, revisions[-1])
+    await wait_for_delivery(small, revisions[-1])
     async with small.watch(RANGE, after=start) as watch:
-        assert [event.revision for event in await steps.take(watch, 50)] == revisions
+        assert [event.revision for event in await steps.take_events(watch, 50)] == revisions
 
 
 async def test_slow_watcher_slows_neither_writers_nor_other_watchers(small: Store) -> None:
     start = await small.revision()
     async with small.watch(RANGE, after=start) as slow, small.watch(RANGE, after=start) as quick:
         await begin(small, slow)
-        seen = await steps.take(quick, 1)
+        seen = await steps.take_events(quick, 1)
         for _ in range(6):
             revisions = await write(small, 10)
-            seen += await steps.take(quick, 10)
+            seen += await steps.take_events(quick, 10)
             assert seen[-1].revision == revisions[-1]
         assert len(seen) == 61
         _, cut = await drain(slow)
@@ -118,6 +118,6 @@ async def test_changes_of_other_ranges_do_not_fill_a_watchers_buffer(small: Stor
     async with small.watch(RANGE, after=await small.revision()) as watch:
         await begin(small, watch)
         others = [await steps.create(small, f"objects/others/{number}") for number in range(40)]
-        await everybody_got(small, others[-1])
+        await wait_for_delivery(small, others[-1])
         (revision,) = await write(small, 1)
-        assert [event.revision for event in await steps.take(watch, 1)] == [revision]
+        assert [event.revision for event in await steps.take_events(watch, 1)] == [revision]

@@ -1,4 +1,4 @@
-"""Since when a range is as it is: never said of one that has changed. An engine may know nothing of it."""
+"""`unchanged_since`: never reports a range that has changed as unchanged. An engine may return None."""
 
 from __future__ import annotations
 
@@ -8,67 +8,67 @@ import pytest
 
 from probate.core import errors
 from probate.store import contract
-from probate.store.contract import Calm, Record, Revision, Store
+from probate.store.contract import Record, Revision, Store, UnchangedSince
 from support import store_operations as steps
 
 RANGE = "objects/pods/a/"
 
 
-def calm(store: Store, prefix: str = RANGE) -> Calm:
-    found = store.calm(prefix)
+def unchanged(store: Store, prefix: str = RANGE) -> UnchangedSince:
+    found = store.unchanged_since(prefix)
     assert found is not None
     return found
 
 
 pass_through_it = pytest.mark.parametrize("engine", ["model", "memory", "sqlite"], indirect=True)
-"""Engines that all changes pass through know."""
+"""Engines that see every change know the answer."""
 
 
 @pytest.mark.parametrize("engine", ["etcd", "etcd-3.5"], indirect=True)
-async def test_engine_that_others_write_to_as_well_knows_nothing(store: Store) -> None:
+async def test_engine_that_other_servers_write_to_returns_none(store: Store) -> None:
     await steps.create(store, f"{RANGE}x")
-    assert store.calm(RANGE) is None
+    assert store.unchanged_since(RANGE) is None
 
 
 @pass_through_it
-async def test_range_stays_calm_while_others_change(store: Store) -> None:
+async def test_range_stays_unchanged_while_other_ranges_change(store: Store) -> None:
     await steps.create(store, f"{RANGE}x")
-    before = calm(store)
+    before = unchanged(store)
     changed = await steps.create(store, "objects/pods/ab/x")
-    assert calm(store) == Calm(before.since, changed)
-    assert calm(store, "objects/pods/ab/").since >= changed
-    assert calm(store, "objects/pods/").since >= changed
+    assert unchanged(store) == UnchangedSince(before.since, changed)
+    assert unchanged(store, "objects/pods/ab/").since >= changed
+    assert unchanged(store, "objects/pods/").since >= changed
 
 
 @pass_through_it
-async def test_every_change_ends_the_calm(store: Store) -> None:
-    calm(store)
+async def test_every_change_is_reported(store: Store) -> None:
+    unchanged(store)
     created = await steps.create(store, f"{RANGE}x")
-    assert calm(store).since >= created
+    assert unchanged(store).since >= created
     updated = await steps.update(store, f"{RANGE}x", b"2", created)
-    assert calm(store).since >= updated
+    assert unchanged(store).since >= updated
     deleted = await steps.delete(store, f"{RANGE}x", updated)
-    assert calm(store) == Calm(deleted, deleted)
+    assert unchanged(store) == UnchangedSince(deleted, deleted)
 
 
 @pass_through_it
-async def test_refused_transaction_changes_nothing(store: Store) -> None:
+async def test_failed_transaction_changes_nothing(store: Store) -> None:
     await steps.create(store, f"{RANGE}x")
-    before = calm(store)
-    await steps.refused(store, contract.create(f"{RANGE}x", b"2"))
-    assert calm(store) == before
+    before = unchanged(store)
+    await steps.failed_guards(store, contract.create(f"{RANGE}x", b"2"))
+    assert unchanged(store) == before
 
 
 @pass_through_it
-async def test_calm_is_never_said_of_a_range_that_changes_meanwhile(store: Store) -> None:
-    calm(store)
+async def test_range_that_changes_meanwhile_is_never_reported_unchanged(store: Store) -> None:
+    unchanged(store)
     seen: dict[Revision, list[Record]] = {}
     writing = asyncio.gather(*(steps.create(store, f"{RANGE}{number}") for number in range(200)))
     while True:
         is_over = writing.done()
         page = await store.scan(RANGE, limit=1000)
         seen[page.revision] = page.records
-        found = calm(store)
+        found = unchanged(store)
         for revision, records in seen.items():
             if found.since <= revision <= found.now:
                 assert records == await steps.records(store, RANGE, at=found.now)
@@ -78,12 +78,12 @@ async def test_calm_is_never_said_of_a_range_that_changes_meanwhile(store: Store
     assert len(await writing) == 200
 
 
-async def test_only_objects_are_calm(store: Store) -> None:
+async def test_index_ranges_are_rejected(store: Store) -> None:
     with pytest.raises(errors.BadRequest):
-        store.calm("owned/u1@a/")
+        store.unchanged_since("owned/u1/a/")
 
 
-async def test_closed_store_says_nothing(store: Store) -> None:
+async def test_closed_store_raises(store: Store) -> None:
     await store.close()
     with pytest.raises(errors.StoreUnavailable):
-        store.calm(RANGE)
+        store.unchanged_since(RANGE)

@@ -1,7 +1,7 @@
-"""Three etcd members, writers at full speed, and the leader killed again and again: nothing acknowledged is lost.
+"""Kills the leader of three etcd members repeatedly under concurrent writers: no acknowledged write is lost.
 
-Each writer owns its keys and gives every write a value of its own, so each event of the watch tells which write it is of.
-What a writer was told is then held against what the watch saw and what is there in the end.
+Each writer owns its keys and gives every write a unique value, so each watch event identifies its write. The test compares what
+each writer was told with the events and with the final state.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import pytest
 
 from probate.core import errors
 from probate.store import contract
-from probate.store.contract import NOTHING, Event, Refused, Revision
+from probate.store.contract import NO_REVISION, Event, FailedGuards, Revision
 from probate.store.etcd.store import EtcdStore, Timeouts
 from support.etcd_members import Cluster
-from support.etcd_stores import collect, committed, opened, until
+from support.etcd_stores import collect_events, committed_revision, open_store, wait_until
 
 WRITERS = 8
 KILLS = 5
@@ -31,7 +31,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 class Writer:
-    """Creates, updates and deletes the objects it owns, one write at a time, and keeps what it was told."""
+    """Creates, updates and deletes its objects, one write at a time, and records the results."""
 
     def __init__(self, store: EtcdStore, name: str) -> None:
         self._store = store
@@ -39,7 +39,7 @@ class Writer:
         self._count = 0
         self._expects: dict[str, Revision] = {}
         self.acknowledged: dict[Revision, tuple[str, bytes | None]] = {}
-        self.denied: list[bytes] = []  # values that were said not to have been written
+        self.denied: list[bytes] = []  # values of writes that were reported as not written
         self.unknown: list[bytes | None] = []
 
     async def run(self) -> None:
@@ -49,13 +49,13 @@ class Writer:
             await self._write(key, None if self._count % 5 == 0 else f"{self._name}-{self._count}".encode())
 
     async def _write(self, key: str, value: bytes | None) -> None:
-        expects = self._expects.get(key, NOTHING)
+        expects = self._expects.get(key, NO_REVISION)
         entry = f"owned/{self._name}/{key}"
-        if value is None and expects == NOTHING:
+        if value is None and expects == NO_REVISION:
             return
         txn = contract.Txn(key, value, expects, (), (entry,)) if value is None else contract.Txn(key, value, expects, (entry,))
         try:
-            revision = await committed(self._store.commit(txn))
+            revision = await committed_revision(self._store.commit(txn))
         except errors.StoreUnavailable:
             self.denied += [] if value is None else [value]
         except errors.OutcomeUnknown:
@@ -63,7 +63,7 @@ class Writer:
             await self._look(key)
         else:
             self.acknowledged[revision] = (key, value)
-            self._expects[key] = NOTHING if value is None else revision
+            self._expects[key] = NO_REVISION if value is None else revision
 
     async def _look(self, key: str) -> None:
         while True:
@@ -71,12 +71,12 @@ class Writer:
                 record = await self._store.read(key)
             except errors.StoreUnavailable:
                 continue
-            self._expects[key] = NOTHING if record is None else record.revision
+            self._expects[key] = NO_REVISION if record is None else record.revision
             return
 
 
 async def test_leader_killed_five_times_under_load(cluster: Cluster) -> None:
-    async with opened(*cluster.endpoints, timeouts=Timeouts()) as store:
+    async with open_store(*cluster.endpoints, timeouts=Timeouts()) as store:
         start = await store.revision()
         seen: list[Event] = []
         watcher = asyncio.create_task(_watch(store, start, seen))
@@ -91,14 +91,14 @@ async def test_leader_killed_five_times_under_load(cluster: Cluster) -> None:
         await _progress(writers, running)
         last = await _stop(store, running)
 
-        async def watcher_is_there() -> bool:
+        async def is_watching() -> bool:
             return bool(seen) and seen[-1].revision >= last
 
-        await until(watcher_is_there)
+        await wait_until(is_watching)
         watcher.cancel()
-        _check_told(writers, seen)
-        assert await collect(store, after=start, upto=last) == seen  # what history says afterwards
-        await _check_whole(store, seen)
+        _check_results(writers, seen)
+        assert await collect_events(store, after=start, upto=last) == seen  # history delivers the same afterwards
+        await _check_final_state(store, seen)
 
 
 async def _watch(store: EtcdStore, start: Revision, seen: list[Event]) -> None:
@@ -108,7 +108,7 @@ async def _watch(store: EtcdStore, start: Revision, seen: list[Event]) -> None:
 
 
 async def _progress(writers: list[Writer], running: list[asyncio.Task[None]]) -> None:
-    """Wait until much has been written since, so that each kill hits a cluster at work."""
+    """Waits until many more writes have been made, so that each kill hits a busy cluster."""
     goal = sum(len(writer.acknowledged) for writer in writers) + WRITES_BETWEEN
 
     async def is_reached() -> bool:
@@ -116,18 +116,18 @@ async def _progress(writers: list[Writer], running: list[asyncio.Task[None]]) ->
             assert not task.done(), task.exception()
         return sum(len(writer.acknowledged) for writer in writers) >= goal
 
-    await until(is_reached)
+    await wait_until(is_reached)
 
 
 async def _stop(store: EtcdStore, running: list[asyncio.Task[None]]) -> Revision:
-    """Stop the writers. The writes they are cancelled in may still happen, so a last one marks the end."""
+    """Stops the writers. Their cancelled writes may still happen, so a final write marks the end."""
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
-    return await committed(store.commit(contract.create("objects/pods/end/end", b"end")))
+    return await committed_revision(store.commit(contract.create("objects/pods/end/end", b"end")))
 
 
-def _check_told(writers: list[Writer], seen: list[Event]) -> None:
+def _check_results(writers: list[Writer], seen: list[Event]) -> None:
     revisions = [event.revision for event in seen]
     assert revisions == sorted(set(revisions))
     by_revision = {event.revision: (event.key, event.value) for event in seen}
@@ -136,12 +136,12 @@ def _check_told(writers: list[Writer], seen: list[Event]) -> None:
             assert by_revision.pop(revision) == written
     values = {value for _, value in by_revision.values()}
     assert not values & {value for writer in writers for value in writer.denied}
-    # What is left was never acknowledged: at most one write each that was cancelled, those in doubt, and the end.
+    # The rest was never acknowledged: at most one cancelled write each, those with unknown outcome, and the end marker.
     assert len(by_revision) <= len(writers) + sum(len(writer.unknown) for writer in writers) + 1
 
 
-async def _check_whole(store: EtcdStore, seen: list[Event]) -> None:
-    """Objects are what the events add up to, and each has its entry of the same revision."""
+async def _check_final_state(store: EtcdStore, seen: list[Event]) -> None:
+    """Checks that the objects equal the sum of the events, and that each has its entry of the same revision."""
     expected = {event.key: event for event in seen if event.value is not None and event.key != "objects/pods/end/end"}
     for event in seen:
         if event.value is None and expected[event.key].revision < event.revision:
@@ -151,4 +151,4 @@ async def _check_whole(store: EtcdStore, seen: list[Event]) -> None:
     there = {record.key: record.revision for record in objects if record.key != "objects/pods/end/end"}
     assert there == {key: event.revision for key, event in expected.items()}
     assert there == {entry.key.split("/", 2)[2]: entry.revision for entry in entries}
-    assert not isinstance(await store.commit(contract.create("objects/pods/end/new", b"")), Refused)
+    assert not isinstance(await store.commit(contract.create("objects/pods/end/new", b"")), FailedGuards)

@@ -1,6 +1,6 @@
-"""The power fails at a sync, at every one in turn, and the disk loses or tears whatever was not synced.
+"""Power losses before each sync in turn: the disk loses or tears everything that was not synced.
 
-After each, the store opens, every acknowledged write is there, and nothing is half there.
+After each, the store opens, every acknowledged write is there, and no transaction is there in part.
 """
 
 from __future__ import annotations
@@ -19,66 +19,66 @@ from probate.store.contract import Revision, Store, Txn, create, delete, update
 from probate.store.sqlite import group_commit, schema
 from probate.store.sqlite.files import checkpoints
 from probate.store.sqlite.store import SqliteStore, open_file
-from support.disk_images import SURVIVALS, Crash, crashes, lay_out
-from support.faulty_vfs import ACKNOWLEDGE, SYNC, SYNC_FOLDER, Disk, Step, in_use
+from support.disk_images import SURVIVALS, Crash, simulate_crashes, write_files
+from support.faulty_vfs import ACKNOWLEDGE, SYNC, SYNC_FOLDER, RecordingDisk, Step, use_disk
 
 WRITES = 500
 NAME = "probate.db"
-Work = Callable[[Disk, Path], Awaitable[None]]
+Work = Callable[[RecordingDisk, Path], Awaitable[None]]
 State = dict[str, tuple[bytes, Revision]]
-"""Objects and index entries, by their keys."""
+"""Objects and index entries by key."""
 
 
 class History:
-    """What a store must hold at each revision, as a writer knows it that writes one thing after the other."""
+    """The expected content of a store at each revision, recorded by a sequential writer."""
 
     def __init__(self) -> None:
         self.states: dict[int, State] = {1: {}}
         self.newest = 1
 
-    def note(self, txn: Txn, revision: int) -> None:
+    def record(self, txn: Txn, revision: int) -> None:
         state = dict(self.states[revision - 1])
         if txn.value is None:
             del state[txn.key]
         else:
             state[txn.key] = (txn.value, Revision(revision))
-        state |= {entry: (b"", Revision(revision)) for entry in txn.enter}
-        for entry in txn.leave:
+        state |= {entry: (b"", Revision(revision)) for entry in txn.add_entries}
+        for entry in txn.remove_entries:
             state.pop(entry, None)
         self.states[revision] = state
         self.newest = revision
 
-    def next(self, dice: random.Random) -> Txn:
-        """A new object with an index entry, or a change or the end of one that is there."""
+    def next(self, rng: random.Random) -> Txn:
+        """Returns a create with an index entry, or an update or delete of an existing object."""
         state = self.states[self.newest]
         there = sorted(key for key in state if key.startswith("objects/"))
-        choice = dice.random()
+        choice = rng.random()
         if not there or choice < 0.5:
             key = f"objects/things/a/{self.newest:05}"
-            return create(key, dice.randbytes(dice.choice([20, 600, 5_000])), enter=[f"owned/o/{key}"])
-        key = dice.choice(there)
+            return create(key, rng.randbytes(rng.choice([20, 600, 5_000])), add_entries=[f"owned/o/{key}"])
+        key = rng.choice(there)
         if choice < 0.8:
-            return update(key, dice.randbytes(600), revision=state[key][1])
-        return delete(key, revision=state[key][1], leave=[f"owned/o/{key}"])
+            return update(key, rng.randbytes(600), revision=state[key][1])
+        return delete(key, revision=state[key][1], remove_entries=[f"owned/o/{key}"])
 
 
-async def write(store: SqliteStore, disk: Disk, history: History, count: int) -> None:
-    """Writes one after the other, and now and then some together. Each is noted before it is known to be acknowledged."""
-    dice = random.Random(7)  # noqa: S311
+async def write(store: SqliteStore, disk: RecordingDisk, history: History, count: int) -> None:
+    """Commits transactions one after the other, sometimes several together. Records each before it is acknowledged."""
+    rng = random.Random(7)  # noqa: S311
     while history.newest <= count:
-        txns = [history.next(dice)]
-        history.note(txns[0], history.newest + 1)
-        if dice.random() < 0.1:
+        txns = [history.next(rng)]
+        history.record(txns[0], history.newest + 1)
+        if rng.random() < 0.1:
             txns += [create(f"objects/many/{history.newest:05}/{number}", b"x" * 300) for number in range(5)]
             for txn in txns[1:]:
-                history.note(txn, history.newest + 1)
+                history.record(txn, history.newest + 1)
         outcomes = await store.commit_many(txns) if len(txns) > 1 else [await store.commit(txns[0])]
         assert outcomes[-1] == history.newest
-        disk.note(Step(ACKNOWLEDGE, revision=history.newest))
+        disk.record(Step(ACKNOWLEDGE, revision=history.newest))
 
 
-async def recorded(folder: Path, work: Work) -> Disk:
-    with in_use(Disk("recorded")) as disk:
+async def recorded(folder: Path, work: Work) -> RecordingDisk:
+    with use_disk(RecordingDisk("recorded")) as disk:
         disk.begin(folder)
         await work(disk, folder / NAME)
     return disk
@@ -99,7 +99,7 @@ def assert_contiguous(path: Path) -> None:
 async def surviving(crash: Crash, survival: str) -> AsyncIterator[tuple[Path, SqliteStore]]:
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
     with tempfile.TemporaryDirectory(dir=memory) as folder:
-        lay_out(crash, Path(folder), survival, random.Random(f"{crash.number} {survival}"))  # noqa: S311
+        write_files(crash, Path(folder), survival, random.Random(f"{crash.number} {survival}"))  # noqa: S311
         try:
             store = await open_file(Path(folder) / NAME)
         except errors.CannotOpen as error:
@@ -108,10 +108,10 @@ async def surviving(crash: Crash, survival: str) -> AsyncIterator[tuple[Path, Sq
         await store.close()
 
 
-async def assert_history_survives(disk: Disk, history: History, *, every: int) -> int:
-    """Returns after how many crashes that was looked at."""
+async def assert_history_survives(disk: RecordingDisk, history: History, *, every: int) -> int:
+    """Checks the store after each power loss. Returns the number of power losses."""
     number = 0
-    for crash in crashes(disk.before, disk.steps, every=every):
+    for crash in simulate_crashes(disk.before, disk.steps, every=every):
         for survival in SURVIVALS:
             async for path, store in surviving(crash, survival):
                 revision = await store.revision()
@@ -122,12 +122,12 @@ async def assert_history_survives(disk: Disk, history: History, *, every: int) -
     return number
 
 
-async def played(folder: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> tuple[Disk, History]:
-    """A history on a new store, with a checkpoint every few writes."""
-    monkeypatch.setattr(checkpoints, "DUE", 100)
+async def write_history(folder: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> tuple[RecordingDisk, History]:
+    """Writes a history to a new store, with a checkpoint every few writes."""
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_PAGES", 100)
     history = History()
 
-    async def work(disk: Disk, path: Path) -> None:
+    async def work(disk: RecordingDisk, path: Path) -> None:
         store = await open_file(path, vfs=disk.vfs_name)
         await write(store, disk, history, count)
         await store.close()
@@ -136,27 +136,27 @@ async def played(folder: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> t
 
 
 async def test_acknowledged_writes_survive_a_power_loss(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk, history = await played(quick_path, monkeypatch, WRITES)
+    disk, history = await write_history(quick_path, monkeypatch, WRITES)
     assert await assert_history_survives(disk, history, every=25) > 60
 
 
 @pytest.mark.long
 async def test_acknowledged_writes_survive_a_power_loss_at_every_sync(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk, history = await played(quick_path, monkeypatch, WRITES)
+    disk, history = await write_history(quick_path, monkeypatch, WRITES)
     assert await assert_history_survives(disk, history, every=1) > 3 * WRITES
 
 
-async def test_new_store_survives_a_power_loss_while_it_is_made(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk, history = await played(quick_path, monkeypatch, 3)
+async def test_new_store_survives_a_power_loss_while_it_is_created(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk, history = await write_history(quick_path, monkeypatch, 3)
     assert await assert_history_survives(disk, history, every=1) > 30
 
 
 async def as_of_version(version: int, path: Path) -> dict[str, tuple[bytes, Revision]]:
-    """A store as an older version left it: without checksums, and the first with an index that later ones do not keep."""
+    """Creates a store of an older version: without checksums; version 1 also with the namespace index that later ones removed."""
     store = await open_file(path)
     for number in range(50):
         key = f"objects/pods/a/{number:03}"
-        await store.commit(create(key, b'"' + b"x" * 500 + b'"', enter=[f"inside/a/{key}", f"owned/u/{key}"]))
+        await store.commit(create(key, b'"' + b"x" * 500 + b'"', add_entries=[f"inside/a/{key}", f"owned/u/{key}"]))
     state = await state_of(store)
     await store.close()
     path.with_name(path.name + "-watermark").unlink()
@@ -172,14 +172,14 @@ async def test_store_survives_a_power_loss_while_it_is_upgraded(quick_path: Path
     history = History()
     history.newest, history.states = 51, {51: before}
 
-    async def work(disk: Disk, path: Path) -> None:
+    async def work(disk: RecordingDisk, path: Path) -> None:
         store = await open_file(path, vfs=disk.vfs_name)
         await write(store, disk, history, 60)
         await store.close()
 
     disk = await recorded(quick_path, work)
     assert await assert_history_survives(disk, history, every=1) > 30
-    for crash in crashes(disk.before, disk.steps):
+    for crash in simulate_crashes(disk.before, disk.steps):
         async for path, store in surviving(crash, "some"):
             assert await store.count("inside/") == (0 if version == 1 else 50)
             db = apsw.Connection(str(path))
@@ -187,73 +187,73 @@ async def test_store_survives_a_power_loss_while_it_is_upgraded(quick_path: Path
             db.close()
 
 
-class Killed(Disk):
-    """A disk whose process is killed before its WAL is synced for the last time: what was written then is in `left`."""
+class Killed(RecordingDisk):
+    """A disk whose process is killed before the last sync of its WAL: `left` holds what was written by then."""
 
     def __init__(self, name: str, path: Path) -> None:
-        super().__init__(name, fails=self._look)
+        super().__init__(name, fails=self._before)
         self._path = path
         self.is_armed = False
         self.left: dict[str, bytes] = {}
         self.synced = 0  # steps before the kill
 
-    def _look(self, call: str) -> None:
+    def _before(self, call: str) -> None:
         if call == "xSync" and self.is_armed and not self.left:
             self.left = {file.name: file.read_bytes() for file in self._path.iterdir() if not file.name.endswith(("-shm", "-lock"))}
             self.synced = len(self.steps)
 
 
 async def test_store_that_was_killed_while_it_synced_is_not_refused_after_a_power_loss(quick_path: Path) -> None:
-    """The next start finds the commit in the WAL, which the system has not written to the disk yet, and notes its revision."""
+    """The next start finds the commit in the WAL, which is not on disk yet, and writes its revision into the watermark."""
     first, second = quick_path / "first", quick_path / "second"
     first.mkdir()
     second.mkdir()
     killed = Killed("killed", first)
-    with in_use(killed):
+    with use_disk(killed):
         killed.begin(first)
         store = await open_file(first / NAME, vfs=killed.vfs_name)
         await store.commit(create("objects/things/a/1", b"1"))
         killed.is_armed = True
-        await store.commit(create("objects/things/a/2", b"2"))  # never acknowledged, for all that its process could do
+        await store.commit(create("objects/things/a/2", b"2"))  # never acknowledged by its process
         await store.close()
     for name, content in killed.left.items():
         (second / name).write_bytes(content)
-    with in_use(Disk("restarted")) as disk:
+    with use_disk(RecordingDisk("restarted")) as disk:
         disk.begin(second)
         disk.before = {}
         disk.steps = killed.steps[: killed.synced]
-        begun = sum(step.what in {SYNC, SYNC_FOLDER} for step in disk.steps)
+        begun = sum(step.kind in {SYNC, SYNC_FOLDER} for step in disk.steps)
         store = await open_file(second / NAME, vfs=disk.vfs_name)
         revision = await store.revision()
-        disk.note(Step(ACKNOWLEDGE, revision=revision))  # who reads is told
+        disk.record(Step(ACKNOWLEDGE, revision=revision))  # visible to readers of the restarted store
         steps = list(disk.steps)
         await store.close()
     assert revision == 3
-    for crash in crashes(disk.before, steps):
+    for crash in simulate_crashes(disk.before, steps):
         if crash.number >= begun:
             async for _, survivor in surviving(crash, "none"):
                 assert await survivor.revision() >= crash.acknowledged
 
 
-async def careless(
+async def assert_bug_is_found(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     *,
     pragma: str = "",
-    commit: Callable[[group_commit.Groups, Revision], None] | None = None,
+    commit: Callable[[group_commit.GroupCommitter, Revision], None] | None = None,
 ) -> None:
-    """A history on a store that is wrong in this way must not survive."""
+    """Checks that a history on a store with this bug does not survive."""
     if commit is not None:
-        monkeypatch.setattr(group_commit.Groups, "_commit", commit)
+        monkeypatch.setattr(group_commit.GroupCommitter, "_commit", commit)
     if pragma:
-        keep_plans = schema.keep_plans
+        keep_plans = schema.disable_replanning
 
-        def careless_plans(db: apsw.Connection) -> None:
+        def plans_without_sync(db: apsw.Connection) -> None:
             keep_plans(db)
             db.execute(pragma)
 
-        monkeypatch.setattr(schema, "keep_plans", careless_plans)
-    disk, history = await played(folder, monkeypatch, 60)
+        monkeypatch.setattr(schema, "disable_replanning", plans_without_sync)
+    disk, history = await write_history(folder, monkeypatch, 60)
     monkeypatch.undo()
     with pytest.raises(AssertionError, match="crash"):
         await assert_history_survives(disk, history, every=1)
@@ -263,22 +263,22 @@ async def careless(
 async def test_planted_bug_commits_that_are_not_synced_is_found(
     quick_path: Path, monkeypatch: pytest.MonkeyPatch, level: str
 ) -> None:
-    await careless(quick_path, monkeypatch, pragma=f"PRAGMA synchronous = {level}")
+    await assert_bug_is_found(quick_path, monkeypatch, pragma=f"PRAGMA synchronous = {level}")
 
 
 async def test_planted_bug_writes_acknowledged_before_their_commit_is_found(
     quick_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin, commit = group_commit.Groups._begin, group_commit.Groups._commit
+    begin, commit = group_commit.GroupCommitter._begin, group_commit.GroupCommitter._commit
     numbers = itertools.count()
 
-    async def begin_if_not_begun(self: group_commit.Groups) -> None:
+    async def begin_if_not_begun(self: group_commit.GroupCommitter) -> None:
         if not self._db.in_transaction:
             await begin(self)
 
-    def commit_every_other(self: group_commit.Groups, revision: Revision) -> None:
+    def commit_every_other(self: group_commit.GroupCommitter, revision: Revision) -> None:
         if next(numbers) % 2:
             commit(self, revision)
 
-    monkeypatch.setattr(group_commit.Groups, "_begin", begin_if_not_begun)
-    await careless(quick_path, monkeypatch, commit=commit_every_other)
+    monkeypatch.setattr(group_commit.GroupCommitter, "_begin", begin_if_not_begun)
+    await assert_bug_is_found(quick_path, monkeypatch, commit=commit_every_other)

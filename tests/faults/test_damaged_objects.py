@@ -1,4 +1,4 @@
-"""One object whose stored data is damaged: it is reported and can be removed, and nobody else's work stops for it."""
+"""An object whose stored data is damaged: it is reported, can be removed, and does not affect other objects or clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from support import server_process, stored_value_damage, wait_for_objects
-from support.stored_value_damage import EtcdRoot, Place, SqliteFile
+from support.stored_value_damage import DamageTarget, EtcdRoot, SqliteFile
 
 A = "/api/v1/namespaces/a"
 CONFIGS = f"{A}/configmaps"
@@ -23,16 +23,16 @@ WIDGETS = "/apis/example.com/v1/namespaces/a/widgets"
 
 
 class House:
-    """A server on a store that tests can damage."""
+    """A server on a store whose objects tests can damage."""
 
-    def __init__(self, place: Place, folder: Path, *options: str) -> None:
+    def __init__(self, place: DamageTarget, folder: Path, *options: str) -> None:
         self.place = place
         self._folder = folder
-        self._options = options or server_process.FEW
+        self._options = options or server_process.GC_CONTROLLERS
         self.start()
 
     def start(self) -> None:
-        self.server = server_process.Server(self._folder, self.place.store, *self._options)
+        self.server = server_process.ServerProcess(self._folder, self.place.address, *self._options)
         self.http = httpx.Client(base_url=self.server.url, timeout=60)
 
     def restart(self) -> None:
@@ -41,7 +41,7 @@ class House:
 
     def stop(self) -> None:
         self.http.close()
-        self.server.end()
+        self.server.stop()
 
     def create(self, path: str, name: str, *owners: dict[str, Any], **more: Any) -> dict[str, Any]:
         meta = {"name": name, "ownerReferences": [reference_to(one) for one in owners], **more.pop("meta", {})}
@@ -51,18 +51,18 @@ class House:
         return made
 
     def damage(self, key: str) -> None:
-        """Damage an object, and have the server look at the store anew: it keeps what it has read until something is written."""
-        stored_value_damage.flip(self.place, key)
+        """Damages an object and makes the server read the store again: it trusts what it has read until something is written."""
+        stored_value_damage.flip_bit(self.place, key)
         self.create(f"{A}/secrets", f"any-{key.rpartition('/')[2]}")
 
     def remove(self, path: str) -> httpx.Response:
         return self.http.request("DELETE", path, json=UNSAFE)
 
-    def collector_passes(self) -> None:
-        """Come back when the collector has dealt with all that was there before: an orphan that is made now is gone."""
+    def wait_for_collector(self) -> None:
+        """Waits until the collector has processed all earlier objects: until an orphan created now is deleted."""
         gone = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gone", "uid": "no-such-uid"}}
         self.create(CONFIGS, "last-in-the-queue", gone)
-        wait_for_objects.until_gone(self.http, CONFIGS, "last-in-the-queue")
+        wait_for_objects.wait_until_gone(self.http, CONFIGS, "last-in-the-queue")
 
 
 def reference_to(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -71,8 +71,8 @@ def reference_to(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """In a file, unless the test asks for more."""
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> DamageTarget:
+    """A store file, unless the test requests other targets."""
     is_etcd = getattr(request, "param", "sqlite") == "etcd"
     return EtcdRoot(request.getfixturevalue("etcd_member")) if is_etcd else SqliteFile(tmp_path)
 
@@ -81,7 +81,7 @@ on_both_engines = pytest.mark.parametrize("place", ["sqlite", "etcd"], indirect=
 
 
 @pytest.fixture
-def house_with_jobs(place: Place, tmp_path: Path) -> Iterator[House]:
+def house_with_jobs(place: DamageTarget, tmp_path: Path) -> Iterator[House]:
     house = House(place, tmp_path, "--insecure", "--controllers", "collector,namespaces,definitions,jobs")
     assert house.http.post("/api/v1/namespaces", json={"metadata": {"name": "a"}}).status_code == 201
     yield house
@@ -89,7 +89,7 @@ def house_with_jobs(place: Place, tmp_path: Path) -> Iterator[House]:
 
 
 @pytest.fixture
-def house(place: Place, tmp_path: Path) -> Iterator[House]:
+def house(place: DamageTarget, tmp_path: Path) -> Iterator[House]:
     house = House(place, tmp_path)
     assert house.http.post("/api/v1/namespaces", json={"metadata": {"name": "a"}}).status_code == 201
     yield house
@@ -106,19 +106,19 @@ def test_one_damaged_object_ends_the_collector_for_everybody(house: House) -> No
     for name in ("owner", "other-owner"):
         assert house.http.delete(f"{CONFIGS}/{name}").status_code == 200
     for name in ("x", "z", "elsewhere"):
-        wait_for_objects.until_gone(house.http, CONFIGS, name)
-    house.collector_passes()
-    assert house.http.get("/readyz/collector").text == "ok"
+        wait_for_objects.wait_until_gone(house.http, CONFIGS, name)
+    house.wait_for_collector()
+    assert house.http.get("/readyz/garbage-collector-controller").text == "ok"
     assert house.http.get(f"{CONFIGS}/y").status_code == 500, "what cannot be read was collected"
 
 
 def test_a_damaged_object_is_left_out_of_lists_with_a_warning_that_names_it(house: House) -> None:
     for name in ("w", "x", "y", "z"):
         house.create(CONFIGS, name)
-    for _ in range(3):  # what was read before is not trusted after
+    for _ in range(3):  # earlier reads must not be trusted afterwards
         assert house.http.get(CONFIGS, params={"labelSelector": "!none"}).status_code == 200
     house.damage("objects/configmaps/a/x")
-    for _ in range(2):  # the second one may be remembered
+    for _ in range(2):  # the second list may be cached
         listed = house.http.get(CONFIGS)
         assert listed.status_code == 200
         assert {"w", "y", "z"} <= {one["metadata"]["name"] for one in listed.json()["items"]}
@@ -157,12 +157,12 @@ def test_damage_is_reported_by_health_metrics_events_and_once_in_the_log(house: 
     for _ in range(3):
         house.http.get(f"{CONFIGS}/x")
         house.http.get(CONFIGS)
-    house.collector_passes()  # it may have to look at everything first
+    house.wait_for_collector()  # it may have to process everything first
     assert house.http.get("/readyz").text == "ok", "one damaged object made the whole server unready"
     told = house.http.get("/readyz?verbose").text
     assert '[+]store ok: 1 damaged objects are left out of lists: configmaps "x" in namespace "a"' in told
     assert re.search(r'^probate_store_damaged_objects\{resource="configmaps"\} 1', house.http.get("/metrics").text, re.MULTILINE)
-    event = wait_for_objects.until(house.http, f"{A}/events", _event_name(house.http), lambda now: now is not None)
+    event = wait_for_objects.wait_until(house.http, f"{A}/events", _event_name(house.http), lambda now: now is not None)
     assert event is not None
     assert event["involvedObject"]["kind"] == "ConfigMap"
     assert event["type"] == "Warning"
@@ -173,12 +173,12 @@ def test_damage_is_reported_by_health_metrics_events_and_once_in_the_log(house: 
 
 
 def _event_name(http: httpx.Client) -> str:
-    """The name of the Event about the damage, once there is one."""
+    """Waits for the Event about the damage and returns its name."""
     query = {"fieldSelector": "reason=StoredObjectDamaged", "watch": "1", "timeoutSeconds": "60"}
     with http.stream("GET", f"{A}/events", params=query, timeout=70) as watch:
         for event in map(json.loads, watch.iter_lines()):
             return str(event["object"]["metadata"]["name"])
-    raise AssertionError("nobody told of the damage by an Event")
+    raise AssertionError("no Event reports the damage")
 
 
 @on_both_engines
@@ -187,13 +187,13 @@ def test_dependents_of_a_damaged_owner_are_collected_as_if_it_were_gone(house: H
     house.create(CONFIGS, "before", owner)
     house.damage("objects/configmaps/a/owner")
     house.create(CONFIGS, "after", owner)
-    house.restart()  # looks at everything it has not noted yet
-    house.collector_passes()
+    house.restart()  # reads everything it has not processed yet
+    house.wait_for_collector()
     for name in ("before", "after"):
         assert house.http.get(f"{CONFIGS}/{name}").status_code == 200, "an owner that cannot be read was taken for one that is gone"
     assert house.remove(f"{CONFIGS}/owner").status_code == 200
     for name in ("before", "after"):
-        wait_for_objects.until_gone(house.http, CONFIGS, name)
+        wait_for_objects.wait_until_gone(house.http, CONFIGS, name)
 
 
 def test_an_owner_in_the_foreground_leaves_before_its_damaged_dependent(house: House) -> None:
@@ -203,22 +203,22 @@ def test_an_owner_in_the_foreground_leaves_before_its_damaged_dependent(house: H
         house.create(CONFIGS, name, meta={"ownerReferences": [blocking]})
     house.damage("objects/configmaps/a/y")
     house.http.request("DELETE", f"{CONFIGS}/owner", json={"propagationPolicy": "Foreground"})
-    wait_for_objects.until_gone(house.http, CONFIGS, "x")
-    house.collector_passes()
+    wait_for_objects.wait_until_gone(house.http, CONFIGS, "x")
+    house.wait_for_collector()
     assert house.http.get(f"{CONFIGS}/owner").status_code == 200
     assert house.remove(f"{CONFIGS}/y").status_code == 200
-    wait_for_objects.until_gone(house.http, CONFIGS, "owner")
+    wait_for_objects.wait_until_gone(house.http, CONFIGS, "owner")
 
 
-def test_an_owner_that_orphans_goes_once_its_damaged_dependent_is_removed(house: House) -> None:
+def test_an_orphaning_owner_is_deleted_once_its_damaged_dependent_is_removed(house: House) -> None:
     owner = house.create(CONFIGS, "owner")
     house.create(CONFIGS, "x", owner)
     house.damage("objects/configmaps/a/x")
     house.http.request("DELETE", f"{CONFIGS}/owner", json={"propagationPolicy": "Orphan"})
-    house.collector_passes()
+    house.wait_for_collector()
     assert house.http.get(f"{CONFIGS}/owner").status_code == 200
     assert house.remove(f"{CONFIGS}/x").status_code == 200
-    wait_for_objects.until_gone(house.http, CONFIGS, "owner")
+    wait_for_objects.wait_until_gone(house.http, CONFIGS, "owner")
 
 
 def has_a_pod(job: dict[str, Any] | None) -> bool:
@@ -229,16 +229,16 @@ def test_a_pod_of_a_damaged_job_stays_after_the_job_is_removed(house_with_jobs: 
     house = house_with_jobs
     template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
     house.create(JOBS, "x", spec={"template": template})
-    wait_for_objects.until(house.http, JOBS, "x", has_a_pod)
+    wait_for_objects.wait_until(house.http, JOBS, "x", has_a_pod)
     [pod] = [one["metadata"]["name"] for one in house.http.get(f"{A}/pods").json()["items"]]
     house.damage("objects/jobs.batch/a/x")
-    house.restart()  # from here on the controller has never read the Job
+    house.restart()  # from here on, the controller has never read the Job
     house.http.request("DELETE", f"{A}/pods/{pod}", json={"gracePeriodSeconds": 0})
     house.create(JOBS, "y", spec={"template": template})
-    wait_for_objects.until(house.http, JOBS, "y", has_a_pod)  # so the controller has seen all that was there before
+    wait_for_objects.wait_until(house.http, JOBS, "y", has_a_pod)  # so the controller has processed all earlier objects
     assert house.http.get(f"{A}/pods/{pod}").status_code == 200, "a Job that cannot be read was taken for one that is gone"
     assert house.remove(f"{JOBS}/x").status_code == 200
-    wait_for_objects.until_gone(house.http, f"{A}/pods", pod)
+    wait_for_objects.wait_until_gone(house.http, f"{A}/pods", pod)
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Foreground"])
@@ -248,7 +248,7 @@ def test_the_removal_of_a_damaged_object_leaves_index_entries_behind(house: Hous
     meta = {"ownerReferences": [reference_to(owner, blockOwnerDeletion=True), custom]}
     x = house.create(CONFIGS, "x", meta=meta)
     house.create(CONFIGS, "dependent", meta={"ownerReferences": [reference_to(x, blockOwnerDeletion=True)]})
-    house.damage("objects/configmaps/a/dependent")  # so nobody can release x
+    house.damage("objects/configmaps/a/dependent")  # so the collector cannot release x
     house.http.request("DELETE", f"{CONFIGS}/x", json={"propagationPolicy": policy})
     assert isinstance(house.place, SqliteFile)
     count = "SELECT count(*) FROM entry WHERE key LIKE '%/objects/configmaps/a/x'"
@@ -265,17 +265,17 @@ def test_a_namespace_leaves_with_a_damaged_object_in_it(house: House) -> None:
     house.damage("objects/configmaps/a/x")
     assert house.http.delete("/api/v1/namespaces/a").status_code == 200
 
-    def is_told(now: dict[str, Any] | None) -> bool:
-        assert now is not None, "the namespace is gone, and what nobody could read with it"
+    def is_reported(now: dict[str, Any] | None) -> bool:
+        assert now is not None, "the namespace was removed together with the damaged object"
         return "configmaps x" in wait_for_objects.condition(now, "NamespaceDeletionContentFailure").get("message", "")
 
-    told = wait_for_objects.until(house.http, "/api/v1/namespaces", "a", is_told)
-    assert "configmaps. has 1 resource instances" in wait_for_objects.condition(told, "NamespaceContentRemaining")["message"]
+    namespace = wait_for_objects.wait_until(house.http, "/api/v1/namespaces", "a", is_reported)
+    assert "configmaps. has 1 resource instances" in wait_for_objects.condition(namespace, "NamespaceContentRemaining")["message"]
     assert house.remove(f"{CONFIGS}/x").status_code == 200
-    wait_for_objects.until_gone(house.http, "/api/v1/namespaces", "a")
+    wait_for_objects.wait_until_gone(house.http, "/api/v1/namespaces", "a")
 
 
-def test_a_damaged_definition_takes_the_objects_of_its_kind_with_it(house: House) -> None:
+def test_removing_a_damaged_crd_removes_its_custom_resources(house: House) -> None:
     names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
@@ -287,7 +287,7 @@ def test_a_damaged_definition_takes_the_objects_of_its_kind_with_it(house: House
     house.create(CRDS, "gadgets.example.org", spec={**spec, "group": "example.org", "names": {**names, "plural": "gadgets"}})
     assert house.http.get(f"{WIDGETS}/w").status_code == 200, "a kind whose definition was read once is served no more"
     house.restart()
-    house.collector_passes()
+    house.wait_for_collector()
     assert house.http.get(f"{CONFIGS}/dependent").status_code == 200
     assert house.http.get("/apis/example.org/v1/gadgets").status_code == 200, "another definition is not served"
     assert house.remove(f"{CRDS}/widgets.example.com").status_code == 200
@@ -304,14 +304,14 @@ def test_a_watch_goes_on_as_if_nothing_had_been_lost(house: House) -> None:
     house.create(CONFIGS, "y")
     assert house.remove(f"{CONFIGS}/x").status_code == 200
     house.create(CONFIGS, "z")
-    told = _told(house.http, CONFIGS, since, 2)
+    told = _events(house.http, CONFIGS, since, 2)
     assert [event["type"] for event in told] == ["ADDED", "ERROR"]
     assert told[1]["object"]["code"] == 410
     house.create(f"{A}/pods", "p", spec={"containers": [{"name": "a", "image": "b"}]})
-    assert [event["type"] for event in _told(house.http, f"{A}/pods", other, 1)] == ["ADDED"], "a watch of other objects ended"
+    assert [event["type"] for event in _events(house.http, f"{A}/pods", other, 1)] == ["ADDED"], "a watch of other objects ended"
 
 
-def _told(http: httpx.Client, path: str, since: str, number: int) -> list[dict[str, Any]]:
+def _events(http: httpx.Client, path: str, since: str, number: int) -> list[dict[str, Any]]:
     query = {"watch": "1", "resourceVersion": since, "timeoutSeconds": "30"}
     told: list[dict[str, Any]] = []
     with http.stream("GET", path, params=query, timeout=60) as watch:
@@ -334,12 +334,12 @@ def _told(http: httpx.Client, path: str, since: str, number: int) -> list[dict[s
     ],
 )
 def test_a_server_does_not_start_on_a_damaged_object_of_its_own(house: House, key: str) -> None:
-    house.collector_passes()
+    house.wait_for_collector()
     house.stop()
-    stored_value_damage.scribble(house.place, key)
+    stored_value_damage.overwrite_with_garbage(house.place, key)
     house.start()
     assert house.http.get("/readyz").text == "ok"
-    house.collector_passes()
+    house.wait_for_collector()
 
 
 def test_who_removes_what_can_be_read_or_says_more_is_refused(house: House) -> None:

@@ -1,4 +1,4 @@
-"""A member of three that stops answering without closing its connections: everything moves to another member within seconds."""
+"""One of three members stops answering without closing its connections: all calls and watches move to another member in seconds."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from probate.core.clock import SystemClock
 from probate.store import contract
 from probate.store.contract import Event, Revision
 from probate.store.etcd.store import EtcdStore, Timeouts
-from support.etcd_members import Cluster, Member, binaries
+from support.etcd_members import Cluster, Member, find_binaries
 from support.etcd_proxy import Proxy
-from support.etcd_stores import committed, opened, until
+from support.etcd_stores import committed_revision, open_store, wait_until
 
 BOUND = 15.0
-"""Far more than the seconds that a store needs, on a busy machine too; far less than the minute that gRPC needs by itself."""
+"""Far more than a store needs, even on a busy machine; far less than the minute that gRPC alone needs."""
 
 _roots = itertools.count()
 
 
 class JumpingClock(SystemClock):
-    """The machine's time, and what a test adds to it."""
+    """The system clock plus an offset set by the test."""
 
     def __init__(self) -> None:
         self.added = 0.0
@@ -36,7 +36,7 @@ class JumpingClock(SystemClock):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(directory=tmp_path_factory.mktemp("etcd"), binary=binaries()[-1], durable=False) as cluster:
+    with Cluster(directory=tmp_path_factory.mktemp("etcd"), binary=find_binaries()[-1], durable=False) as cluster:
         yield cluster
 
 
@@ -62,22 +62,22 @@ async def collect(store: EtcdStore, after: Revision, found: list[Event]) -> None
 
 
 async def created(cluster: Cluster, without: Member, root: str, key: str) -> Revision:
-    """Create a key through the members that run, as another server would."""
+    """Creates a key through the running members, as another server would."""
     others = [member.endpoint for member in cluster.members if member is not without]
-    async with opened(*others, root=root, timeouts=Timeouts()) as other:
-        return await committed(other.commit(contract.create(key, b"1")))
+    async with open_store(*others, root=root, timeouts=Timeouts()) as other:
+        return await committed_revision(other.commit(contract.create(key, b"1")))
 
 
 async def test_watch_stood_still_for_a_minute_when_the_member_it_ran_on_was_paused(cluster: Cluster, root: str) -> None:
-    async with opened(*cluster.endpoints, root=root, timeouts=Timeouts()) as store:
+    async with open_store(*cluster.endpoints, root=root, timeouts=Timeouts()) as store:
         seen: list[Event] = []
         watching = asyncio.create_task(collect(store, await store.revision(), seen))
         written: list[Revision] = []
-        for number, member in enumerate(cluster.members):  # one of them is the one that the store's watch runs on
+        for number, member in enumerate(cluster.members):  # the store's watch runs on one of them
             async with paused(member):
                 written.append(await created(cluster, member, root, f"objects/pods/a/{number}"))
                 async with asyncio.timeout(BOUND):
-                    await until(lambda: is_seen(seen, written[-1]))
+                    await wait_until(lambda: is_seen(seen, written[-1]))
         watching.cancel()
         assert [event.revision for event in seen] == written
 
@@ -87,45 +87,45 @@ async def is_seen(seen: list[Event], revision: Revision) -> bool:
 
 
 async def test_watch_that_had_to_read_history_stood_still_when_the_member_was_paused(cluster: Cluster, root: str) -> None:
-    async with opened(*cluster.endpoints, root=root, timeouts=Timeouts()) as store:
+    async with open_store(*cluster.endpoints, root=root, timeouts=Timeouts()) as store:
         start = await store.revision()
-        written = [await committed(store.commit(contract.create(f"objects/pods/a/{number}", b"1"))) for number in range(3)]
+        written = [await committed_revision(store.commit(contract.create(f"objects/pods/a/{number}", b"1"))) for number in range(3)]
         for member in cluster.members:
             async with paused(member), asyncio.timeout(BOUND):
                 seen: list[Event] = []
                 watching = asyncio.create_task(collect(store, start, seen))
-                await until(lambda: is_seen(seen, written[-1]))  # noqa: B023
+                await wait_until(lambda: is_seen(seen, written[-1]))  # noqa: B023
                 watching.cancel()
                 assert [event.revision for event in seen] == written
 
 
-async def test_store_whose_feed_stands_still_says_that_its_view_is_not_current(cluster: Cluster, root: str) -> None:
+async def test_store_whose_watch_is_stuck_reports_that_its_view_is_not_current(cluster: Cluster, root: str) -> None:
     clock = JumpingClock()
-    async with Proxy(cluster.members[0].endpoint) as proxy, opened(proxy.endpoint, root=root, clock=clock) as store:
-        assert store.confirmed() is not None
+    async with Proxy(cluster.members[0].endpoint) as proxy, open_store(proxy.endpoint, root=root, clock=clock) as store:
+        assert store.confirmed_revision() is not None
         proxy.hold_answers()
         clock.added += 1000
-        assert store.confirmed() is None
+        assert store.confirmed_revision() is None
         with pytest.raises(errors.StoreUnavailable):
             await store.check()
         proxy.cut()
-        await until(lambda: is_confirmed(store))
+        await wait_until(lambda: is_confirmed(store))
         await store.check()
 
 
 async def is_confirmed(store: EtcdStore) -> bool:
-    return store.confirmed() is not None
+    return store.confirmed_revision() is not None
 
 
-async def test_writes_of_others_in_the_same_etcd_do_not_make_a_view_look_old(cluster: Cluster, root: str) -> None:
-    """Another root raises etcd's revision, and this store's watch says nothing of it."""
+async def test_writes_of_other_applications_in_the_same_etcd_do_not_make_the_view_stale(cluster: Cluster, root: str) -> None:
+    """Writes under another root raise etcd's revision, and this store's watch does not deliver them."""
     clock = JumpingClock()
     async with (
-        opened(*cluster.endpoints, root=root, timeouts=Timeouts(), clock=clock) as store,
-        opened(*cluster.endpoints, root=f"{root}-other", timeouts=Timeouts()) as other,
+        open_store(*cluster.endpoints, root=root, timeouts=Timeouts(), clock=clock) as store,
+        open_store(*cluster.endpoints, root=f"{root}-other", timeouts=Timeouts()) as other,
     ):
-        await committed(store.commit(contract.create("objects/pods/a/own", b"1")))
-        await committed(other.commit(contract.create("objects/pods/a/foreign", b"1")))
+        await committed_revision(store.commit(contract.create("objects/pods/a/own", b"1")))
+        await committed_revision(other.commit(contract.create("objects/pods/a/foreign", b"1")))
         clock.added += 1000
-        assert store.confirmed() is None
-        await until(lambda: is_confirmed(store))
+        assert store.confirmed_revision() is None
+        await wait_until(lambda: is_confirmed(store))

@@ -1,6 +1,6 @@
-"""A watch that is given up before its first message was sent: it ends, so that the feed goes on at another member.
+"""A watch that is abandoned before its first message was sent ends, so that the shared watch continues at another member.
 
-gRPC leaves whoever writes to such a call waiting for ever. A server whose feed waited there showed no change any more.
+gRPC's `write` to such a call waits forever. A server whose shared watch waited there delivered no more changes.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from probate.core.clock import SystemClock
-from probate.store.etcd.rpc import failures
+from probate.store.etcd.rpc import rpc_failures
 from probate.store.etcd.rpc import rpc_pb2 as rpc
-from probate.store.etcd.rpc.address import Address
-from probate.store.etcd.rpc.members import RANGE, Endpoints
+from probate.store.etcd.rpc.address import EtcdAddress
+from probate.store.etcd.rpc.members import RANGE, Members
 from support.etcd_members import Member
 from support.etcd_proxy import Proxy
 
@@ -22,19 +22,19 @@ ATTEMPTS = 300
 PATIENCE = 20.0
 
 
-async def _watched(endpoints: Endpoints) -> None:
-    async for _ in endpoints.watch(rpc.WatchCreateRequest(key=b"a")):
+async def _watched(members: Members) -> None:
+    async for _ in members.watch(rpc.WatchCreateRequest(key=b"a")):
         pass
 
 
-async def _unsent_watch(endpoints: Endpoints, proxy: Proxy) -> asyncio.Task[None] | None:
-    """A watch on a connection that is gone, while the next one is not there yet; None if it noticed that too soon."""
-    await endpoints.ask(RANGE, rpc.RangeRequest(key=b"a"), seconds=PATIENCE)
+async def _unsent_watch(members: Members, proxy: Proxy) -> asyncio.Task[None] | None:
+    """Returns a watch on a broken connection while the next one is not established; None if it noticed the break too soon."""
+    await members.call(RANGE, rpc.RangeRequest(key=b"a"), seconds=PATIENCE)
     proxy.cut()
     proxy.hold_requests()
-    watching = asyncio.create_task(_watched(endpoints))
+    watching = asyncio.create_task(_watched(members))
     await asyncio.wait({watching}, timeout=0.3)
-    if not watching.done() and endpoints._watches:
+    if not watching.done() and members._watches:
         return watching
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
@@ -45,16 +45,16 @@ async def _unsent_watch(endpoints: Endpoints, proxy: Proxy) -> asyncio.Task[None
 async def test_watch_that_is_left_before_it_was_sent_ends(tmp_path: Path) -> None:
     with Member(directory=tmp_path) as member:
         async with Proxy(member.endpoint) as proxy:
-            endpoints = Endpoints(Address((proxy.endpoint,)), SystemClock())
+            members = Members(EtcdAddress((proxy.endpoint,)), SystemClock())
             for _ in range(ATTEMPTS):
-                if watching := await _unsent_watch(endpoints, proxy):
+                if watching := await _unsent_watch(members, proxy):
                     break
             else:
                 pytest.fail("no watch was ever waiting to be sent")
-            endpoints.leave_watched()
+            members.abandon_watched()
             done, _ = await asyncio.wait({watching}, timeout=PATIENCE)
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
-            await endpoints.close()
-            assert done, "the watch waits for ever"
-            assert isinstance(watching.exception(), failures.Lost)
+            await members.close()
+            assert done, "the watch waits forever"
+            assert isinstance(watching.exception(), rpc_failures.CallLost)

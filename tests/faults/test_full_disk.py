@@ -1,4 +1,4 @@
-"""A disk that is full in the middle of writing: the write fails clearly, reads go on, writes go on once there is room."""
+"""A disk that becomes full: writes fail with a clear error, reads go on, and writes go on once there is space."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 SCRIPT = Path(__file__).with_name("full_disk.py")
 
 
-def test_writes_fail_clearly_on_a_full_disk_and_go_on_when_there_is_room(tmp_path: Path) -> None:
+def test_writes_fail_clearly_on_a_full_disk_and_resume_when_there_is_space(tmp_path: Path) -> None:
     unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
     inside = 'mount -t tmpfs -o size=4m tmpfs "$1" && exec "$2" "$3" "$1"'
     command = [*unshare, "sh", "-c", inside, "sh", str(tmp_path), sys.executable, str(SCRIPT)]

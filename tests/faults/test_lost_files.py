@@ -1,6 +1,7 @@
-"""Files of a store that are removed, replaced, truncated or overwritten, under a running server or between two runs of it.
+"""Store files that are removed, replaced, truncated or overwritten while a server runs or between two runs.
 
-No write is acknowledged that the files on disk do not hold, and a store that has lost acknowledged writes is refused.
+No write is acknowledged that the files on disk do not hold, and the server refuses to open a store that has lost acknowledged
+writes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from probate.core.clock import FakeClock
 from probate.store.contract import create
 from probate.store.sqlite.files import file_checks
 from probate.store.sqlite.store import SqliteStore, open_file
-from support.server_process import FEW, mortal
+from support.server_process import GC_CONTROLLERS, run_killable_server
 
 NAME = "probate.db"
 
@@ -45,7 +46,7 @@ def move_away(folder: Path) -> None:
 
 
 def replace(name: str) -> Callable[[Path], None]:
-    """As editors and restores do it: another file of the same name and content."""
+    """Replaces a file by another one of the same name and content, as editors and restores do."""
 
     def act(folder: Path) -> None:
         shutil.copy2(folder / name, folder / "copy")
@@ -68,8 +69,8 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
-async def filled(folder: Path, count: int = 20) -> SqliteStore:
-    """A store whose database and WAL both hold pages."""
+async def create_store(folder: Path, count: int = 20) -> SqliteStore:
+    """Creates a store whose database and WAL both hold pages."""
     store = await open_file(folder / NAME)
     await store.commit_many([create(f"objects/things/b/{number:03}", b"x" * 500) for number in range(200)])
     await store.close()
@@ -83,9 +84,9 @@ async def filled(folder: Path, count: int = 20) -> SqliteStore:
 async def test_write_after_damage_to_the_files_is_not_acknowledged(
     quick_path: Path, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
-    store = await filled(quick_path)
+    store = await create_store(quick_path)
     DAMAGES[damage](quick_path)
-    if damage == "database truncated":  # commits go to the WAL alone
+    if damage == "database truncated":  # commits only write to the WAL
         await asyncio.gather(store.check(), return_exceptions=True)
     with pytest.raises(errors.StoreFilesLost) as refused:
         await store.commit(create("objects/things/a/late", b"x"))
@@ -100,7 +101,7 @@ async def test_write_after_damage_to_the_files_is_not_acknowledged(
 
 @pytest.mark.parametrize("damage", DAMAGES)
 async def test_damage_to_the_files_is_noticed_without_a_write(quick_path: Path, damage: str) -> None:
-    await (await filled(quick_path)).close()
+    await (await create_store(quick_path)).close()
     clock = FakeClock()
     store = await open_file(quick_path / NAME, clock=clock)
     await store.commit(create("objects/things/a/one", b"x" * 20_000))
@@ -113,7 +114,7 @@ async def test_damage_to_the_files_is_noticed_without_a_write(quick_path: Path, 
 
 
 async def test_objects_can_still_be_read_after_the_files_were_removed(quick_path: Path) -> None:
-    store = await filled(quick_path)
+    store = await create_store(quick_path)
     remove_all(quick_path)
     with pytest.raises(errors.StoreFilesLost):
         await store.commit(create("objects/things/a/late", b"x"))
@@ -123,20 +124,20 @@ async def test_objects_can_still_be_read_after_the_files_were_removed(quick_path
 
 
 async def test_server_that_lost_its_files_does_not_remove_those_of_the_next_one(quick_path: Path) -> None:
-    store = await filled(quick_path)
+    store = await create_store(quick_path)
     remove_all(quick_path)
-    following = await filled(quick_path)
+    following = await create_store(quick_path)
     await store.close()
     assert isinstance(await following.commit(create("objects/things/a/late", b"x")), int)
     await following.close()
 
 
 async def test_wal_truncated_between_two_checks_is_noticed_though_it_has_grown_again(quick_path: Path) -> None:
-    store = await filled(quick_path)
+    store = await create_store(quick_path)
     wal = quick_path / f"{NAME}-wal"
     size = wal.stat().st_size
     os.truncate(wal, 0)
-    os.truncate(wal, size)  # a hole, of the size that the WAL should have
+    os.truncate(wal, size)  # a hole, up to the expected size of the WAL
     with pytest.raises(errors.StoreFilesLost, match="overwritten"):
         await store.commit(create("objects/things/a/late", b"x"))
     await store.close()
@@ -145,8 +146,8 @@ async def test_wal_truncated_between_two_checks_is_noticed_though_it_has_grown_a
 async def test_wal_that_begins_anew_after_a_checkpoint_is_not_taken_for_damage(
     quick_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("probate.store.sqlite.files.checkpoints.DUE", 20)
-    store = await filled(quick_path, 200)
+    monkeypatch.setattr("probate.store.sqlite.files.checkpoints.CHECKPOINT_PAGES", 20)
+    store = await create_store(quick_path, 200)
     for _ in range(3):
         revision = await store.revision()
         await store.compact(revision)
@@ -182,11 +183,11 @@ LOSSES: dict[str, Callable[[Path], None]] = {
 
 @pytest.mark.parametrize("loss", LOSSES)
 async def test_store_that_lost_acknowledged_writes_is_refused_at_start(quick_path: Path, loss: str) -> None:
-    await (await filled(quick_path)).close()
+    await (await create_store(quick_path)).close()
     (quick_path / "older").mkdir()
     shutil.copy(quick_path / NAME, quick_path / "older" / NAME)
     (quick_path / "another").mkdir()
-    await (await filled(quick_path / "another", 400)).close()
+    await (await create_store(quick_path / "another", 400)).close()
     await asyncio.to_thread(written_and_killed, quick_path)
     LOSSES[loss](quick_path)
     before = contents(quick_path)
@@ -200,13 +201,13 @@ async def test_store_that_lost_acknowledged_writes_is_refused_at_start(quick_pat
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What is in the files. (SQLite makes its shared memory, and an empty WAL, to read at all.)"""
+    """Returns the content of the files. (SQLite creates its shared-memory file and an empty WAL even to read.)"""
     found = {file.name: file.read_bytes() for file in folder.glob(f"{NAME}*")}
     return {name: content for name, content in found.items() if content and not name.endswith(("-shm", "-lock"))}
 
 
 def written_and_killed(folder: Path) -> None:
-    """A process that writes and is killed: its WAL holds what was acknowledged."""
+    """Runs a process that writes and is killed: its WAL holds the acknowledged writes."""
     script = f"""
 import asyncio, os, pathlib, signal
 from probate.store.contract import create
@@ -222,7 +223,7 @@ asyncio.run(main())
 
 
 async def test_damaged_watermark_is_refused(quick_path: Path) -> None:
-    await (await filled(quick_path)).close()
+    await (await create_store(quick_path)).close()
     watermark = quick_path / f"{NAME}-watermark"
     watermark.write_bytes(watermark.read_bytes().replace(b'"revision"', b'"revisjon"'))
     with pytest.raises(errors.CannotOpen, match="watermark"):
@@ -230,7 +231,7 @@ async def test_damaged_watermark_is_refused(quick_path: Path) -> None:
 
 
 async def test_second_server_does_not_get_a_store_whose_lock_file_was_removed(quick_path: Path) -> None:
-    store = await filled(quick_path)
+    store = await create_store(quick_path)
     (quick_path / f"{NAME}-lock").unlink()
     script = f"""
 import asyncio, pathlib
@@ -247,7 +248,7 @@ except errors.CannotOpen as error:
 
 
 def test_server_whose_files_are_removed_says_so_and_does_not_come_up_empty(quick_path: Path) -> None:
-    with mortal(quick_path, f"sqlite:{NAME}", *FEW) as server:
+    with run_killable_server(quick_path, f"sqlite:{NAME}", *GC_CONTROLLERS) as server:
         maps = f"{server.url}/api/v1/namespaces/default/configmaps"
         assert httpx.post(maps, json={"metadata": {"name": "kept"}}).status_code == 201
         for file in quick_path.glob(f"{NAME}*"):
@@ -264,7 +265,7 @@ def test_server_whose_files_are_removed_says_so_and_does_not_come_up_empty(quick
         assert httpx.get(f"{maps}/kept").status_code == 200
         assert "ERROR probate.store.sqlite" in server.log.read_text()
         server.kill()
-    command = [sys.executable, "-m", "probate", "serve", "--store", f"sqlite:{NAME}", *FEW, "--listen", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "probate", "serve", "--store", f"sqlite:{NAME}", *GC_CONTROLLERS, "--listen", "127.0.0.1:0"]
     again = subprocess.run(command, cwd=quick_path, capture_output=True, text=True, timeout=30, check=False)
     assert again.returncode == 1
     assert again.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Files that hold objects, tokens or keys are for their owner alone, whatever the umask, and whoever made them before."""
+"""Files that hold objects, tokens or keys are readable by their owner only, whatever the umask and whoever created them before."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from probate.app import kubeconfig
 from probate.core.clock import FakeClock
-from probate.http.tls.certificate_folder import Folder
-from probate.server.audit.log_file import Limits, RotatingFile
+from probate.http.tls.certificate_folder import CertificateFolder
+from probate.server.audit.log_file import RotatingFile, RotationLimits
 from probate.store.contract import create
 from probate.store.sqlite.store import open_file
 
@@ -57,7 +57,7 @@ async def test_store_files_that_others_can_read_are_narrowed_and_the_log_says_so
 
 @pytest.mark.usefixtures("umask")
 def test_keys_are_not_readable_by_others(quick_path: Path) -> None:
-    folder = Folder(quick_path / "deep" / "pki")
+    folder = CertificateFolder(quick_path / "deep" / "pki")
     folder.ensure(("localhost",), 1_900_000_000.0)
     folder.signing_key()
     found = modes(quick_path / "deep" / "pki")
@@ -68,10 +68,10 @@ def test_keys_are_not_readable_by_others(quick_path: Path) -> None:
 
 
 def test_folder_of_keys_that_others_can_read_is_narrowed(quick_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    folder = Folder(quick_path / "pki")
+    folder = CertificateFolder(quick_path / "pki")
     folder.ensure(("localhost",), 1_900_000_000.0)
     (quick_path / "pki").chmod(0o755)
-    folder.file("ca.key").chmod(0o644)
+    folder.path_of("ca.key").chmod(0o644)
     folder.ensure(("localhost",), 1_900_000_000.0)
     assert modes(quick_path) == {"pki": 0o700}
     assert modes(quick_path / "pki")["ca.key"] == 0o600
@@ -86,14 +86,14 @@ def test_kubeconfig_is_not_readable_by_others(quick_path: Path) -> None:
 
 @pytest.mark.usefixtures("umask")
 def test_audit_log_is_not_readable_by_others(quick_path: Path) -> None:
-    log = RotatingFile(quick_path / "logs" / "audit.log", Limits(), FakeClock())
+    log = RotatingFile(quick_path / "logs" / "audit.log", RotationLimits(), FakeClock())
     log.close()
     assert modes(quick_path) == {"logs": 0o700}
     assert modes(quick_path / "logs") == {"audit.log": 0o600}
 
 
 def test_audit_logs_that_others_can_read_are_narrowed(quick_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    limits = Limits(size=10)
+    limits = RotationLimits(size=10)
     for _ in range(2):
         log = RotatingFile(quick_path / "audit.log", limits, FakeClock())
         log.write(b"0123456789\n")

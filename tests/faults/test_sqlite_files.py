@@ -1,4 +1,4 @@
-"""Files that must not be used as they are: each is refused with a message that says what to do, and left as it was."""
+"""Files that must not be opened: each is rejected with a message that says what to do, and left unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from probate.store.sqlite import schema
 from probate.store.sqlite.store import open_file
 
 
-async def filled(path: Path, count: int) -> Path:
+async def create_store(path: Path, count: int) -> Path:
     store = await open_file(path)
     await store.commit_many([create(f"objects/things/a/{number:05}", b"x" * 500) for number in range(count)])
     await store.close()
@@ -33,7 +33,7 @@ async def refusal(path: Path) -> str:
 
 
 async def test_a_store_of_a_newer_version_is_refused_naming_both_versions(tmp_path: Path) -> None:
-    path = await filled(tmp_path / "probate.db", 1)
+    path = await create_store(tmp_path / "probate.db", 1)
     db = apsw.Connection(str(path))
     db.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
     db.close()
@@ -43,10 +43,10 @@ async def test_a_store_of_a_newer_version_is_refused_naming_both_versions(tmp_pa
     assert "Upgrade" in message
 
 
-async def test_a_store_of_the_first_version_loses_the_index_that_nobody_keeps_any_more(tmp_path: Path) -> None:
+async def test_a_store_of_version_1_loses_its_namespace_index(tmp_path: Path) -> None:
     path = tmp_path / "probate.db"
     store = await open_file(path)
-    await store.commit(create("objects/pods/a/x", b"{}", enter=["inside/a/objects/pods/a/x", "owned/u/a/objects/pods/a/x"]))
+    await store.commit(create("objects/pods/a/x", b"{}", add_entries=["inside/a/objects/pods/a/x", "owned/u/a/objects/pods/a/x"]))
     await store.close()
     db = apsw.Connection(str(path))
     db.execute("ALTER TABLE log DROP COLUMN crc")
@@ -58,7 +58,7 @@ async def test_a_store_of_the_first_version_loses_the_index_that_nobody_keeps_an
         await store.close()
 
 
-async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("Dear diary, today I was nearly overwritten by a database.\n" * 100)
     assert "not a Probate store" in await refusal(path)
@@ -74,7 +74,7 @@ async def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [0.3, 0.6, 0.9])
 async def test_a_damaged_page_is_found_at_open(tmp_path: Path, place: float) -> None:
-    path = await filled(tmp_path / "probate.db", 3000)
+    path = await create_store(tmp_path / "probate.db", 3000)
     page = int(path.stat().st_size / 4096 * place)
     with path.open("r+b") as file:
         file.seek(page * 4096)
@@ -83,14 +83,14 @@ async def test_a_damaged_page_is_found_at_open(tmp_path: Path, place: float) -> 
 
 
 async def test_a_truncated_file_is_found_at_open(tmp_path: Path) -> None:
-    path = await filled(tmp_path / "probate.db", 3000)
+    path = await create_store(tmp_path / "probate.db", 3000)
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size // 2)
     assert "damaged" in await refusal(path)
 
 
 async def test_a_header_that_is_damaged_after_its_magic_is_found_at_open(tmp_path: Path) -> None:
-    path = await filled(tmp_path / "probate.db", 10)
+    path = await create_store(tmp_path / "probate.db", 10)
     with path.open("r+b") as file:
         file.seek(16)
         file.write(b"\xff" * 84)

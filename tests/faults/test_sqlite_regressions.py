@@ -1,4 +1,4 @@
-"""Failures that were once possible, each by its name. Nothing here is about a promise of its own: see tests/contract."""
+"""Regression tests: each is named after a failure that was once possible. tests/contract tests the guarantees themselves."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ import apsw
 import pytest
 
 from probate.core import errors
-from probate.core.aio.offload import Thread
-from probate.store.contract import Calm, Record, Revision, create, delete, update
-from probate.store.hub import Buffer
+from probate.core.aio.offload import WorkerThread
+from probate.store.contract import Record, Revision, UnchangedSince, create, delete, update
 from probate.store.sqlite import group_commit
 from probate.store.sqlite.files import checkpoints
 from probate.store.sqlite.store import SqliteStore, open_file, open_memory
+from probate.store.watch_hub import WatchBuffer
 
 
 @contextmanager
 def held_by_another_program(path: Path) -> Iterator[None]:
-    """Somebody looks at the file with another tool and holds its write lock."""
+    """Another program opens the file and holds its write lock."""
     hold = """
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -42,7 +42,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_commit, "PATIENCE_MS", 20)
+    monkeypatch.setattr(group_commit, "BUSY_TIMEOUT_MS", 20)
 
 
 async def test_refused_second_open_does_not_drop_the_locks_of_the_first(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ async def test_symbolic_link_is_no_way_around_the_lock(tmp_path: Path) -> None:
 async def test_hard_link_is_no_way_around_the_lock(tmp_path: Path) -> None:
     store = await open_file(tmp_path / "probate.db")
     (tmp_path / "twin.db").hardlink_to(tmp_path / "probate.db")
-    with pytest.raises(errors.CannotOpen, match="several names"):
+    with pytest.raises(errors.CannotOpen, match="several hard links"):
         await open_file(tmp_path / "twin.db")
     await store.close()
 
@@ -103,20 +103,20 @@ async def test_sweep_that_finds_the_file_held_does_not_stop_the_store(tmp_path: 
     await (await open_file(path)).close()
     with held_by_another_program(path):
         store = await open_file(path)
-        while not caplog.records:  # noqa: ASYNC110 the log is what there is to wait for
+        while not caplog.records:  # noqa: ASYNC110 only the log shows it
             await asyncio.sleep(0)
     assert isinstance(await store.commit(create("objects/a/1", b"x")), int)
     await store.close()
 
 
-async def test_moment_kept_for_reads_does_not_let_the_log_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoints, "DUE", 50)
+async def test_snapshot_kept_for_reads_does_not_let_the_wal_grow_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_PAGES", 50)
     path = tmp_path / "probate.db"
     store = await open_file(path)
     sizes = []
     for number in range(400):
         await store.commit(create(f"objects/a/{number}", b"x" * 20_000))
-        for _ in range(20):  # also while a checkpoint is under way
+        for _ in range(20):  # also while a checkpoint is in progress
             assert await store.read("objects/a/0") is not None
             await asyncio.sleep(0)
         sizes.append(path.with_name("probate.db-wal").stat().st_size)
@@ -124,23 +124,23 @@ async def test_moment_kept_for_reads_does_not_let_the_log_grow_for_ever(tmp_path
     await store.close()
 
 
-async def test_range_is_not_called_calm_by_a_reader_who_is_ahead_of_the_announcement(tmp_path: Path) -> None:
+async def test_range_is_not_reported_unchanged_by_a_reader_ahead_of_publication(tmp_path: Path) -> None:
     store = await open_file(tmp_path / "probate.db")
-    assert store.calm("objects/a/") == Calm(Revision(1), Revision(1))
+    assert store.unchanged_since("objects/a/") == UnchangedSince(Revision(1), Revision(1))
     await store.commit(create("objects/b/1", b"x"))
-    seen: list[Calm | None] = []
+    seen: list[UnchangedSince | None] = []
 
-    class Late(Thread):
+    class SlowThread(WorkerThread):
         async def run(self, call: Callable[[], Any]) -> Any:
             result = await super().run(call)
-            seen.append(store.calm("objects/a/"))  # the commit is on disk, and nobody has been told
+            seen.append(store.unchanged_since("objects/a/"))  # the commit is on disk but not published yet
             return result
 
-    late = Late("late")
-    store._groups._offload = late
+    late = SlowThread("late")
+    store._committer._offload = late
     revision = await store.commit(create("objects/a/1", b"x"))
     assert isinstance(revision, int)
-    assert seen == [Calm(revision, revision)]
+    assert seen == [UnchangedSince(revision, revision)]
     late.close()
     await store.close()
 
@@ -153,7 +153,7 @@ async def test_watch_that_joins_after_close_ends() -> None:
             await anext(aiter(watch))
 
 
-async def test_wait_for_a_watch_that_was_given_up_is_no_end_of_the_watch() -> None:
+async def test_cancelled_wait_does_not_end_the_watch() -> None:
     store = await open_memory()
     async with store.watch("objects/", after=await store.revision()) as watch:
         waiting = asyncio.ensure_future(anext(aiter(watch)))
@@ -193,10 +193,10 @@ async def test_open_that_is_cancelled_leaves_nothing_locked(tmp_path: Path) -> N
     await store.close()
 
 
-async def test_step_that_fails_in_an_unforeseen_way_stops_nobody_else() -> None:
+async def test_step_that_fails_unexpectedly_does_not_affect_other_callers() -> None:
     store = await open_memory()
     with pytest.raises(OverflowError):
-        await store.note_time(1 << 70)
+        await store.record_time(1 << 70)
     assert isinstance(await store.commit(create("objects/a/1", b"x")), int)
     await store.close()
 
@@ -212,7 +212,7 @@ async def test_list_that_its_caller_changes_is_committed_as_it_was_given() -> No
 
 
 async def test_watcher_of_large_objects_is_not_cut_off_by_their_deletion(tmp_path: Path) -> None:
-    store = await open_file(tmp_path / "probate.db", buffer=Buffer(events=1000, size=24 * 1024 * 1024))
+    store = await open_file(tmp_path / "probate.db", buffer=WatchBuffer(events=1000, value_bytes=24 * 1024 * 1024))
     large = b"x" * 1024 * 1024
     made = await store.commit_many([create(f"objects/a/{number}", large) for number in range(40)])
     revisions = [outcome for outcome in made if isinstance(outcome, int)]
@@ -231,8 +231,8 @@ async def _count(watch: object, expected: int) -> int:
     return seen
 
 
-async def test_quiet_watcher_that_is_cut_off_can_resume_from_where_it_was() -> None:
-    store = await open_memory(buffer=Buffer(events=5))
+async def test_cut_off_watcher_of_an_unchanged_range_can_resume() -> None:
+    store = await open_memory(buffer=WatchBuffer(events=5))
     async with store.watch("objects/quiet/", after=await store.revision()) as watch:
         waiting = asyncio.ensure_future(anext(aiter(watch)))
         await asyncio.sleep(0)
@@ -250,7 +250,7 @@ async def test_quiet_watcher_that_is_cut_off_can_resume_from_where_it_was() -> N
     await store.close()
 
 
-async def test_update_that_names_no_revision_and_values_that_are_no_bytes_are_refused() -> None:
+async def test_update_without_a_revision_and_values_that_are_not_bytes_are_rejected() -> None:
     store = await open_memory()
     with pytest.raises(errors.BadRequest):
         update("objects/a/1", b"x", revision=Revision(0))
@@ -260,7 +260,7 @@ async def test_update_that_names_no_revision_and_values_that_are_no_bytes_are_re
     await store.close()
 
 
-async def test_refused_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
+async def test_rejected_database_of_another_program_is_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "foreign.db"
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("PRAGMA journal_mode = WAL")
@@ -274,14 +274,14 @@ async def test_refused_database_of_another_program_is_left_as_it_is(tmp_path: Pa
 
 
 class BrokenDisk(apsw.VFS):
-    """SQLite's own files, except that the log cannot be synced while `is_broken`."""
+    """SQLite's default VFS, except that syncs of the WAL fail while `is_broken`."""
 
     is_broken = False
 
     def __init__(self) -> None:
         super().__init__("broken-disk", "unix", makedefault=True)
 
-    def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:  # noqa: N802 SQLite's name for it
+    def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:  # noqa: N802 SQLite's name
         return BrokenFile(name, flags)
 
 

@@ -1,4 +1,4 @@
-"""Files that options name and that cannot be used: the start ends with one line that names the file and says what to do."""
+"""Unusable files named by options: the server exits with one line that names the file and says what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BINARY = bytes(range(256)) * 20
 
 
 def missing(_path: Path) -> None:
-    """Nothing is there."""
+    """Leaves the path missing."""
 
 
 def folder(path: Path) -> None:
@@ -45,7 +45,7 @@ def link_to_itself(path: Path) -> None:
 
 
 def below_a_file(path: Path) -> None:
-    """Its folder is a file."""
+    """Makes the parent folder a file."""
     path.parent.rmdir()
     path.parent.touch()
 
@@ -74,7 +74,7 @@ OPTIONS: dict[str, tuple[Callable[[str], dict[str, Any]], tuple[Callable[[Path],
 
 
 @pytest.mark.parametrize(("option", "make"), [(option, make) for option, (_, makes) in OPTIONS.items() for make in makes])
-async def test_file_that_cannot_be_used_is_refused_by_name(
+async def test_unusable_file_is_rejected_by_name(
     quick_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, make: Callable[[Path], None]
 ) -> None:
     monkeypatch.chdir(quick_path)
@@ -90,17 +90,16 @@ async def test_file_that_cannot_be_used_is_refused_by_name(
 
 AS_NOBODY = """
 import os, pwd, sys
-from probate.app import assembly, store_check
-from probate.cli import context, main
-from probate.store.sqlite import store
+import probate.app.assembly, probate.app.startup, probate.app.store_check, probate.cli.main, probate.store.sqlite.store
+from probate.__main__ import main
 nobody = pwd.getpwnam("nobody")
 os.setgroups([])
 os.setgid(nobody.pw_gid)
 os.setuid(nobody.pw_uid)
 sys.argv = ["probate", "serve", "--insecure", "--listen", "127.0.0.1:0", "--kubeconfig", "", "--store", sys.argv[1]]
-main.run(context.Doors(lambda settings: assembly.serve(settings, began=0.0), store_check.check))
+main()
 """
-"""The command by somebody who may not use what is there. What it needs is loaded before: nobody may not read that either."""
+"""Runs the command as the user nobody, who may not use the files. Loads all modules before, which nobody may not read either."""
 STORES = {
     "may not be read": (0o777, 0o600),
     "may not be written": (0o777, 0o444),
@@ -109,9 +108,9 @@ STORES = {
 }
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
 @pytest.mark.parametrize("store", STORES)
-async def test_store_that_may_not_be_used_ends_in_one_line(quick_path: Path, store: str) -> None:
+async def test_store_without_permission_ends_in_one_line(quick_path: Path, store: str) -> None:
     path = quick_path / "in" / "probate.db"
     path.parent.mkdir()
     await (await open_file(path)).close()

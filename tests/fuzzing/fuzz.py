@@ -29,7 +29,7 @@ from schemathesis.generation import GenerationMode
 from fuzzing.samples import DEFINITION
 from fuzzing.verdict import PATIENT_SECONDS, exchange
 from fuzzing.walk import walk
-from support.http_server import started
+from support.http_server import run_memory_server
 
 EXAMPLES = 15
 """Of one operation in one go."""
@@ -175,7 +175,7 @@ def main() -> None:
     options.add_argument("--quick", action="store_true", help="leave out kinds whose examples take long to make")
     given = options.parse_args()
     print(f"fuzzing for {given.seconds:.0f} seconds; to do the same again: --seed {given.seed}", flush=True)
-    with started("--history", "1s") as server:
+    with run_memory_server("--history", "1s") as server:
         url, pid = server.url, server.pid
         found = fuzz(url, seconds=given.seconds / 2, seed=given.seed, is_quick=given.quick)
         counted = ", ".join(f"{code}: {count}" for code, count in sorted(found.codes.items()))

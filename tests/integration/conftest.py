@@ -1,4 +1,4 @@
-"""One real server for the session, asked over HTTP; each test has a namespace of its own."""
+"""One real server for the session, used over HTTP. Each test has its own namespace."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from support.http_server import serving
+from support.http_server import memory_server_url
 
 CONTROLLERS = "collector,namespaces,definitions"
-"""Nobody makes pods, or writes into the status of what the tests make."""
+"""No workload controllers: nothing creates pods or updates the status of objects that the tests create."""
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
-    with serving("--controllers", CONTROLLERS) as url:
+    with memory_server_url("--controllers", CONTROLLERS) as url:
         yield url
 
 
@@ -36,5 +36,5 @@ def namespace(http: httpx.Client) -> str:
 
 @pytest.fixture
 def configmaps(namespace: str) -> str:
-    """Where its ConfigMaps are."""
+    """The path of the ConfigMaps in the test's namespace."""
     return f"/api/v1/namespaces/{namespace}/configmaps"

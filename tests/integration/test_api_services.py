@@ -1,4 +1,4 @@
-"""APIServices: one for each version that is served, as kubectl shows them."""
+"""APIServices: one for each served version, as kubectl shows them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_built_in_version_is_local_and_available(http: httpx.Client) -> No
     assert found["v1.apps"]["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
 
 
-async def test_those_of_custom_kinds_come_and_go_with_them(http: httpx.Client) -> None:
+async def test_api_services_of_custom_kinds_follow_their_crds(http: httpx.Client) -> None:
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
     names = {"plural": "gadgets", "kind": "Gadget"}
     spec = {"group": "shown.example.com", "scope": "Cluster", "names": names, "versions": [version]}
@@ -36,7 +36,7 @@ async def test_those_of_custom_kinds_come_and_go_with_them(http: httpx.Client) -
             await asyncio.sleep(0.01)
 
 
-def test_one_that_names_a_server_says_that_it_is_not_asked(http: httpx.Client) -> None:
+def test_api_service_with_a_backend_is_reported_as_not_supported(http: httpx.Client) -> None:
     service = {"namespace": "default", "name": "other"}
     spec = {"group": "far.example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1, "service": service}
     made = http.post(PATH, json={"metadata": {"name": "v1.far.example.com"}, "spec": {**spec, "insecureSkipTLSVerify": True}})

@@ -1,4 +1,4 @@
-"""Server-side apply compared with what a real control plane did: recorded sequences of writes by several managers, step by step."""
+"""Server-side apply compared with a real control plane: recorded sequences of writes by several managers, step by step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.http_server import serving
+from support.http_server import memory_server_url
 
 DATA = Path(__file__).parents[1] / "data"
 CASES = json.loads((DATA / "server-side-apply.json").read_text())
@@ -42,7 +42,7 @@ THING = {"type": "object", "properties": {"spec": SPEC, "status": STATUS}}
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
-    """A server that knows the kind which the recording used."""
+    """A server with the CRD that the recording used."""
     version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": THING}}
     names = {"plural": "things", "singular": "thing", "kind": "Thing"}
     spec = {"group": "patch.example.com", "scope": "Namespaced", "names": names, "versions": [version]}
@@ -52,7 +52,7 @@ def http() -> Iterator[httpx.Client]:
         "metadata": {"name": "things.patch.example.com"},
         "spec": spec,
     }
-    with serving("--controllers", "none") as url, httpx.Client(base_url=url, timeout=60) as client:
+    with memory_server_url("--controllers", "none") as url, httpx.Client(base_url=url, timeout=60) as client:
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         assert client.post(path, json=definition).status_code == 201
         yield client
@@ -87,7 +87,7 @@ def owned(entries: list[dict[str, Any]]) -> dict[tuple[str, ...], Any]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-def test_writes_of_several_managers_do_what_was_recorded(http: httpx.Client, namespace: str, case: dict[str, Any]) -> None:
+def test_writes_of_several_managers_match_the_recording(http: httpx.Client, namespace: str, case: dict[str, Any]) -> None:
     folder, plural, version, kind = KINDS[case["kind"]]
     path = f"{folder}/namespaces/{namespace}/{plural}"
     for step, expected in zip(case["steps"], case["expect"], strict=True):
@@ -106,7 +106,7 @@ def test_writes_of_several_managers_do_what_was_recorded(http: httpx.Client, nam
             assert sorted(cause["field"] for cause in causes) == expected["conflicts"]
 
 
-def test_repeated_key_of_a_document_is_told(http: httpx.Client, namespace: str) -> None:
+def test_duplicate_key_in_a_document_is_reported(http: httpx.Client, namespace: str) -> None:
     document = b'{"apiVersion":"v1","kind":"ConfigMap","data":{"x":"1","x":"2"}}'
     path, media = f"/api/v1/namespaces/{namespace}/configmaps/a", {"Content-Type": "application/apply-patch+yaml"}
     refused = http.patch(path, params={"fieldManager": "m", "fieldValidation": "Strict"}, content=document, headers=media)
@@ -115,12 +115,12 @@ def test_repeated_key_of_a_document_is_told(http: httpx.Client, namespace: str) 
         'error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  line 1: key "x" already set in map'
     )
     assert refused.json()["message"] == wanted
-    told = http.patch(path, params={"fieldManager": "m"}, content=document, headers=media)
-    assert told.status_code == 201
-    assert told.headers["warning"] == '299 - "line 1: key \\"x\\" already set in map"'
+    response = http.patch(path, params={"fieldManager": "m"}, content=document, headers=media)
+    assert response.status_code == 201
+    assert response.headers["warning"] == '299 - "line 1: key \\"x\\" already set in map"'
 
 
-def test_fields_of_an_owner_were_written_in_the_order_of_the_document(http: httpx.Client, namespace: str) -> None:
+def test_managed_fields_were_written_in_document_order(http: httpx.Client, namespace: str) -> None:
     pods, containers = f"/api/v1/namespaces/{namespace}/pods", '"f:containers":{"k:{\\"name\\":\\"c\\"}":{".":{},"f:image":{},'
     spec = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
     about = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}

@@ -1,4 +1,4 @@
-"""Who may sign clients' certificates is said by files, which change while the server runs."""
+"""Client certificate authorities come from files that change while the server runs."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ import pytest
 
 from probate.http import listener
 from probate.http.listener import Listener
-from probate.http.tls.certificate_folder import Folder
-from probate.http.tls.server_context import Files, Serving
+from probate.http.tls.certificate_folder import CertificateFolder
+from probate.http.tls.server_context import TlsFiles, TlsServerContext
 from support import signed_certificates as certificates
 from support.in_process_server import running
-from support.signed_certificates import Signed
+from support.signed_certificates import SignedCertificate
 
 ASKED = b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
-def files(path: Path, *believed: Signed) -> Files:
-    folder = Folder(path / "pki")
+def files(path: Path, *believed: SignedCertificate) -> TlsFiles:
+    folder = CertificateFolder(path / "pki")
     folder.ensure(("localhost",), time.time())
     (path / "believed.crt").write_bytes(b"".join(one.pem for one in believed))
-    return Files(folder.file("server.crt"), folder.file("server.key"), (path / "believed.crt",))
+    return TlsFiles(folder.path_of("server.crt"), folder.path_of("server.key"), (path / "believed.crt",))
 
 
 @asynccontextmanager
-async def served(serving: Serving) -> AsyncIterator[int]:
+async def served(serving: TlsServerContext) -> AsyncIterator[int]:
     """The port of a server."""
     begun = asyncio.Event()
     async with running(collects=False) as house:
         with listener.bind("127.0.0.1:0", is_insecure=False) as listening:
-            server = Listener(house.app, begun.set, patience=10, serving=serving)
+            server = Listener(house.app, begun.set, patience=10, server_context=serving)
             working = asyncio.create_task(server.serve([listening]))
             await begun.wait()
             yield listening.getsockname()[1]
@@ -46,10 +46,12 @@ async def served(serving: Serving) -> AsyncIterator[int]:
 
 
 @asynccontextmanager
-async def connected(port: int, path: Path, shown: Signed) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A connection that has been answered once."""
+async def connected(
+    port: int, path: Path, shown: SignedCertificate
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection on which one request has been answered."""
     context = ssl.create_default_context(cafile=str(path / "pki" / "ca.crt"))
-    (path / "client.pem").write_bytes(shown.shown)
+    (path / "client.pem").write_bytes(shown.client_pem)
     context.load_cert_chain(path / "client.pem")
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
     try:
@@ -62,32 +64,32 @@ async def connected(port: int, path: Path, shown: Signed) -> AsyncIterator[tuple
 
 
 async def test_an_authority_that_is_taken_away_is_believed_no_more(tmp_path: Path) -> None:
-    stays, goes = certificates.root("stays"), certificates.root("goes")
-    serving = Serving(files(tmp_path, stays, goes))
+    stays, goes = certificates.new_root("stays"), certificates.new_root("goes")
+    serving = TlsServerContext(files(tmp_path, stays, goes))
     async with served(serving) as port:
-        async with connected(port, tmp_path, certificates.of(goes, "ann")) as (reader, _):
+        async with connected(port, tmp_path, certificates.new_leaf(goes, "ann")) as (reader, _):
             files(tmp_path, stays)
             assert serving.refresh()
             assert await asyncio.wait_for(reader.read(), 60) == b""  # the connection was kept, and is ended
         with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
-            async with connected(port, tmp_path, certificates.of(goes, "ann")):
+            async with connected(port, tmp_path, certificates.new_leaf(goes, "ann")):
                 pass
-        async with connected(port, tmp_path, certificates.of(stays, "ann")):
+        async with connected(port, tmp_path, certificates.new_leaf(stays, "ann")):
             pass
 
 
-async def test_nobody_goes_on_where_they_were_without_showing_their_certificate(tmp_path: Path) -> None:
-    one = certificates.root("one")
+async def test_client_with_a_certificate_gets_no_session_ticket(tmp_path: Path) -> None:
+    one = certificates.new_root("one")
     async with (
-        served(Serving(files(tmp_path, one))) as port,
-        connected(port, tmp_path, certificates.of(one, "ann")) as (_, writer),
+        served(TlsServerContext(files(tmp_path, one))) as port,
+        connected(port, tmp_path, certificates.new_leaf(one, "ann")) as (_, writer),
     ):
         session = writer.get_extra_info("ssl_object").session
         assert session is None or not session.has_ticket
 
 
 def exchange(port: int, context: ssl.SSLContext, session: ssl.SSLSession | None = None) -> tuple[ssl.SSLSession | None, bool]:
-    """Ask once, going on with a session if it is given. Returns the session, and whether it is an earlier one."""
+    """Sends one request, resuming a session if one is given. Returns the session, and whether it was resumed."""
     with (
         socket.create_connection(("127.0.0.1", port)) as plain,
         context.wrap_socket(plain, server_hostname="localhost", session=session) as secured,
@@ -98,12 +100,12 @@ def exchange(port: int, context: ssl.SSLContext, session: ssl.SSLSession | None 
         return secured.session, bool(secured.session_reused)
 
 
-async def test_resumed_session_was_believed_without_its_certificate_being_verified(tmp_path: Path) -> None:
-    one = certificates.root("one")
-    async with served(Serving(files(tmp_path, one))) as port:
+async def test_resumed_session_was_accepted_without_verifying_its_certificate(tmp_path: Path) -> None:
+    one = certificates.new_root("one")
+    async with served(TlsServerContext(files(tmp_path, one))) as port:
         context = ssl.create_default_context(cafile=str(tmp_path / "pki" / "ca.crt"))
         context.maximum_version = ssl.TLSVersion.TLSv1_2
-        (tmp_path / "client.pem").write_bytes(certificates.of(one, "ann").shown)
+        (tmp_path / "client.pem").write_bytes(certificates.new_leaf(one, "ann").client_pem)
         context.load_cert_chain(tmp_path / "client.pem")
         session, _ = await asyncio.to_thread(exchange, port, context)
         assert session is not None
@@ -114,19 +116,19 @@ async def test_resumed_session_was_believed_without_its_certificate_being_verifi
 
 
 async def test_client_without_a_certificate_may_resume_its_session(tmp_path: Path) -> None:
-    async with served(Serving(files(tmp_path, certificates.root("one")))) as port:
+    async with served(TlsServerContext(files(tmp_path, certificates.new_root("one")))) as port:
         context = ssl.create_default_context(cafile=str(tmp_path / "pki" / "ca.crt"))
         context.maximum_version = ssl.TLSVersion.TLSv1_2
         session, _ = await asyncio.to_thread(exchange, port, context)
         assert await asyncio.to_thread(exchange, port, context, session)
 
 
-async def test_certificate_shown_in_a_handshake_outlived_the_authority_that_was_taken_away_meanwhile(tmp_path: Path) -> None:
-    stays, goes = certificates.root("stays"), certificates.root("goes")
-    serving = Serving(files(tmp_path, stays, goes))
+async def test_certificate_of_a_handshake_outlived_an_authority_removed_meanwhile(tmp_path: Path) -> None:
+    stays, goes = certificates.new_root("stays"), certificates.new_root("goes")
+    serving = TlsServerContext(files(tmp_path, stays, goes))
     async with served(serving) as port:
         context = ssl.create_default_context(cafile=str(tmp_path / "pki" / "ca.crt"))
-        (tmp_path / "client.pem").write_bytes(certificates.of(goes, "ann").shown)
+        (tmp_path / "client.pem").write_bytes(certificates.new_leaf(goes, "ann").client_pem)
         context.load_cert_chain(tmp_path / "client.pem")
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         come, go = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -135,10 +137,10 @@ async def test_certificate_shown_in_a_handshake_outlived_the_authority_that_was_
             client.do_handshake()
         writer.write(go.read())
         come.write(await reader.read(100_000))  # the server has chosen whom it believes
-        async with connected(port, tmp_path, certificates.of(goes, "bob")) as (others, _):
+        async with connected(port, tmp_path, certificates.new_leaf(goes, "bob")) as (others, _):
             files(tmp_path, stays)
             assert serving.refresh()
-            assert await asyncio.wait_for(others.read(), 60) == b""  # whoever was in has been told to go
+            assert await asyncio.wait_for(others.read(), 60) == b""  # open connections were closed
         client.do_handshake()
         client.write(ASKED)  # (who asks nothing is cut off in any case)
         writer.write(go.read())

@@ -1,4 +1,4 @@
-"""A client gets in by a certificate that it has asked for, and that somebody has approved."""
+"""A client authenticates with a certificate that it requested and that was approved."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from support.certificate_requests import asked, key_pem, new_key, object_of, subject
-from support.server_process import serving
+from support.certificate_requests import csr_object, csr_pem, key_pem, new_key, subject
+from support.server_process import run_server
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -26,7 +26,7 @@ def client(url: str, folder: Path, name: str) -> httpx.Client:
 
 
 def settled(admin: httpx.Client, name: str) -> dict[str, Any]:
-    """The status of a request once it is signed, or never will be."""
+    """The status of a CertificateSigningRequest once it is signed or has failed."""
     params = {"watch": "1", "fieldSelector": f"metadata.name={name}", "timeoutSeconds": "60"}
     with admin.stream("GET", REQUESTS, params=params) as events:
         for line in events.iter_lines():
@@ -36,21 +36,21 @@ def settled(admin: httpx.Client, name: str) -> dict[str, Any]:
     raise AssertionError("nothing has become of it")
 
 
-def test_certificate_that_was_asked_for_lets_its_owner_in(tmp_path: Path) -> None:
-    with serving(tmp_path, "memory:") as server:
+def test_requested_certificate_authenticates_its_owner(tmp_path: Path) -> None:
+    with run_server(tmp_path, "memory:") as server:
         pki = tmp_path / "probate.pki"
         for end in ("crt", "key"):
             (tmp_path / f"admin.{end}").write_bytes((pki / f"admin.{end}").read_bytes())
         with client(server.url, tmp_path, "admin") as admin:
             key = new_key()
-            body = object_of(asked(subject("ann", "staff"), key), "ann", expirationSeconds=3600)
+            body = csr_object(csr_pem(subject("ann", "staff"), key), "ann", expirationSeconds=3600)
             assert admin.post(REQUESTS, json=body).status_code == 201
             assert admin.patch(f"{REQUESTS}/ann/approval", json=APPROVED, headers=MERGE).status_code == 200
             (tmp_path / "ann.crt").write_bytes(base64.b64decode(settled(admin, "ann")["certificate"]))
             (tmp_path / "ann.key").write_bytes(key_pem(key))
-            told = admin.post(REQUESTS, json=object_of(asked(subject("eve", "system:masters")), "eve"))
-            assert told.status_code == 403
-            served = object_of(asked(subject("system:node:n", "system:nodes", "system:masters")), "node")
+            response = admin.post(REQUESTS, json=csr_object(csr_pem(subject("eve", "system:masters")), "eve"))
+            assert response.status_code == 403
+            served = csr_object(csr_pem(subject("system:node:n", "system:nodes", "system:masters")), "node")
             served["spec"]["signerName"] = "kubernetes.io/kube-apiserver-client-kubelet"
             admin.post(REQUESTS, json=served)
             admin.patch(f"{REQUESTS}/node/approval", json=APPROVED, headers=MERGE)

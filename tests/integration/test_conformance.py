@@ -1,4 +1,4 @@
-"""Deletion and collection as a real control plane does them: 185 recorded scenarios, step by step."""
+"""Deletion and garbage collection compared with a real control plane: 185 recorded scenarios, step by step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from probate.controllers import manager
+from probate.controllers import registry
 from support import recorded_scenarios, virtual_time_server
 
 MADE_BY_CONTROLLERS = {
@@ -19,21 +19,21 @@ MADE_BY_CONTROLLERS = {
     }.items()
     for policy in policies
 }
-"""Scenarios in which controllers make pods."""
+"""Scenarios in which controllers create pods."""
 
 SCENARIOS = recorded_scenarios.load()
 
 
-def test_all_recorded_scenarios_are_here() -> None:
+def test_all_recorded_scenarios_are_present() -> None:
     assert len(SCENARIOS) == 185
     assert {name for name, one in SCENARIOS.items() if "count" in one} == MADE_BY_CONTROLLERS
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-async def test_scenario_goes_as_recorded(name: str) -> None:
+async def test_scenario_matches_the_recording(name: str) -> None:
     scenario = SCENARIOS[name]
-    async with virtual_time_server.in_memory(*manager.THROUGH_THE_API) as server:
-        notes = await recorded_scenarios.Player(server, scenario).play()
+    async with virtual_time_server.in_memory(*registry.API_CONTROLLERS) as server:
+        notes = await recorded_scenarios.ScenarioRunner(server, scenario).run()
     told = zip(scenario["steps"], scenario["expect"], notes, strict=True)
     wrong = [f"{json.dumps(step)}\n  recorded {want}\n  now      {got}" for step, want, got in told if want != got]
     assert not wrong, f"{scenario['about']}\n" + "\n".join(wrong)

@@ -1,4 +1,4 @@
-"""In which form a client is answered: what it would rather have, and what there is no such form of."""
+"""Content negotiation: the forms that clients prefer, and forms that do not exist for a resource."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.sample_objects import made
+from support.sample_objects import create_object
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
@@ -20,7 +20,7 @@ def scaled(http: httpx.Client, namespace: str) -> str:
     """The path of a Deployment."""
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
-    made(http, path, "d", spec={"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template})
+    create_object(http, path, "d", spec={"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template})
     return f"{path}/d"
 
 
@@ -34,8 +34,8 @@ def scaled(http: httpx.Client, namespace: str) -> str:
     ],
     ids=["self", "subject", "whoami", "token"],
 )
-def test_what_has_no_table_was_answered_as_it_is(http: httpx.Client, namespace: str, path: str, body: dict[str, Any]) -> None:
-    made(http, f"/api/v1/namespaces/{namespace}/serviceaccounts", "s")
+def test_resource_without_a_table_was_returned_as_is(http: httpx.Client, namespace: str, path: str, body: dict[str, Any]) -> None:
+    create_object(http, f"/api/v1/namespaces/{namespace}/serviceaccounts", "s")
     path = path.format(namespace=namespace)
     refused = http.post(path, json=body, headers={"Accept": TABLE})
     assert (refused.status_code, refused.json()["reason"]) == (406, "NotAcceptable")
@@ -44,9 +44,9 @@ def test_what_has_no_table_was_answered_as_it_is(http: httpx.Client, namespace: 
     assert http.post(path, json=body, headers={"Accept": METADATA}).json().keys() == {"kind", "apiVersion", "metadata"}
 
 
-def test_pod_was_evicted_for_whoever_wanted_a_table_of_that(http: httpx.Client, namespace: str) -> None:
+def test_eviction_that_asked_for_a_table_evicted_the_pod(http: httpx.Client, namespace: str) -> None:
     pods = f"/api/v1/namespaces/{namespace}/pods"
-    made(http, pods, "p", spec={"containers": [{"name": "c", "image": "i"}]})
+    create_object(http, pods, "p", spec={"containers": [{"name": "c", "image": "i"}]})
     eviction = {"metadata": {"name": "p"}}
     assert http.post(f"{pods}/p/eviction", json=eviction, headers={"Accept": TABLE}).status_code == 406
     assert "deletionTimestamp" not in http.get(f"{pods}/p").json()["metadata"]
@@ -59,13 +59,13 @@ def test_table_of_a_scale_was_the_scale_itself(http: httpx.Client, scaled: str) 
     assert http.get(f"{scaled}/scale", headers={"Accept": METADATA}).json()["kind"] == "PartialObjectMetadata"
 
 
-def test_watch_that_begins_with_a_list_has_no_tables(http: httpx.Client, configmaps: str) -> None:
+def test_watch_list_has_no_tables(http: httpx.Client, configmaps: str) -> None:
     watch = {"watch": "1", "timeoutSeconds": "1"}
     begun = {**watch, "sendInitialEvents": "1", "resourceVersionMatch": "NotOlderThan"}
-    made(http, configmaps, "a")
+    create_object(http, configmaps, "a")
     assert http.get(configmaps, params=begun, headers={"Accept": TABLE}).status_code == 406
-    told = http.get(configmaps, params=begun, headers={"Accept": f"{TABLE},application/json"})
-    assert (told.status_code, '"kind":"Table"' in told.text) == (200, False)
+    response = http.get(configmaps, params=begun, headers={"Accept": f"{TABLE},application/json"})
+    assert (response.status_code, '"kind":"Table"' in response.text) == (200, False)
     assert '"kind":"Table"' in http.get(configmaps, params=watch, headers={"Accept": TABLE}).text
 
 
@@ -80,12 +80,12 @@ def test_watch_that_begins_with_a_list_has_no_tables(http: httpx.Client, configm
     ],
     ids=["less", "more", "any", "no-number", "unknown"],
 )
-def test_client_gets_what_it_would_rather_have(http: httpx.Client, configmaps: str, accept: str, media: str) -> None:
+def test_client_gets_its_preferred_form(http: httpx.Client, configmaps: str, accept: str, media: str) -> None:
     for path in (configmaps, f"{configmaps}/absent", "/apis", "/api/v1", "/apis/apps"):
         assert http.get(path, headers={"Accept": accept}).headers["content-type"] == media
 
 
-def test_documents_about_the_api_are_not_had_in_a_form_that_there_is_none_of(http: httpx.Client) -> None:
+def test_discovery_in_an_unsupported_form_is_not_acceptable(http: httpx.Client) -> None:
     for path in ("/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1"):
         assert http.get(path, headers={"Accept": "application/xml"}).status_code == 406
         assert http.get(path, headers={"Accept": "application/vnd.kubernetes.protobuf"}).status_code == 200

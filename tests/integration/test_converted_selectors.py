@@ -1,4 +1,4 @@
-"""Selectors on custom kinds that a webhook converts ask the version of the request: in lists, watches and deletes alike."""
+"""Selectors on kinds with a conversion webhook match the requested version: in lists, watches and deletes alike."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
-from support.in_process_server import House, running
-from support.webhook_servers import Hook, serving
+from support.in_process_server import InProcessServer, running
+from support.webhook_servers import WebhookServer, serving
 
 DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "ports.example.com"
@@ -27,7 +27,7 @@ def version(name: str, fields: list[str], *, is_stored: bool = False) -> Any:
     return {"name": name, "served": True, "storage": is_stored, "schema": schema, "selectableFields": selectable}
 
 
-def definition(hook: Hook) -> Any:
+def definition(hook: WebhookServer) -> Any:
     versions = [version("v1", ["hostPort"], is_stored=True), version("v2", ["host", "port"])]
     conversion = {"strategy": "Webhook", "webhook": {"clientConfig": hook.client, "conversionReviewVersions": ["v1"]}}
     names = {"plural": "doors", "singular": "door", "kind": "Door", "listKind": "DoorList"}
@@ -36,7 +36,7 @@ def definition(hook: Hook) -> Any:
 
 
 def convert(review: Any) -> Any:
-    """Doors of the other version, with a label that only v2 has."""
+    """Converts Doors to the other version. Only v2 has the label."""
     request = review["request"]
     converted = [_convert(one, request["desiredAPIVersion"]) for one in request["objects"]]
     return _answered(review, convertedObjects=converted, result={"status": "Success"})
@@ -61,23 +61,23 @@ def refuse(review: Any) -> Any:
 
 
 @asynccontextmanager
-async def doors() -> AsyncGenerator[tuple[House, Hook], None]:
-    async with running() as house, serving(convert) as hook:
-        await house.create(DEFINITIONS, "", definition(hook))
+async def doors() -> AsyncGenerator[tuple[InProcessServer, WebhookServer], None]:
+    async with running() as server, serving(convert) as hook:
+        await server.create(DEFINITIONS, "", definition(hook))
         for name, where in DOORS.items():
             one = {"apiVersion": f"{GROUP}/v1", "kind": "Door", "metadata": {"name": name}, "hostPort": where}
-            assert (await house.ask("POST", ONE, one)).code == 201
-        yield house, hook
+            assert (await server.request("POST", ONE, one)).code == 201
+        yield server, hook
 
 
-async def names(house: House, path: str = ONE, **query: Any) -> list[str]:
-    told = await house.ask("GET", path, query=query)
-    assert told.code == 200, told.body
-    return [one["metadata"]["name"] for one in told.json["items"]]
+async def names(server: InProcessServer, path: str = ONE, **query: Any) -> list[str]:
+    response = await server.request("GET", path, query=query)
+    assert response.code == 200, response.body
+    return [one["metadata"]["name"] for one in response.json["items"]]
 
 
-async def initial_events(house: House, path: str, query: dict[str, str]) -> list[Any]:
-    """What a watch is told of what is there, up to the bookmark that says so, or the error."""
+async def initial_events(server: InProcessServer, path: str, query: dict[str, str]) -> list[Any]:
+    """Returns the initial events of a watch, up to the bookmark that ends them, or the error."""
     events: list[Any] = []
     is_over = asyncio.Event()
 
@@ -93,7 +93,7 @@ async def initial_events(house: House, path: str, query: dict[str, str]) -> list
     wanted = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
     asked = urlencode({**query, **wanted, "watch": "1"}).encode()
     async with asyncio.timeout(60):
-        await house.app({"type": "http", "method": "GET", "path": path, "query_string": asked, "headers": []}, receive, send)
+        await server.app({"type": "http", "method": "GET", "path": path, "query_string": asked, "headers": []}, receive, send)
     return events
 
 
@@ -112,10 +112,10 @@ each_selector = pytest.mark.parametrize(("path", "query", "found"), SELECTED.val
 
 
 @each_selector
-async def test_lists_and_watches_ask_the_version_of_the_request(path: str, query: dict[str, str], found: list[str]) -> None:
-    async with doors() as (house, _):
-        assert await names(house, path, **query) == found
-        shown = [one["object"] for one in await initial_events(house, path, query) if one["type"] == "ADDED"]
+async def test_lists_and_watches_match_the_requested_version(path: str, query: dict[str, str], found: list[str]) -> None:
+    async with doors() as (server, _):
+        assert await names(server, path, **query) == found
+        shown = [one["object"] for one in await initial_events(server, path, query) if one["type"] == "ADDED"]
         assert [one["metadata"]["name"] for one in shown] == found
         assert {one["apiVersion"] for one in shown} <= {f"{GROUP}/{path.split('/')[3]}"}
 
@@ -124,45 +124,45 @@ async def test_lists_and_watches_ask_the_version_of_the_request(path: str, query
 async def test_deletecollection_deleted_what_its_selector_did_not_ask_for(
     path: str, query: dict[str, str], found: list[str]
 ) -> None:
-    async with doors() as (house, _):
-        told = await house.ask("DELETE", path, query=query)
-        assert (told.code, [one["metadata"]["name"] for one in told.json["items"]]) == (200, found)
-        assert await names(house) == [name for name in DOORS if name not in found]
+    async with doors() as (server, _):
+        response = await server.request("DELETE", path, query=query)
+        assert (response.code, [one["metadata"]["name"] for one in response.json["items"]]) == (200, found)
+        assert await names(server) == [name for name in DOORS if name not in found]
 
 
-async def test_a_selector_that_names_objects_asks_no_webhook() -> None:
-    async with doors() as (house, hook):
+async def test_selector_for_names_does_not_call_the_webhook() -> None:
+    async with doors() as (server, hook):
         hook.answer = refuse
-        assert (await house.ask("DELETE", TWO, query={"fieldSelector": "metadata.name=b"})).code == 200
-        assert await names(house) == ["a", "c"]
+        assert (await server.request("DELETE", TWO, query={"fieldSelector": "metadata.name=b"})).code == 200
+        assert await names(server) == ["a", "c"]
 
 
 @pytest.mark.parametrize("query", [{"fieldSelector": "host=north"}, {"fieldSelector": "host!=north"}, {"labelSelector": "!side"}])
-async def test_an_object_that_cannot_be_converted_is_neither_taken_nor_passed_over(query: dict[str, str]) -> None:
-    async with doors() as (house, hook):
+async def test_object_that_cannot_be_converted_neither_matches_nor_is_skipped(query: dict[str, str]) -> None:
+    async with doors() as (server, hook):
         hook.answer = refuse
         for method in ("GET", "DELETE"):
-            told = await house.ask(method, TWO, query=query)
-            assert (told.code, "not today" in told.json["message"]) == (500, True)
-        [event] = await initial_events(house, TWO, query)
+            response = await server.request(method, TWO, query=query)
+            assert (response.code, "not today" in response.json["message"]) == (500, True)
+        [event] = await initial_events(server, TWO, query)
         assert (event["type"], event["object"]["code"]) == ("ERROR", 500)
-        assert await names(house) == list(DOORS)
+        assert await names(server) == list(DOORS)
 
 
-async def test_pages_of_a_converted_selection_show_one_moment_and_convert_in_parts() -> None:
-    async with doors() as (house, hook):
+async def test_pages_of_converted_objects_are_one_snapshot_and_convert_in_parts() -> None:
+    async with doors() as (server, hook):
         for number in range(120):
             where = f"west:{number}" if number % 40 == 0 else "east:1"
             one = {"apiVersion": f"{GROUP}/v1", "kind": "Door", "metadata": {"name": f"d{number:03}"}, "hostPort": where}
-            await house.ask("POST", ONE, one)
+            await server.request("POST", ONE, one)
         query = {"fieldSelector": "host=west", "limit": "1"}
-        hook.asked.clear()
-        found, page = [], (await house.ask("GET", TWO, query=query)).json
-        assert [len(one["request"]["objects"]) for one in hook.asked] == [50]
-        assert (await house.ask("DELETE", f"{ONE}/d080")).code == 200
+        hook.reviews.clear()
+        found, page = [], (await server.request("GET", TWO, query=query)).json
+        assert [len(one["request"]["objects"]) for one in hook.reviews] == [50]
+        assert (await server.request("DELETE", f"{ONE}/d080")).code == 200
         found += page["items"]
         while page["metadata"].get("continue"):
-            page = (await house.ask("GET", TWO, query={**query, "continue": page["metadata"]["continue"]})).json
+            page = (await server.request("GET", TWO, query={**query, "continue": page["metadata"]["continue"]})).json
             found += page["items"]
         assert [(one["metadata"]["name"], one["port"]) for one in found] == [("d000", "0"), ("d040", "40"), ("d080", "80")]
         assert "remainingItemCount" not in page["metadata"]

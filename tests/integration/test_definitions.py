@@ -1,4 +1,4 @@
-"""Definitions of custom kinds die with all objects of the kind, and say what holds them while they cannot."""
+"""CRDs are deleted together with all objects of their kind, and report what blocks them while they cannot be."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import httpx
 import pytest
 
-from support.wait_for_objects import condition, serving, until, until_gone
+from support.wait_for_objects import condition, serving, wait_until, wait_until_gone
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 HOLD = "example.com/hold"
 
 
 class Custom:
-    """A custom kind, and how it is asked for."""
+    """A custom kind and its API paths."""
 
     def __init__(self, http: httpx.Client, group: str, *, scope: str = "Namespaced") -> None:
         self.http = http
@@ -44,7 +44,7 @@ class Custom:
         return made
 
     def until_gone(self) -> None:
-        until_gone(self.http, DEFINITIONS, self.name)
+        wait_until_gone(self.http, DEFINITIONS, self.name)
         while self.http.get(self.everywhere).status_code != 404:  # the server learns of it a moment later
             pass
 
@@ -65,7 +65,7 @@ def is_held(now: dict[str, Any] | None) -> bool:
     return condition(now, "Terminating").get("reason") == "InstanceDeletionInProgress"
 
 
-def test_definition_without_objects_goes_and_its_kind_with_it(http: httpx.Client, things: Custom) -> None:
+def test_crd_without_objects_is_deleted_with_its_kind(http: httpx.Client, things: Custom) -> None:
     deleted = http.delete(f"{DEFINITIONS}/{things.name}")
     assert deleted.status_code == 200
     assert condition(deleted.json(), "Terminating")["reason"] == "InstanceDeletionPending"
@@ -73,7 +73,7 @@ def test_definition_without_objects_goes_and_its_kind_with_it(http: httpx.Client
 
 
 @pytest.mark.parametrize("scope", ["Namespaced", "Cluster"])
-def test_objects_go_with_their_definition_and_do_not_come_back_with_it(http: httpx.Client, namespace: str, scope: str) -> None:
+def test_objects_are_deleted_with_their_crd_and_do_not_reappear_with_it(http: httpx.Client, namespace: str, scope: str) -> None:
     things = Custom(http, f"{scope.lower()}.{namespace}.example.com", scope=scope)
     things.define()
     place = namespace if scope == "Namespaced" else ""
@@ -86,11 +86,11 @@ def test_objects_go_with_their_definition_and_do_not_come_back_with_it(http: htt
     things.make(place, "t1")
 
 
-def test_held_objects_keep_their_definition_and_it_says_so(http: httpx.Client, namespace: str, things: Custom) -> None:
+def test_objects_with_finalizers_keep_their_crd_and_its_status_says_so(http: httpx.Client, namespace: str, things: Custom) -> None:
     things.make(namespace, "held", finalizers=[HOLD])
     things.make(namespace, "free")
     http.delete(f"{DEFINITIONS}/{things.name}")
-    now = until(http, DEFINITIONS, things.name, is_held)
+    now = wait_until(http, DEFINITIONS, things.name, is_held)
     told = condition(now, "Terminating")
     assert told["status"] == "True"
     assert told["message"] == f"1 objects of the kind are remaining; finalizers are remaining: {HOLD} in 1 resource instances"
@@ -99,12 +99,12 @@ def test_held_objects_keep_their_definition_and_it_says_so(http: httpx.Client, n
     things.until_gone()
 
 
-def test_nothing_of_the_kind_is_created_while_its_definition_goes(http: httpx.Client, namespace: str, things: Custom) -> None:
+def test_objects_cannot_be_created_while_their_crd_is_deleting(http: httpx.Client, namespace: str, things: Custom) -> None:
     things.make(namespace, "held", finalizers=[HOLD])
     http.delete(f"{DEFINITIONS}/{things.name}")
     refused = http.post(things.path(namespace), json=things.body("new"))
     assert (refused.status_code, refused.json()["reason"]) == (403, "Forbidden")
-    until(http, DEFINITIONS, things.name, is_held)
+    wait_until(http, DEFINITIONS, things.name, is_held)
     held = http.get(f"{things.path(namespace)}/held").json()
     assert http.put(f"{things.path(namespace)}/held", json={**held, "spec": {}}).status_code == 200
     release(http, f"{things.path(namespace)}/held")
@@ -112,14 +112,14 @@ def test_nothing_of_the_kind_is_created_while_its_definition_goes(http: httpx.Cl
     assert http.post(things.path(namespace), json=things.body("new")).status_code == 404
 
 
-def test_object_that_asked_to_wait_for_its_dependents_does(http: httpx.Client, namespace: str, things: Custom) -> None:
+def test_object_in_foreground_deletion_waits_for_its_dependents(http: httpx.Client, namespace: str, things: Custom) -> None:
     owner = things.make(namespace, "owner", finalizers=["foregroundDeletion"])
     reference = {"apiVersion": f"{things.group}/v1", "kind": "Thing", "name": "owner", "uid": owner["metadata"]["uid"]}
     configmaps = f"/api/v1/namespaces/{namespace}/configmaps"
     meta = {"name": "c", "finalizers": [HOLD], "ownerReferences": [{**reference, "blockOwnerDeletion": True}]}
     assert http.post(configmaps, json={"metadata": meta}).status_code == 201
     http.delete(f"{DEFINITIONS}/{things.name}")
-    until(http, configmaps, "c", lambda now: now is not None and "deletionTimestamp" in now["metadata"])
+    wait_until(http, configmaps, "c", lambda now: now is not None and "deletionTimestamp" in now["metadata"])
     assert http.get(f"{things.path(namespace)}/owner").json()["metadata"]["finalizers"] == ["foregroundDeletion"]
     release(http, f"{configmaps}/c")
     things.until_gone()
@@ -131,29 +131,29 @@ def test_dependents_of_the_objects_are_collected(http: httpx.Client, namespace: 
     configmaps = f"/api/v1/namespaces/{namespace}/configmaps"
     assert http.post(configmaps, json={"metadata": {"name": "c", "ownerReferences": [reference]}}).status_code == 201
     http.delete(f"{DEFINITIONS}/{things.name}")
-    until_gone(http, configmaps, "c")
+    wait_until_gone(http, configmaps, "c")
     things.until_gone()
 
 
-def test_definition_whose_finalizers_were_taken_off_leaves_with_its_last_object(
+def test_crd_whose_finalizers_were_removed_is_deleted_with_its_last_object(
     http: httpx.Client, namespace: str, things: Custom
 ) -> None:
     things.make(namespace, "held", finalizers=[HOLD])
     http.delete(f"{DEFINITIONS}/{things.name}")
-    until(http, DEFINITIONS, things.name, is_held)
+    wait_until(http, DEFINITIONS, things.name, is_held)
     release(http, f"{DEFINITIONS}/{things.name}")
     assert http.get(f"{things.path(namespace)}/held").status_code == 200
     release(http, f"{things.path(namespace)}/held")
     things.until_gone()
 
 
-def test_finalizer_of_another_keeps_the_definition_without_objects(http: httpx.Client, namespace: str, things: Custom) -> None:
+def test_foreign_finalizer_keeps_a_crd_without_objects(http: httpx.Client, namespace: str, things: Custom) -> None:
     things.make(namespace, "t")
     patch = {"metadata": {"finalizers": [HOLD]}}
     media = {"Content-Type": "application/merge-patch+json"}
     assert http.patch(f"{DEFINITIONS}/{things.name}", json=patch, headers=media).status_code == 200
     http.delete(f"{DEFINITIONS}/{things.name}")
-    now = until(http, DEFINITIONS, things.name, lambda now: now is None or now["metadata"]["finalizers"] == [HOLD])
+    now = wait_until(http, DEFINITIONS, things.name, lambda now: now is None or now["metadata"]["finalizers"] == [HOLD])
     assert (condition(now, "Terminating")["status"], condition(now, "Terminating")["reason"]) == (
         "False",
         "InstanceDeletionCompleted",
@@ -163,7 +163,7 @@ def test_finalizer_of_another_keeps_the_definition_without_objects(http: httpx.C
     things.until_gone()
 
 
-def test_definition_goes_on_dying_after_a_restart(tmp_path: Path) -> None:
+def test_crd_deletion_continues_after_a_restart(tmp_path: Path) -> None:
     with serving("sqlite:store.db", tmp_path) as served:
         things = Custom(served.http, "example.com")
         things.define()
@@ -174,7 +174,7 @@ def test_definition_goes_on_dying_after_a_restart(tmp_path: Path) -> None:
         served.kill()
     with serving("sqlite:store.db", tmp_path) as served:
         things = Custom(served.http, "example.com")
-        until(
+        wait_until(
             served.http,
             DEFINITIONS,
             things.name,

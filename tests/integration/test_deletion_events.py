@@ -1,4 +1,4 @@
-"""What a client is answered, and what a watch shows, while an object goes: 53 flows recorded from a real control plane."""
+"""Responses and watch events while an object is deleted: 53 flows recorded from a real control plane."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from probate.controllers import manager
+from probate.controllers import registry
 from support import sample_kinds
-from support.in_process_server import Told
-from support.virtual_time_server import MERGE_PATCH, Cluster, in_memory
+from support.in_process_server import Response
+from support.virtual_time_server import MERGE_PATCH, VirtualTimeServer, in_memory
 
 FLOWS = json.loads((Path(__file__).parents[1] / "data" / "deletion-events.json").read_text())
 OF_KIND = {"node-pod": "pod"}
@@ -24,14 +24,14 @@ def named(flow: dict[str, Any]) -> str:
     return f"{flow['kind']} {flow['flow']}"
 
 
-def test_all_recorded_flows_are_here() -> None:
+def test_all_recorded_flows_are_present() -> None:
     assert len(FLOWS) == len({named(flow) for flow in FLOWS}) == 53
 
 
 class Flow:
-    """A flow under way, on an object `o`."""
+    """A running flow on an object `o`."""
 
-    def __init__(self, server: Cluster, kind: str, events: list[Any]) -> None:
+    def __init__(self, server: VirtualTimeServer, kind: str, events: list[Any]) -> None:
         self._server = server
         self._collection = sample_kinds.KINDS[OF_KIND.get(kind, kind)].path("default")
         self._body = sample_kinds.body(OF_KIND.get(kind, kind), node="absent" if kind == "node-pod" else "", grace=GRACE)
@@ -40,13 +40,13 @@ class Flow:
 
     async def create(self, name: str, finalizers: list[str] | None = None) -> None:
         meta = {"name": name, **({"finalizers": finalizers} if finalizers else {})}
-        assert (await self._server.ask("POST", self._collection, {**self._body, "metadata": meta})).code == 201
+        assert (await self._server.request("POST", self._collection, {**self._body, "metadata": meta})).code == 201
 
-    async def take(self, step: dict[str, Any]) -> Told:
+    async def take(self, step: dict[str, Any]) -> Response:
         path = f"{self._collection}/o"
         if step["do"] == "delete":
-            return await self._server.ask("DELETE", path, step["body"] or None)
-        return await self._server.ask("PATCH", path, step["body"], media=MERGE_PATCH)
+            return await self._server.request("DELETE", path, step["body"] or None)
+        return await self._server.request("PATCH", path, step["body"], media=MERGE_PATCH)
 
     async def new_events(self) -> list[Any]:
         """The object's events since the last call. All are there once the watch has shown another object that came after them."""
@@ -62,8 +62,8 @@ class Flow:
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=named)
-async def test_flow_goes_as_recorded(flow: dict[str, Any]) -> None:
-    async with in_memory(*manager.THROUGH_THE_API) as server:
+async def test_flow_matches_the_recording(flow: dict[str, Any]) -> None:
+    async with in_memory(*registry.API_CONTROLLERS) as server:
         await sample_kinds.define(server)
         async with server.watching(sample_kinds.KINDS[OF_KIND.get(flow["kind"], flow["kind"])].path("default")) as events:
             under_way = Flow(server, flow["kind"], events)
@@ -76,8 +76,8 @@ async def test_flow_goes_as_recorded(flow: dict[str, Any]) -> None:
                 assert {**told(answer), "events": shown} == {name: step[name] for name in step if name not in {"do", "body"}}
 
 
-def told(answer: Told) -> dict[str, Any]:
-    """What counts of an answer."""
+def told(answer: Response) -> dict[str, Any]:
+    """Returns the comparable part of a response."""
     body = answer.json
     about = {"code": answer.code, "answers": body["kind"]}
     if body["kind"] != "Status":
@@ -86,7 +86,7 @@ def told(answer: Told) -> dict[str, Any]:
 
 
 def brief(object_: dict[str, Any]) -> dict[str, Any]:
-    """What counts of an object that is on its way out."""
+    """Returns the comparable part of a deleting object."""
     meta = object_["metadata"]
     found = {"deleting": True} if "deletionTimestamp" in meta else {}
     names = {"deletionGracePeriodSeconds": "grace", "finalizers": "finalizers", "generation": "generation"}

@@ -1,4 +1,4 @@
-"""Versions that should be used no more say so in every answer."""
+"""Deprecated versions send a warning with every response."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def things(http: httpx.Client) -> str:
     return f"/apis/{GROUP}"
 
 
-def test_custom_version_that_is_deprecated_is_warned_of(http: httpx.Client, things: str) -> None:
+def test_deprecated_custom_version_sends_a_warning(http: httpx.Client, things: str) -> None:
     for name, expected in (
         ("v1", None),
         ("v1beta1", f'299 - "{GROUP}/v1beta1 Thing is deprecated"'),
@@ -42,7 +42,7 @@ def test_custom_version_that_is_deprecated_is_warned_of(http: httpx.Client, thin
         assert [answer.headers.get("warning") for answer in answers] == [expected] * 4
 
 
-def test_builtin_version_that_is_deprecated_is_warned_of(http: httpx.Client, namespace: str) -> None:
+def test_deprecated_builtin_version_sends_a_warning(http: httpx.Client, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/endpoints"
     assert http.get(path).headers["warning"] == ENDPOINTS
     assert http.post(path, json={"metadata": {"name": "a"}}).headers["warning"] == ENDPOINTS

@@ -1,4 +1,4 @@
-"""Objects after they were written: what holds nothing is gone, unless Kubernetes' own types keep it."""
+"""Empty values in written objects: they are dropped unless Kubernetes' types keep them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_null_quantity_was_stored_as_null(http: httpx.Client, namespace: str) ->
     }
 
 
-def test_generation_of_a_kind_that_does_not_count_is_as_it_was_given(http: httpx.Client, configmaps: str, namespace: str) -> None:
+def test_kind_without_generations_keeps_the_given_generation(http: httpx.Client, configmaps: str, namespace: str) -> None:
     made = http.post(configmaps, json={"metadata": {"name": "a", "generation": 7}}).json()
     assert made["metadata"]["generation"] == 7
     assert patched(http, f"{configmaps}/a", {"data": {"x": "1"}, "metadata": {"generation": 9}})["metadata"]["generation"] == 7
@@ -52,7 +52,7 @@ def test_generation_of_a_kind_that_does_not_count_is_as_it_was_given(http: httpx
     assert counted["metadata"]["generation"] == 1
 
 
-def test_created_object_has_no_empty_values_but_those_that_mean_something(http: httpx.Client, namespace: str) -> None:
+def test_created_object_keeps_only_meaningful_empty_values(http: httpx.Client, namespace: str) -> None:
     made = http.post(f"/apis/apps/v1/namespaces/{namespace}/deployments", json=DEPLOYMENT).json()
     assert made["spec"]["replicas"] == 0
     assert "paused" not in made["spec"]
@@ -65,7 +65,7 @@ def test_created_object_has_no_empty_values_but_those_that_mean_something(http: 
     assert not {"args", "tty"} & container.keys()
 
 
-def test_map_that_a_patch_empties_is_gone(http: httpx.Client, namespace: str) -> None:
+def test_map_emptied_by_a_patch_is_dropped(http: httpx.Client, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     http.post(path, json={"metadata": {"name": "c", "labels": {"a": "b"}, "finalizers": ["example.com/f"]}, "data": {"k": "v"}})
     now = patched(http, f"{path}/c", {"metadata": {"labels": {"a": None}}, "data": {"k": None}})
@@ -75,7 +75,7 @@ def test_map_that_a_patch_empties_is_gone(http: httpx.Client, namespace: str) ->
     assert "finalizers" not in now["metadata"]
 
 
-def test_struct_that_a_patch_empties_stays(http: httpx.Client, namespace: str) -> None:
+def test_struct_emptied_by_a_patch_stays(http: httpx.Client, namespace: str) -> None:
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     limited = json.loads(json.dumps(DEPLOYMENT))
     limited["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1"}}
@@ -87,7 +87,7 @@ def test_struct_that_a_patch_empties_stays(http: httpx.Client, namespace: str) -
     assert not {"minReadySeconds", "paused"} & now["spec"].keys()
 
 
-def test_list_that_is_always_written_is_null_when_it_is_empty(http: httpx.Client, namespace: str) -> None:
+def test_empty_list_without_omitempty_is_null(http: httpx.Client, namespace: str) -> None:
     path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles"
     assert http.post(path, json={"metadata": {"name": "r"}, "rules": []}).json()["rules"] is None
     rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
@@ -95,7 +95,7 @@ def test_list_that_is_always_written_is_null_when_it_is_empty(http: httpx.Client
     assert patched(http, f"{path}/r", {"rules": []})["rules"] is None
 
 
-def test_update_that_only_adds_empty_values_changes_nothing(http: httpx.Client, namespace: str) -> None:
+def test_update_that_only_adds_empty_values_writes_nothing(http: httpx.Client, namespace: str) -> None:
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     made = http.post(path, json=DEPLOYMENT).json()
     same = json.loads(json.dumps(made))
@@ -105,7 +105,7 @@ def test_update_that_only_adds_empty_values_changes_nothing(http: httpx.Client, 
     assert http.put(f"{path}/web", json=same).json() == made
 
 
-def test_custom_object_loses_empty_metadata_and_nothing_else(http: httpx.Client, namespace: str) -> None:
+def test_custom_object_loses_only_empty_metadata(http: httpx.Client, namespace: str) -> None:
     spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
     definition = {

@@ -1,4 +1,4 @@
-"""Rights that another server took back, on a server whose etcd member is paused: they end within seconds, or nobody is answered."""
+"""RBAC rights revoked by another server, on a server whose etcd member is paused: they end within seconds, or requests fail."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from support.etcd_members import Cluster, Member, binaries
-from support.server_process import FEW, mortal
+from support.etcd_members import Cluster, Member, find_binaries
+from support.server_process import GC_CONTROLLERS, run_killable_server
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -19,7 +19,7 @@ REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 ASKED = {"spec": {"resourceAttributes": {"verb": "list", "resource": "configmaps", "namespace": "default"}}}
 ANN = {"Impersonate-User": "ann"}
 BOUND = 15.0
-"""Far more than the five seconds that are promised, for a busy machine; far less than the minute that it took."""
+"""Far above the promised five seconds, for a busy machine; far below the minute that the failure took."""
 
 
 @contextmanager
@@ -34,12 +34,12 @@ def paused(member: Member) -> Iterator[None]:
 
 @contextmanager
 def serving(store: str, folder: Path) -> Iterator[httpx.Client]:
-    with mortal(folder, store, *FEW) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+    with run_killable_server(folder, store, *GC_CONTROLLERS) as server, httpx.Client(base_url=server.url, timeout=60) as client:
         yield client
 
 
 def within(seconds: float, holds: Callable[[], bool], what: str) -> float:
-    """How long it took until this held; fails if it takes longer than so many seconds."""
+    """Returns how long it took until the condition held. Fails after this many seconds."""
     began = time.monotonic()
     while not holds():
         assert time.monotonic() - began < seconds, what
@@ -48,7 +48,7 @@ def within(seconds: float, holds: Callable[[], bool], what: str) -> float:
 
 
 def grant(client: httpx.Client) -> None:
-    """Let ann list ConfigMaps, by a binding that can be deleted."""
+    """Allows ann to list ConfigMaps by a binding that can be deleted."""
     rules = [{"verbs": ["list"], "apiGroups": [""], "resources": ["configmaps"]}]
     client.post(f"{RBAC}/clusterroles", json={"metadata": {"name": "reader"}, "rules": rules})
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"}
@@ -60,10 +60,10 @@ def is_answered(client: httpx.Client, code: int) -> Callable[[], bool]:
     return lambda: client.get(MAPS, headers=ANN).status_code == code
 
 
-def test_right_that_was_taken_back_was_honoured_for_a_minute_when_a_member_was_paused(
+def test_revoked_right_was_honoured_for_a_minute_while_a_member_was_paused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Cluster(directory=tmp_path / "etcd", binary=binaries()[-1], durable=False) as cluster:
+    with Cluster(directory=tmp_path / "etcd", binary=find_binaries()[-1], durable=False) as cluster:
         store = f"etcd://{','.join(cluster.endpoints)}/stale-rights"
         with serving(store, tmp_path) as one, serving(store, tmp_path) as other:
             for member in cluster.members:  # one of them is the one that the first server's watches run on
@@ -87,12 +87,12 @@ def is_allowed(client: httpx.Client) -> bool:
 
 
 def answered(client: httpx.Client, answers: list[httpx.Response]) -> int:
-    """The code of one more answer to the question what ann may do."""
+    """Returns the status code of another request by ann."""
     answers.append(client.post(REVIEW, json=ASKED, headers=ANN))
     return answers[-1].status_code
 
 
-def test_rights_were_decided_from_memory_while_no_etcd_answered(tmp_path: Path) -> None:
+def test_requests_were_authorized_from_the_cache_while_no_etcd_member_responded(tmp_path: Path) -> None:
     with Member(directory=tmp_path / "etcd") as member, serving(f"etcd://{member.endpoint}/no-etcd", tmp_path) as one:
         grant(one)
         within(BOUND, lambda: is_allowed(one), "the right never came")

@@ -1,4 +1,4 @@
-"""`fieldValidation`: fields that a kind does not know or that are given twice, refused, told or passed over, as Kubernetes does."""
+"""`fieldValidation`: unknown and duplicate fields are rejected, warned about or ignored, as in Kubernetes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.http_server import serving
+from support.http_server import memory_server_url
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 THINGS = "/apis/fields.example.com/v1/namespaces/default/things"
@@ -28,12 +28,12 @@ SPEC = {
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
-    """A server that knows Things."""
+    """A server with the CRD of Things."""
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC}}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
     names = {"plural": "things", "singular": "thing", "kind": "Thing"}
     spec = {"group": "fields.example.com", "scope": "Namespaced", "names": names, "versions": [version]}
-    with serving("--controllers", "none") as url, httpx.Client(base_url=url, timeout=60) as client:
+    with memory_server_url("--controllers", "none") as url, httpx.Client(base_url=url, timeout=60) as client:
         assert client.post(DEFINITIONS, json={"metadata": {"name": "things.fields.example.com"}, "spec": spec}).status_code == 201
         yield client
 
@@ -47,7 +47,7 @@ def message(answer: httpx.Response) -> Any:
 
 
 def said_of_patch(answer: httpx.Response) -> Any:
-    """Why a patch is refused: the patch is what is wrong, not the body."""
+    """Returns why a patch was rejected: the message blames the patch, not the body."""
     status = answer.json()
     assert (answer.status_code, status["reason"], status["details"].keys()) == (422, "Invalid", {"causes"})
     assert [(one["reason"], one["field"]) for one in status["details"]["causes"]] == [("FieldValueInvalid", "patch")]
@@ -56,7 +56,7 @@ def said_of_patch(answer: httpx.Response) -> Any:
 
 
 def warnings(answer: httpx.Response) -> list[str]:
-    """What a client is told besides the answer."""
+    """Returns the warnings of a response."""
     assert answer.status_code < 300, answer.text
     found = (re.fullmatch(r'299 - "(.*)"', one) for one in answer.headers.get_list("warning"))
     return [one[1].replace('\\"', '"') for one in found if one is not None]
@@ -98,7 +98,7 @@ LINES = ('line 9: key "foo" already set in map', 'line 12: key "x" already set i
 TOLD = "yaml: unmarshal errors:\n  " + "\n  ".join(LINES)
 
 
-def test_field_given_twice_in_yaml_was_not_told_by_its_line(http: httpx.Client) -> None:
+def test_duplicate_field_in_yaml_was_not_reported_by_line(http: httpx.Client) -> None:
     unknown = 'unknown field "spec.unknown"'
     media = {"Content-Type": YAML}
     refused = http.post(THINGS, params=STRICT, content=THING, headers=media)
@@ -107,7 +107,7 @@ def test_field_given_twice_in_yaml_was_not_told_by_its_line(http: httpx.Client) 
     assert warnings(http.post(THINGS, params=IGNORE, content=THING, headers=media)) == []
 
 
-def test_field_given_twice_in_yaml_of_a_typed_kind_was_not_told_by_its_line(http: httpx.Client) -> None:
+def test_duplicate_field_in_yaml_of_a_builtin_kind_was_not_reported_by_line(http: httpx.Client) -> None:
     lines = ['line 8: key "unknownDupe" already set in map', 'line 10: key "paused" already set in map']
     paths = ("metadata.unknownMeta", "spec.template.spec.containers[0].unknownNested", "spec.unknown1", "spec.unknownDupe")
     unknown = [f'unknown field "{path}"' for path in paths]
@@ -117,7 +117,7 @@ def test_field_given_twice_in_yaml_of_a_typed_kind_was_not_told_by_its_line(http
     assert warnings(http.post(DEPLOYMENTS, params=WARN, content=DEPLOYMENT, headers=media)) == [*lines, *unknown]
 
 
-def test_field_applied_twice_was_not_told_by_its_line(http: httpx.Client) -> None:
+def test_duplicate_field_in_an_apply_was_not_reported_by_line(http: httpx.Client) -> None:
     known = THING.replace(b"unknown: uk1", b"# nothing")
     media, manager = {"Content-Type": APPLY}, {"fieldManager": "m"}
     refused = http.patch(f"{THINGS}/a", params={**STRICT, **manager}, content=known, headers=media)
@@ -160,7 +160,7 @@ def thing(http: httpx.Client) -> str:
         ("merge-patch", b'{"spec":{"paused":true,"paused":false}}', ['duplicate field "spec.paused"']),
     ],
 )
-def test_field_given_twice_in_a_patch_was_not_told(
+def test_duplicate_field_in_a_patch_was_not_reported(
     http: httpx.Client, deployment: str, kind: str, patch: bytes, odd: list[str]
 ) -> None:
     media = {"Content-Type": f"application/{kind}+json"}
@@ -170,7 +170,7 @@ def test_field_given_twice_in_a_patch_was_not_told(
     assert warnings(http.patch(deployment, params=IGNORE, content=patch, headers=media)) == []
 
 
-def test_field_given_twice_in_a_patch_of_a_custom_kind_was_not_told(http: httpx.Client, thing: str) -> None:
+def test_duplicate_field_in_a_patch_of_a_custom_kind_was_not_reported(http: httpx.Client, thing: str) -> None:
     patch, media = b'{"spec":{"foo":"a","foo":"b","nope":1}}', {"Content-Type": "application/merge-patch+json"}
     odd = ['duplicate field "spec.foo"', 'unknown field "spec.nope"']
     refused = http.patch(thing, params=STRICT, content=patch, headers=media)
@@ -179,7 +179,7 @@ def test_field_given_twice_in_a_patch_of_a_custom_kind_was_not_told(http: httpx.
     assert warnings(http.patch(thing, params=IGNORE, content=patch, headers=media)) == []
 
 
-def test_unknown_metadata_of_an_embedded_resource_were_stored(http: httpx.Client) -> None:
+def test_unknown_metadata_of_an_embedded_resource_was_stored(http: httpx.Client) -> None:
     def whole(name: str) -> dict[str, Any]:
         meta = {"name": name, "labels": {"a": "b"}, "unknownSubMeta": "x"}
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "unknown": {"is": "kept"}}
@@ -194,17 +194,17 @@ def test_unknown_metadata_of_an_embedded_resource_were_stored(http: httpx.Client
     )
     odd = [f'unknown field "{path}"' for path in paths]
     assert message(http.post(THINGS, params=STRICT, json=sent)) == f"strict decoding error: {', '.join(odd)}"
-    told = http.post(THINGS, params=WARN, json=sent)
-    assert warnings(told) == odd
+    response = http.post(THINGS, params=WARN, json=sent)
+    assert warnings(response) == odd
     silent = http.post(THINGS, params=IGNORE, json=sent)
     assert warnings(silent) == []
-    for stored in (told.json()["spec"], silent.json()["spec"]):
+    for stored in (response.json()["spec"], silent.json()["spec"]):
         for one in (stored["template"], *stored["many"]):
             assert one["metadata"] == {"name": one["metadata"]["name"], "labels": {"a": "b"}}
             assert one["unknown"] == {"is": "kept"}
 
 
-def test_unknown_field_given_twice_was_told_twice_and_duplicates_after_all_unknown_ones(http: httpx.Client) -> None:
+def test_duplicate_unknown_field_was_reported_twice_and_duplicates_after_unknown_fields(http: httpx.Client) -> None:
     container = b'{"name":"c","image":"x","unknownNested":1,"imagePullPolicy":"Never","imagePullPolicy":"Always"}'
     template = b'{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[%s]}}' % container
     spec = b'"unknownDupe":{"x":1,"x":2},"unknownDupe":{"x":1,"x":2},"paused":true,"paused":false,"template":%s' % template
@@ -223,7 +223,7 @@ def test_unknown_field_given_twice_was_told_twice_and_duplicates_after_all_unkno
     assert warnings(http.post(DEPLOYMENTS, params=WARN, content=body, headers=media)) == odd
 
 
-def test_duplicates_of_a_custom_object_were_told_after_unknown_fields(http: httpx.Client) -> None:
+def test_duplicates_of_a_custom_object_were_reported_after_unknown_fields(http: httpx.Client) -> None:
     about = b'"apiVersion":"fields.example.com/v1","kind":"Thing","metadata":{"name":"a","unknownMeta":1}'
     body = b'{%s,"spec":{"unknown":1,"unknown":2,"foo":"a","foo":"b"}}' % about
     paths = ("metadata.unknownMeta", "spec.unknown")
@@ -253,7 +253,7 @@ SUBRESOURCES = [
 
 
 @pytest.mark.parametrize(("method", "path", "form", "body"), SUBRESOURCES)
-def test_odd_fields_sent_to_a_subresource_were_passed_over(
+def test_unknown_and_duplicate_fields_sent_to_a_subresource_were_ignored(
     http: httpx.Client, deployment: str, method: str, path: str, form: str, body: bytes
 ) -> None:
     assert deployment

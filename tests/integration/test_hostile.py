@@ -1,4 +1,4 @@
-"""Requests that once broke something: each is refused, or done right, and the server answers the next one."""
+"""Requests that once broke something: each is rejected or handled correctly, and the server answers the next one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.http_server import SCHEMES, Endpoint, serving_over
+from support.http_server import SCHEMES, Endpoint, run_endpoint
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 YAML = {"Content-Type": "application/yaml"}
@@ -18,7 +18,7 @@ YAML = {"Content-Type": "application/yaml"}
 
 @pytest.fixture(scope="module", params=SCHEMES)
 def endpoint(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
-    with serving_over(request.param) as reached:
+    with run_endpoint(request.param) as reached:
         yield reached
 
 
@@ -57,7 +57,7 @@ def test_hostile_yaml_is_a_bad_request_and_soon(http: httpx.Client, configmaps: 
     assert (answer.status_code, answer.json()["reason"]) in {(400, "BadRequest"), (422, "Invalid")}
 
 
-def test_dates_and_numbers_in_yaml_are_what_json_would_have(http: httpx.Client, configmaps: str) -> None:
+def test_dates_and_numbers_in_yaml_are_decoded_as_json(http: httpx.Client, configmaps: str) -> None:
     body = b"metadata: {name: y, annotations: {date: 2001-01-01, time: '1:30'}}\nimmutable: true\ndata: {a: \"1\"}\n"
     assert http.post(configmaps, content=body, headers=YAML).json()["metadata"]["annotations"] == {
         "date": "2001-01-01",
@@ -75,7 +75,7 @@ def test_many_fields_given_twice_do_not_stall_the_server(http: httpx.Client, con
 def cut_off(
     endpoint: Endpoint, method: str, path: str, *, promised: int, sent: bytes = b"", media: str = "application/json"
 ) -> None:
-    """Send less than was promised and hang up."""
+    """Sends less than Content-Length and disconnects."""
     with endpoint.connect() as line:
         head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media}\r\nContent-Length: {promised}\r\n\r\n"
         line.sendall(head.encode() + sent)
@@ -109,14 +109,14 @@ def test_dry_run_of_an_eviction_evicts_nobody(http: httpx.Client, namespace: str
     assert http.post(f"{path}/p/eviction", json={"metadata": {"name": "other"}}).status_code == 400
 
 
-def test_update_may_leave_the_version_open(http: httpx.Client, configmaps: str) -> None:
+def test_update_without_resource_version_is_unconditional(http: httpx.Client, configmaps: str) -> None:
     answer = http.put(f"{configmaps}/cm", json={"metadata": {"name": "cm"}, "data": {"a": "2"}})
     assert (answer.status_code, answer.json()["data"]) == (200, {"a": "2"})
     patched = http.patch(f"{configmaps}/cm", content='{"metadata":{"resourceVersion":null},"data":{"a":"3"}}', headers=MERGE)
     assert (patched.status_code, patched.json()["data"]) == (200, {"a": "3"})
 
 
-def test_nothing_is_created_in_a_namespace_on_its_way_out(http: httpx.Client, namespace: str) -> None:
+def test_objects_cannot_be_created_in_a_terminating_namespace(http: httpx.Client, namespace: str) -> None:
     http.patch(f"/api/v1/namespaces/{namespace}", content='{"metadata":{"finalizers":["example.com/hold"]}}', headers=MERGE)
     http.delete(f"/api/v1/namespaces/{namespace}")
     refused = http.post(f"/api/v1/namespaces/{namespace}/configmaps", json={"metadata": {"name": "late"}})
@@ -137,7 +137,7 @@ def test_nothing_is_created_in_a_namespace_on_its_way_out(http: httpx.Client, na
     ],
     ids=json.dumps,
 )
-def test_bad_scale_is_refused(http: httpx.Client, namespace: str, scale: dict[str, Any]) -> None:
+def test_invalid_scale_is_rejected(http: httpx.Client, namespace: str, scale: dict[str, Any]) -> None:
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     http.post(path, json={"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}})
@@ -145,7 +145,7 @@ def test_bad_scale_is_refused(http: httpx.Client, namespace: str, scale: dict[st
     assert http.get(f"{path}/d").json()["spec"]["replicas"] == 1
 
 
-def test_scale_of_a_custom_kind_is_where_its_definition_says(http: httpx.Client, namespace: str) -> None:
+def test_scale_of_a_custom_kind_uses_the_paths_of_its_crd(http: httpx.Client, namespace: str) -> None:
     group = f"{namespace}.example.com"
     scale = {"specReplicasPath": ".spec.foo.count", "statusReplicasPath": ".status.count"}
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -175,7 +175,7 @@ def test_scale_of_a_custom_kind_is_where_its_definition_says(http: httpx.Client,
 
 
 @pytest.mark.parametrize("target", [{"name": {"a": 1}}, {"name": "A b/../c"}, {"kind": [], "name": "n"}, {}], ids=json.dumps)
-def test_bad_binding_is_refused(http: httpx.Client, namespace: str, target: dict[str, Any]) -> None:
+def test_invalid_binding_is_rejected(http: httpx.Client, namespace: str, target: dict[str, Any]) -> None:
     path = f"/api/v1/namespaces/{namespace}/pods"
     http.post(path, json={"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
     assert 400 <= http.post(f"{path}/p/binding", json={"target": target}).status_code < 500
@@ -183,11 +183,11 @@ def test_bad_binding_is_refused(http: httpx.Client, namespace: str, target: dict
 
 
 @pytest.mark.parametrize("query", ["timeoutSeconds=" + "9" * 400, "limit=" + "9" * 400, "continue=eyJydiI6LTIsInN0YXJ0IjoieCJ9"])
-def test_bad_options_are_bad_requests(http: httpx.Client, configmaps: str, query: str) -> None:
+def test_invalid_options_are_bad_requests(http: httpx.Client, configmaps: str, query: str) -> None:
     assert http.get(f"{configmaps}?{query}").status_code == 400
 
 
-def test_old_way_to_watch_is_for_watching_only(http: httpx.Client, namespace: str, configmaps: str) -> None:
+def test_deprecated_watch_paths_only_watch(http: httpx.Client, namespace: str, configmaps: str) -> None:
     path = f"/api/v1/watch/namespaces/{namespace}/configmaps"
     assert http.post(path, json={"metadata": {"name": "x"}}).status_code == 405
     assert http.delete(f"{path}/cm").status_code == 405
@@ -195,7 +195,7 @@ def test_old_way_to_watch_is_for_watching_only(http: httpx.Client, namespace: st
     assert [json.loads(line)["type"] for line in lines] == ["ADDED"]
 
 
-def test_watch_from_the_future_says_so(http: httpx.Client, configmaps: str) -> None:
+def test_watch_from_a_future_revision_fails(http: httpx.Client, configmaps: str) -> None:
     params = {"watch": "1", "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "resourceVersion": "99999999"}
     event = json.loads(http.get(configmaps, params=params).text.splitlines()[0])
     assert (event["type"], event["object"]["code"]) == ("ERROR", 504)
@@ -209,7 +209,7 @@ def test_path_with_nothing_between_its_slashes_is_not_found(http: httpx.Client, 
     assert (answer.status_code, answer.json()["kind"]) in {(404, "Status"), (200, "APIResourceList")}
 
 
-def test_documents_are_only_read(http: httpx.Client) -> None:
+def test_discovery_documents_are_read_only(http: httpx.Client) -> None:
     assert http.post("/openapi/v3/api/v1").status_code == 405
     assert http.delete("/apis").status_code == 405
 
@@ -233,7 +233,7 @@ def test_a_long_schedule_is_refused_and_not_parsed(http: httpx.Client, namespace
     ]
 
 
-def test_a_long_time_zone_is_refused(http: httpx.Client, namespace: str) -> None:
+def test_long_time_zone_is_rejected(http: httpx.Client, namespace: str) -> None:
     answer = http.post(f"/apis/batch/v1/namespaces/{namespace}/cronjobs", json=cron_job("0 0 1 1 *", timeZone="a/" * 500_000))
     assert answer.status_code == 422
     assert [one["field"] for one in answer.json()["details"]["causes"]] == ["spec.timeZone"]
@@ -310,7 +310,7 @@ def test_a_pod_of_very_many_containers_is_refused_before_it_gets_defaults(
 
 
 @pytest.mark.parametrize("kind", ["merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"])
-def test_no_patch_makes_a_pod_of_very_many_containers(http: httpx.Client, namespace: str, kind: str) -> None:
+def test_patch_cannot_create_a_pod_of_very_many_containers(http: httpx.Client, namespace: str, kind: str) -> None:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     about = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}

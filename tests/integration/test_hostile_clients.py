@@ -1,4 +1,4 @@
-"""Clients that mean harm: others are answered meanwhile, what they take is bounded and given back, and the log stays quiet.
+"""Hostile clients: others are served meanwhile, their resources are bounded and released, and the log stays quiet.
 
 How fast others are answered is measured by `make bench-hostile`.
 """
@@ -14,7 +14,16 @@ from pathlib import Path
 import pytest
 
 from probate.http import acceptor, memory_limits, protocol
-from support.attacked_server import MAPS, Target, answered, attacked, codes, many, rest_of, until
+from support.attacked_server import (
+    MAPS,
+    AttackedServer,
+    open_connections,
+    read_to_end,
+    readable_connections,
+    run_attacked_server,
+    status_codes,
+    wait_until,
+)
 
 GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST " + MAPS.encode() + b"?dryRun=All HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -24,47 +33,47 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    with attacked(tmp_path_factory.mktemp("secured")) as target:
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedServer]:
+    with run_attacked_server(tmp_path_factory.mktemp("secured")) as target:
         yield target
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    with attacked(tmp_path_factory.mktemp("plain"), "--insecure") as target:
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedServer]:
+    with run_attacked_server(tmp_path_factory.mktemp("plain"), "--insecure") as target:
         yield target
 
 
 @pytest.fixture(scope="module", params=["plain", "secured"])
-def target(request: pytest.FixtureRequest) -> Target:
-    """A server in plain HTTP, and one over TLS: the same limits hold for both."""
-    found: Target = request.getfixturevalue(request.param)
+def target(request: pytest.FixtureRequest) -> AttackedServer:
+    """A server with plain HTTP and one with TLS: both have the same limits."""
+    found: AttackedServer = request.getfixturevalue(request.param)
     return found
 
 
 @pytest.fixture(scope="module", params=[("--insecure",), ()], ids=["plain", "secured"])
-def patient(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """A server that waits for slow clients for longer than any test takes."""
-    with attacked(tmp_path_factory.mktemp("patient"), *request.param, "--patience", "10m") as target:
+def patient(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedServer]:
+    """A server whose client timeouts are longer than any test."""
+    with run_attacked_server(tmp_path_factory.mktemp("patient"), *request.param, "--patience", "10m") as target:
         yield target
 
 
-def fewer(target: Target, number: int) -> int:
-    """So many connections, or fewer where each needs a handshake, which takes both sides more than a millisecond."""
-    return number // 8 if target.is_secured else number
+def fewer(target: AttackedServer, number: int) -> int:
+    """Returns this number of connections, or fewer with TLS, whose handshake takes both sides more than a millisecond."""
+    return number // 8 if target.uses_tls else number
 
 
-def check_given_back(target: Target, before: int) -> None:
-    """No descriptor is kept that was not there before, but those of honest connections."""
-    until(lambda: target.descriptors <= before + 10, "closing all connections")
+def check_given_back(target: AttackedServer, before: int) -> None:
+    """Asserts that no descriptors leak, except those of well-behaved connections."""
+    wait_until(lambda: target.descriptors <= before + 10, "closing all connections")
 
 
-@pytest.mark.parametrize("number", [3 * acceptor.MAX_ARRIVING])
-def test_handshakes_that_are_never_finished_keep_nobody_out_and_come_to_an_end(secured: Target, number: int) -> None:
+@pytest.mark.parametrize("number", [3 * acceptor.MAX_HANDSHAKES])
+def test_unfinished_handshakes_block_no_others_and_time_out(secured: AttackedServer, number: int) -> None:
     before, memory = secured.descriptors, secured.megabytes
-    with many(number, secured.raw):
-        secured.check_others()
-        assert secured.descriptors <= before + acceptor.MAX_ARRIVING + 200
+    with open_connections(number, secured.connect_tcp):
+        secured.check_other_clients()
+        assert secured.descriptors <= before + acceptor.MAX_HANDSHAKES + 200
         assert secured.megabytes - memory < 200
         check_given_back(secured, before)  # while the clients are still there
 
@@ -84,23 +93,23 @@ NOISE = {
 
 
 @pytest.mark.parametrize("name", NOISE)
-def test_what_is_no_tls_ends_the_connection(secured: Target, name: str) -> None:
+def test_non_tls_bytes_close_the_connection(secured: AttackedServer, name: str) -> None:
     before = secured.descriptors
-    with many(20, secured.raw, NOISE[name]) as lines:
+    with open_connections(20, secured.connect_tcp, NOISE[name]) as lines:
         for line in lines:
-            assert codes(rest_of(line)) == []
-        secured.check_others()
+            assert status_codes(read_to_end(line)) == []
+        secured.check_other_clients()
     check_given_back(secured, before)
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1], ids=["1.0", "1.1"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_old_tls_is_refused(secured: Target, version: ssl.TLSVersion) -> None:
+def test_old_tls_versions_are_rejected(secured: AttackedServer, version: ssl.TLSVersion) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_ciphers("ALL:@SECLEVEL=0")
     context.minimum_version = context.maximum_version = version
-    with secured.raw() as line, pytest.raises((ssl.SSLError, OSError)):
+    with secured.connect_tcp() as line, pytest.raises((ssl.SSLError, OSError)):
         context.wrap_socket(line)
 
 
@@ -145,14 +154,14 @@ ODD_REQUESTS = {
 }
 
 
-def test_requests_that_could_be_read_in_two_ways_are_refused_and_nothing_after_them_is_read(secured: Target) -> None:
+def test_ambiguous_requests_are_rejected_and_end_the_connection(secured: AttackedServer) -> None:
     with contextlib.ExitStack() as held:  # at once, since each is listened to for a while after its refusal
         lines = {}
         for name, request in ODD_REQUESTS.items():
-            lines[name] = held.enter_context(secured.line(known=True))
+            lines[name] = held.enter_context(secured.connect(as_admin=True))
             lines[name].sendall(request)
-        said = {name: rest_of(line) for name, line in lines.items()}
-    assert {name: codes(one) for name, one in said.items()} == {name: [400] for name in said}
+        said = {name: read_to_end(line) for name, line in lines.items()}
+    assert {name: status_codes(one) for name, one in said.items()} == {name: [400] for name in said}
     assert not any(b"smuggled" in one for one in said.values())
 
 
@@ -167,113 +176,113 @@ def test_requests_that_could_be_read_in_two_ways_are_refused_and_nothing_after_t
     ],
     ids=["trace", "absolute", "options", "gzip", "h2c"],
 )
-def test_request_that_means_something_else_elsewhere_does_not_here(secured: Target, request_: bytes, expected: int) -> None:
-    with secured.line(known=True) as line:
+def test_request_smuggling_has_no_effect(secured: AttackedServer, request_: bytes, expected: int) -> None:
+    with secured.connect(as_admin=True) as line:
         line.sendall(request_.replace(b"Host: x\r\n", b"Host: x\r\nConnection: close\r\n") if expected != 200 else request_)
         said = line.recv(65_536)
-    assert codes(said)[:1] == [expected]
+    assert status_codes(said)[:1] == [expected]
     assert b"secret" not in said
 
 
-def test_ten_thousand_idle_connections_keep_nobody_out(patient: Target) -> None:
+def test_ten_thousand_idle_connections_block_no_others(patient: AttackedServer) -> None:
     before, memory = patient.descriptors, patient.megabytes
     number = fewer(patient, 10_000)
-    with many(number, patient.line):
-        until(lambda: patient.descriptors >= before + number - 10, "letting all of them in")
-        patient.check_others()
+    with open_connections(number, patient.connect):
+        wait_until(lambda: patient.descriptors >= before + number - 10, "letting all of them in")
+        patient.check_other_clients()
         assert patient.megabytes - memory < 400
     check_given_back(patient, before)
 
 
-def test_connections_that_say_nothing_come_to_an_end(target: Target) -> None:
+def test_silent_connections_time_out(target: AttackedServer) -> None:
     before = target.descriptors
-    with many(fewer(target, 500), target.line) as lines:
-        assert {rest_of(line) for line in lines} == {b""}
+    with open_connections(fewer(target, 500), target.connect) as lines:
+        assert {read_to_end(line) for line in lines} == {b""}
         check_given_back(target, before)
 
 
 @pytest.mark.parametrize("options", [("--insecure",), ()], ids=["plain", "secured"])
-def test_where_there_is_no_room_those_go_that_have_been_idle_for_longest(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_longest_idle_connections_are_closed_at_the_limit(tmp_path: Path, options: tuple[str, ...]) -> None:
     with (
-        attacked(
-            tmp_path, *options, "--patience", "30s", "--max-connections", "150", descriptors=acceptor.RESERVED + 150
+        run_attacked_server(
+            tmp_path, *options, "--patience", "30s", "--max-connections", "150", descriptors=acceptor.RESERVED_DESCRIPTORS + 150
         ) as target,
         contextlib.ExitStack() as held,
     ):
         lines = []
         for _ in range(400):
-            line = held.enter_context(target.line())
+            line = held.enter_context(target.connect())
             line.sendall(GET + b"\r\n")
-            assert codes(line.recv(1_000)) == [200]
+            assert status_codes(line.recv(1_000)) == [200]
             lines.append(line)
         for line, is_cut in ((lines[0], True), (lines[-1], False)):
             with contextlib.suppress(ConnectionError):
                 line.sendall(GET + b"\r\n")
-                assert codes(line.recv(1_000)) == ([] if is_cut else [200])
-        target.check_others()
-        assert target.descriptors <= acceptor.RESERVED + 150
+                assert status_codes(line.recv(1_000)) == ([] if is_cut else [200])
+        target.check_other_clients()
+        assert target.descriptors <= acceptor.RESERVED_DESCRIPTORS + 150
 
 
-def test_slow_headers_keep_nobody_out_and_are_told(target: Target) -> None:
+def test_slow_headers_block_no_others_and_get_408(target: AttackedServer) -> None:
     before = target.descriptors
-    with many(fewer(target, 2_000), target.line, GET + b"A: ") as lines:
-        target.check_others()
-        assert {tuple(codes(rest_of(line))) for line in lines} <= {(408,), ()}
+    with open_connections(fewer(target, 2_000), target.connect, GET + b"A: ") as lines:
+        target.check_other_clients()
+        assert {tuple(status_codes(read_to_end(line))) for line in lines} <= {(408,), ()}
     check_given_back(target, before)
 
 
 @pytest.mark.parametrize(
     ("number", "say", "limit"),
     [
-        (3 * memory_limits.MAX_HEADS // MIB, GET + b"A: " + b"a" * 900_000, memory_limits.MAX_HEADS),
-        (150, POST + b"Content-Length: 3000000\r\n\r\n" + b"a" * 2_900_000, memory_limits.MAX_BODIES),
+        (3 * memory_limits.MAX_HEADERS_MEMORY // MIB, GET + b"A: " + b"a" * 900_000, memory_limits.MAX_HEADERS_MEMORY),
+        (150, POST + b"Content-Length: 3000000\r\n\r\n" + b"a" * 2_900_000, memory_limits.MAX_BODIES_MEMORY),
     ],
     ids=["heads", "bodies"],
 )
-def test_large_heads_and_bodies_of_many_are_bounded_together(patient: Target, number: int, say: bytes, limit: int) -> None:
+def test_large_headers_and_bodies_are_bounded_together(patient: AttackedServer, number: int, say: bytes, limit: int) -> None:
     before, memory = patient.descriptors, patient.megabytes
-    with many(number, lambda: patient.line(known=True), say) as lines:
-        until(lambda: bool(answered(lines)), "refusing some")
-        patient.check_others()
+    with open_connections(number, lambda: patient.connect(as_admin=True), say) as lines:
+        wait_until(lambda: bool(readable_connections(lines)), "refusing some")
+        patient.check_other_clients()
         assert patient.megabytes - memory < 2 * limit / MIB + 100
-        assert {code for line in answered(lines) for code in codes(line.recv(10_000))} == {429}
+        assert {code for line in readable_connections(lines) for code in status_codes(line.recv(10_000))} == {429}
     check_given_back(patient, before)
 
 
-def test_body_without_end_is_refused(target: Target) -> None:
-    with target.line(known=True) as line:
+def test_endless_body_is_rejected(target: AttackedServer) -> None:
+    with target.connect(as_admin=True) as line:
         line.sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n")
         with contextlib.suppress(OSError):
             for _ in range(200):
                 line.sendall(b"10000\r\n" + b"a" * 65_536 + b"\r\n")
-        assert codes(rest_of(line)) in ([413], [])
-    target.check_others()
+        assert status_codes(read_to_end(line)) in ([413], [])
+    target.check_other_clients()
 
 
-def test_who_expects_to_be_told_to_go_on_and_does_not_is_not_waited_for(target: Target) -> None:
-    with many(
-        fewer(target, 500), lambda: target.line(known=True), POST + b"Content-Length: 25\r\nExpect: 100-continue\r\n\r\n"
+def test_client_that_never_sends_its_body_after_100_continue_times_out(target: AttackedServer) -> None:
+    with open_connections(
+        fewer(target, 500), lambda: target.connect(as_admin=True), POST + b"Content-Length: 25\r\nExpect: 100-continue\r\n\r\n"
     ) as lines:
-        target.check_others()
-        assert {tuple(codes(rest_of(line))) for line in lines} == {(100, 408)}
+        target.check_other_clients()
+        assert {tuple(status_codes(read_to_end(line))) for line in lines} == {(100, 408)}
 
 
-def test_requests_that_are_sent_before_others_are_answered_are_answered_in_order_up_to_a_limit(target: Target) -> None:
-    with target.line() as line:
-        line.sendall((GET + b"\r\n") * (protocol.MAX_WAITING - 1) + GET + b"Connection: close\r\n\r\n")
-        assert codes(rest_of(line)) == [200] * protocol.MAX_WAITING
+def test_pipelined_requests_are_answered_in_order_up_to_a_limit(target: AttackedServer) -> None:
+    with target.connect() as line:
+        line.sendall((GET + b"\r\n") * (protocol.MAX_PIPELINED - 1) + GET + b"Connection: close\r\n\r\n")
+        assert status_codes(read_to_end(line)) == [200] * protocol.MAX_PIPELINED
 
 
-def test_flood_of_requests_on_one_connection_ends_it_and_is_not_kept(target: Target) -> None:
+def test_flood_of_pipelined_requests_closes_the_connection_and_is_not_buffered(target: AttackedServer) -> None:
     memory = target.megabytes
-    with many(50, target.line) as lines:
+    with open_connections(50, target.connect) as lines:
         for line in lines:
             with contextlib.suppress(OSError):
                 line.sendall((GET + b"\r\n") * 20_000)
-        target.check_others()
+        target.check_other_clients()
         assert target.megabytes - memory < 100
         for line in lines:
-            assert len(codes(rest_of(line))) < 20_000
+            assert len(status_codes(read_to_end(line))) < 20_000
 
 
 ALIASES = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
@@ -292,15 +301,15 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_bomb_in_a_body_is_refused_and_takes_little(patient: Target, name: str) -> None:
+def test_expanding_body_is_rejected_cheaply(patient: AttackedServer, name: str) -> None:
     media, body = BOMBS[name]
     memory = patient.megabytes
     headers = {"content-type": media} | ({"content-encoding": "gzip"} if name == "gzip" else {})
     for _ in range(3):
-        answer = patient.honest.post(MAPS, content=body, headers=headers)
+        answer = patient.client.post(MAPS, content=body, headers=headers)
         assert answer.status_code in {400, 413, 415, 422}, answer.text[:300]
         assert answer.json()["kind"] == "Status"
-    patient.check_others()
+    patient.check_other_clients()
     assert patient.megabytes - memory < 250
 
 
@@ -315,22 +324,22 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_huge_selector_or_token_is_answered_soon(target: Target, name: str) -> None:
+def test_huge_selector_or_token_is_answered_soon(target: AttackedServer, name: str) -> None:
     key, value = QUERIES[name]
-    with many(20, lambda: target.line(known=True)) as lines:
+    with open_connections(20, lambda: target.connect(as_admin=True)) as lines:
         for line in lines:
             query = value.replace(" ", "%20").replace("(", "%28").replace(")", "%29")
             line.sendall(
                 b"GET %b?%b=%b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % (MAPS.encode(), key.encode(), query.encode())
             )
-        target.check_others()
-        assert {code for line in lines for code in codes(rest_of(line))} <= {200, 400, 414}
+        target.check_other_clients()
+        assert {code for line in lines for code in status_codes(read_to_end(line))} <= {200, 400, 414}
 
 
-def test_flood_of_wrong_credentials_has_to_wait_and_holds_up_nobody(secured: Target) -> None:
-    with many(40, secured.line) as lines:
+def test_flood_of_wrong_credentials_is_delayed_and_blocks_no_others(secured: AttackedServer) -> None:
+    with open_connections(40, secured.connect) as lines:
         for number, line in enumerate(lines):
             line.sendall(b"GET /api HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer guess%d\r\n\r\n" % number)
-        secured.check_others()
-        assert {codes(line.recv(10_000))[0] for line in lines} == {401, 429}
-    secured.check_others()
+        secured.check_other_clients()
+        assert {status_codes(line.recv(10_000))[0] for line in lines} == {401, 429}
+    secured.check_other_clients()

@@ -1,4 +1,4 @@
-"""Which object is meant: what its path says, what it says itself, and which version of it."""
+"""Object identity: name, namespace and resourceVersion in the path and in the body."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.sample_objects import made
+from support.sample_objects import create_object
 
 MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
@@ -40,7 +40,7 @@ def patched(http: httpx.Client, path: str, media: str, patch: Any, **query: str)
     ],
     ids=["role", "namespace", "class", "definition"],
 )
-def test_object_of_a_kind_without_namespaces_that_names_one_was_refused(
+def test_cluster_scoped_object_with_a_namespace_was_rejected(
     http: httpx.Client, path: str, name: str, more: dict[str, Any]
 ) -> None:
     body = {**more, "metadata": {"name": name, "namespace": "default"}}
@@ -50,8 +50,8 @@ def test_object_of_a_kind_without_namespaces_that_names_one_was_refused(
     assert http.delete(f"{path}/{name}").status_code in {200, 202}
 
 
-def test_change_that_names_a_namespace_where_there_is_none_was_refused(http: httpx.Client) -> None:
-    role = made(http, ROLES, "patched", rules=[])
+def test_update_of_a_cluster_scoped_object_with_a_namespace_was_rejected(http: httpx.Client) -> None:
+    role = create_object(http, ROLES, "patched", rules=[])
     put = http.put(f"{ROLES}/patched", json={**role, "metadata": {**role["metadata"], "namespace": "default"}})
     assert (put.status_code, "namespace" in put.json()["metadata"]) == (200, False)
     given = {"metadata": {"namespace": "default", "labels": {"a": "b"}}}
@@ -65,10 +65,10 @@ def test_change_that_names_a_namespace_where_there_is_none_was_refused(http: htt
         assert "namespace" not in done.json()["metadata"]
 
 
-def test_another_namespace_than_the_requests_is_refused(http: httpx.Client, configmaps: str) -> None:
+def test_namespace_that_differs_from_the_path_is_rejected(http: httpx.Client, configmaps: str) -> None:
     other = {"metadata": {"name": "a", "namespace": "default"}}
     assert http.post(configmaps, json=other).status_code == 400
-    made(http, configmaps, "a")
+    create_object(http, configmaps, "a")
     assert http.put(f"{configmaps}/a", json=other).status_code == 400
     assert patched(http, f"{configmaps}/a", MERGE, other).status_code == 400
 
@@ -86,10 +86,10 @@ def test_another_namespace_than_the_requests_is_refused(http: httpx.Client, conf
     ],
     ids=["put", "put-nothing", "merge", "merge-nothing", "strategic", "json-patch", "json-patch-nothing"],
 )
-def test_object_without_a_name_took_the_place_of_the_one_in_the_path(
+def test_object_without_a_name_replaced_the_one_in_the_path(
     http: httpx.Client, configmaps: str, method: str, media: str, body: Any
 ) -> None:
-    before = made(http, configmaps, "a", data={"x": "1"})
+    before = create_object(http, configmaps, "a", data={"x": "1"})
     answer = http.request(method, f"{configmaps}/a", json=body, headers={"Content-Type": media})
     assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
     assert "name must be provided" in answer.json()["message"]
@@ -97,25 +97,23 @@ def test_object_without_a_name_took_the_place_of_the_one_in_the_path(
 
 
 @pytest.mark.parametrize("part", ["status", "scale"])
-def test_part_of_an_object_without_a_name_was_taken(http: httpx.Client, namespace: str, part: str) -> None:
+def test_subresource_write_without_a_name_was_accepted(http: httpx.Client, namespace: str, part: str) -> None:
     path = deployment(http, namespace)
     assert http.put(f"{path}/{part}", json={"metadata": {}}).status_code == 400
     assert patched(http, f"{path}/{part}", MERGE, {"metadata": {"name": None}}).status_code == 400
 
 
 def deployment(http: httpx.Client, namespace: str) -> str:
-    """The path of a new one."""
+    """Returns the path of a new object."""
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
-    made(http, path, "d", spec={"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template})
+    create_object(http, path, "d", spec={"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template})
     return f"{path}/d"
 
 
 @pytest.mark.parametrize("field", ["kind", "apiVersion"])
-def test_patch_that_makes_another_kind_of_an_object_is_invalid_and_a_strategic_one_cannot(
-    http: httpx.Client, configmaps: str, field: str
-) -> None:
-    made(http, configmaps, "a")
+def test_patch_cannot_change_the_kind(http: httpx.Client, configmaps: str, field: str) -> None:
+    create_object(http, configmaps, "a")
     assert causes(patched(http, f"{configmaps}/a", MERGE, {field: "x"})) == ["patch"]
     changed = [{"op": "replace", "path": f"/{field}", "value": "x"}]
     assert causes(patched(http, f"{configmaps}/a", JSON_PATCH, changed)) == ["patch"]
@@ -130,7 +128,7 @@ def test_patch_of_a_scale_that_does_not_fit_is_invalid(http: httpx.Client, names
 
 
 @pytest.mark.parametrize("path", ["/api/v1/namespaces/default/configmaps/gone", "/api/v1/namespaces/default/pods/gone/status"])
-def test_update_of_an_object_that_is_gone_was_not_told_from_one_that_never_was(http: httpx.Client, path: str) -> None:
+def test_update_of_a_deleted_object_was_not_distinguished_from_one_that_never_existed(http: httpx.Client, path: str) -> None:
     body: dict[str, Any] = {"metadata": {"name": "gone"}}
     if "pods" in path:
         body["spec"] = {"containers": [{"name": "c", "image": "i"}]}
@@ -140,13 +138,15 @@ def test_update_of_an_object_that_is_gone_was_not_told_from_one_that_never_was(h
     assert (answer.status_code, answer.json()["reason"]) == (409, "Conflict")
 
 
-def test_version_0_is_any_version_where_an_update_may_leave_that_open(http: httpx.Client, configmaps: str, namespace: str) -> None:
-    made(http, configmaps, "a")
+def test_resource_version_0_means_any_version_for_unconditional_updates(
+    http: httpx.Client, configmaps: str, namespace: str
+) -> None:
+    create_object(http, configmaps, "a")
     any_version = {"name": "a", "resourceVersion": "0"}
     assert http.put(f"{configmaps}/a", json={"metadata": any_version, "data": {"x": "1"}}).status_code == 200
     assert patched(http, f"{configmaps}/a", MERGE, {"metadata": any_version, "data": {"x": "2"}}).json()["data"] == {"x": "2"}
     accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-    made(http, accounts, "a")
+    create_object(http, accounts, "a")
     assert causes(http.put(f"{accounts}/a", json={"metadata": any_version})) == ["metadata.resourceVersion"]
     assert causes(patched(http, f"{accounts}/a", MERGE, {"metadata": any_version})) == ["metadata.resourceVersion"]
 
@@ -162,16 +162,14 @@ WHEN = "2026-01-01T00:00:00Z"
     ],
     ids=["when", "grace"],
 )
-def test_object_cannot_be_made_to_leave_by_writing_that_it_does(
-    http: httpx.Client, configmaps: str, meta: dict[str, Any], field: str
-) -> None:
-    made(http, configmaps, "a")
+def test_deletion_timestamp_cannot_be_set_by_a_write(http: httpx.Client, configmaps: str, meta: dict[str, Any], field: str) -> None:
+    create_object(http, configmaps, "a")
     assert causes(http.put(f"{configmaps}/a", json={"metadata": {"name": "a", **meta}})) == [field]
     assert causes(patched(http, f"{configmaps}/a", MERGE, {"metadata": meta})) == [field]
 
 
-def test_when_an_object_leaves_is_put_back_and_its_grace_period_stays(http: httpx.Client, configmaps: str) -> None:
-    made(http, configmaps, "a", metadata={"finalizers": ["example.com/hold"]})
+def test_deletion_timestamp_and_grace_period_cannot_be_changed(http: httpx.Client, configmaps: str) -> None:
+    create_object(http, configmaps, "a", metadata={"finalizers": ["example.com/hold"]})
     http.request("DELETE", f"{configmaps}/a", json={"gracePeriodSeconds": 0})
     leaving = http.get(f"{configmaps}/a").json()["metadata"]
     for given in (None, WHEN):
@@ -182,8 +180,8 @@ def test_when_an_object_leaves_is_put_back_and_its_grace_period_stays(http: http
     assert patched(http, f"{configmaps}/a", MERGE, {"metadata": {"finalizers": None}}).status_code == 200
 
 
-def test_status_of_a_pod_says_nothing_about_when_it_leaves(http: httpx.Client, namespace: str) -> None:
+def test_pod_status_update_cannot_change_the_deletion_timestamp(http: httpx.Client, namespace: str) -> None:
     pods = f"/api/v1/namespaces/{namespace}/pods"
-    made(http, pods, "p", spec={"containers": [{"name": "c", "image": "i"}]})
+    create_object(http, pods, "p", spec={"containers": [{"name": "c", "image": "i"}]})
     done = patched(http, f"{pods}/p/status", MERGE, {"metadata": {"deletionTimestamp": WHEN}, "status": {"message": "m"}})
     assert (done.status_code, "deletionTimestamp" in done.json()["metadata"]) == (200, False)

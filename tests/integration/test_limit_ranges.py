@@ -1,4 +1,4 @@
-"""LimitRanges: what containers get that say nothing, and what is refused, in Kubernetes' words."""
+"""LimitRanges: defaults of containers, and rejections in Kubernetes' words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.in_process_server import House, running
+from support.in_process_server import InProcessServer, running
 
 PODS = "/api/v1/namespaces/default/pods"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
@@ -15,14 +15,14 @@ MERGE = "application/merge-patch+json"
 
 
 @pytest.fixture
-async def house() -> AsyncGenerator[House, None]:
-    async with running(collects=False) as house:
-        yield house
+async def server() -> AsyncGenerator[InProcessServer, None]:
+    async with running(collects=False) as server:
+        yield server
 
 
-async def limit(house: House, kind: str, **limits: Any) -> None:
+async def limit(server: InProcessServer, kind: str, **limits: Any) -> None:
     spec = {"limits": [{"type": kind, **limits}]}
-    await house.create("limitranges", "default", {"metadata": {"generateName": "l-"}, "spec": spec})
+    await server.create("limitranges", "default", {"metadata": {"generateName": "l-"}, "spec": spec})
 
 
 def pod(requests: Any = None, limits: Any = None, number: int = 1) -> Any:
@@ -31,18 +31,18 @@ def pod(requests: Any = None, limits: Any = None, number: int = 1) -> Any:
     return {"metadata": {"name": "p"}, "spec": {"containers": containers}}
 
 
-async def test_containers_get_what_they_do_not_say_and_the_pod_says_so(house: House) -> None:
-    await limit(house, "Container", default={"cpu": "2", "memory": "1Gi"}, defaultRequest={"cpu": "500m"})
-    made = await house.create("pods", "default", pod({"memory": "10Mi"}))
+async def test_containers_get_defaults_and_the_pod_is_annotated(server: InProcessServer) -> None:
+    await limit(server, "Container", default={"cpu": "2", "memory": "1Gi"}, defaultRequest={"cpu": "500m"})
+    made = await server.create("pods", "default", pod({"memory": "10Mi"}))
     [container] = made["spec"]["containers"]
     assert container["resources"] == {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "10Mi"}}
     said = "LimitRanger plugin set: cpu request for container c0; cpu, memory limit for container c0"
     assert made["metadata"]["annotations"]["kubernetes.io/limit-ranger"] == said
 
 
-async def test_who_says_all_gets_nothing(house: House) -> None:
-    await limit(house, "Container", default={"cpu": "2"})
-    made = await house.create("pods", "default", pod({"cpu": "1"}, {"cpu": "1"}))
+async def test_container_with_all_resources_gets_no_defaults(server: InProcessServer) -> None:
+    await limit(server, "Container", default={"cpu": "2"})
+    made = await server.create("pods", "default", pod({"cpu": "1"}, {"cpu": "1"}))
     assert "annotations" not in made["metadata"]
 
 
@@ -95,43 +95,45 @@ REFUSED: list[tuple[str, str, Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("_name", "kind", "limits", "object_", "why"), REFUSED, ids=[one[0] for one in REFUSED])
-async def test_what_a_range_is_against_is_refused(house: House, _name: str, kind: str, limits: Any, object_: Any, why: str) -> None:
-    await limit(house, kind, **limits)
-    told = await house.ask("POST", PODS, object_)
-    assert told.code == 403
-    assert told.json["message"] == f'pods "p" is forbidden: {why}'
+async def test_resources_outside_the_range_are_rejected(
+    server: InProcessServer, _name: str, kind: str, limits: Any, object_: Any, why: str
+) -> None:
+    await limit(server, kind, **limits)
+    response = await server.request("POST", PODS, object_)
+    assert response.code == 403
+    assert response.json["message"] == f'pods "p" is forbidden: {why}'
 
 
-async def test_claims_are_held_to_their_ranges_also_when_they_grow(house: House) -> None:
-    await limit(house, "PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "2Gi"})
+async def test_claims_are_limited_also_when_they_grow(server: InProcessServer) -> None:
+    await limit(server, "PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "2Gi"})
 
     def claim(size: str) -> Any:
         return {"metadata": {"name": "c"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}}
 
-    refused = await house.ask("POST", CLAIMS, claim("5Gi"))
+    refused = await server.request("POST", CLAIMS, claim("5Gi"))
     why = "maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 5Gi"
     assert refused.json["message"] == f'persistentvolumeclaims "c" is forbidden: {why}'
-    refused = await house.ask("POST", CLAIMS, claim("1Mi"))
+    refused = await server.request("POST", CLAIMS, claim("1Mi"))
     assert refused.json["message"].endswith("minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi")
-    assert (await house.ask("POST", CLAIMS, claim("2Gi"))).code == 201
+    assert (await server.request("POST", CLAIMS, claim("2Gi"))).code == 201
 
 
-async def test_a_pod_that_is_resized_is_held_to_its_ranges(house: House) -> None:
-    await house.create("pods", "default", pod({"cpu": "1"}, {"cpu": "1"}))
-    await limit(house, "Container", max={"cpu": "2"})
+async def test_pod_resize_is_limited(server: InProcessServer) -> None:
+    await server.create("pods", "default", pod({"cpu": "1"}, {"cpu": "1"}))
+    await limit(server, "Container", max={"cpu": "2"})
     wider = {"spec": {"containers": [{"name": "c0", "resources": {"limits": {"cpu": "3"}, "requests": {"cpu": "3"}}}]}}
-    told = await house.ask("PATCH", f"{PODS}/p/resize", wider, media="application/strategic-merge-patch+json")
-    assert told.json["message"] == 'pods "p" is forbidden: maximum cpu usage per Container is 2, but limit is 3'
+    response = await server.request("PATCH", f"{PODS}/p/resize", wider, media="application/strategic-merge-patch+json")
+    assert response.json["message"] == 'pods "p" is forbidden: maximum cpu usage per Container is 2, but limit is 3'
 
 
-async def test_ranges_of_other_namespaces_hold_nobody(house: House) -> None:
-    await limit(house, "Pod", min={"cpu": "1"})
-    assert (await house.ask("POST", "/api/v1/namespaces/kube-public/pods", pod())).code == 201
+async def test_limit_ranges_of_other_namespaces_do_not_apply(server: InProcessServer) -> None:
+    await limit(server, "Pod", min={"cpu": "1"})
+    assert (await server.request("POST", "/api/v1/namespaces/kube-public/pods", pod())).code == 201
 
 
-async def test_a_quota_counts_what_a_range_has_given(house: House) -> None:
-    await limit(house, "Container", default={"cpu": "2"})
-    await house.create("resourcequotas", "default", {"metadata": {"name": "q"}, "spec": {"hard": {"limits.cpu": "3"}}})
-    assert (await house.ask("POST", PODS, pod())).code == 201
+async def test_quota_counts_defaults_from_limit_ranges(server: InProcessServer) -> None:
+    await limit(server, "Container", default={"cpu": "2"})
+    await server.create("resourcequotas", "default", {"metadata": {"name": "q"}, "spec": {"hard": {"limits.cpu": "3"}}})
+    assert (await server.request("POST", PODS, pod())).code == 201
     again = {**pod(), "metadata": {"name": "q"}}
-    assert "used: limits.cpu=2, limited: limits.cpu=3" in (await house.ask("POST", PODS, again)).json["message"]
+    assert "used: limits.cpu=2, limited: limits.cpu=3" in (await server.request("POST", PODS, again)).json["message"]

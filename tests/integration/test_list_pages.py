@@ -1,4 +1,4 @@
-"""A list in pages is a picture of one moment, whatever is written while its pages are fetched."""
+"""A paged list is a snapshot of one revision, whatever is written while its pages are fetched."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = [f"n{number:03}" for number in range(OBJECTS)]
 
 @contextmanager
 def writing(server: str, path: str) -> Iterator[threading.Semaphore]:
-    """Somebody changes, deletes and creates objects all over the range, as fast as the server lets them, and counts it."""
+    """Updates, deletes and creates objects all over the range as fast as possible, and counts the writes."""
     stop, written = threading.Event(), threading.Semaphore(0)
 
     def write(client: httpx.Client, number: int) -> None:

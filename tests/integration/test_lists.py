@@ -1,4 +1,4 @@
-"""Lists that are answered again and again: always what is there now."""
+"""Repeated lists always show the current objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def put(http: httpx.Client, namespace: str, name: str, value: str) -> None:
         assert http.put(f"{path}/{name}", json=body).status_code == 200
 
 
-def test_list_asked_for_again_shows_every_change(http: httpx.Client, namespace: str) -> None:
+def test_repeated_list_shows_every_change(http: httpx.Client, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     everywhere = http.get("/api/v1/configmaps").json()["items"]
     assert listed(http, namespace)[0] == {}
@@ -33,7 +33,7 @@ def test_list_asked_for_again_shows_every_change(http: httpx.Client, namespace: 
     assert listed(http, namespace)[0] == {"b": "1"}
 
 
-def test_list_asked_for_again_is_of_the_stores_newest_revision(http: httpx.Client, namespace: str) -> None:
+def test_repeated_list_has_the_newest_revision(http: httpx.Client, namespace: str) -> None:
     put(http, namespace, "a", "1")
     before = listed(http, namespace)[1]
     put(http, "default", f"elsewhere-{namespace}", "1")
@@ -42,7 +42,7 @@ def test_list_asked_for_again_is_of_the_stores_newest_revision(http: httpx.Clien
     assert listed(http, namespace)[1] == after
 
 
-def test_pages_asked_for_again_go_on_from_the_list_they_belong_to(http: httpx.Client, namespace: str) -> None:
+def test_repeated_pages_continue_their_own_list(http: httpx.Client, namespace: str) -> None:
     for name in "abcde":
         put(http, namespace, name, "1")
     first, again = listed(http, namespace, limit=2), listed(http, namespace, limit=2)
@@ -54,7 +54,7 @@ def test_pages_asked_for_again_go_on_from_the_list_they_belong_to(http: httpx.Cl
     assert listed(http, namespace, limit=5, **{"continue": new[1]["continue"]})[0] == {"c": "1", "d": "2", "e": "1"}
 
 
-def test_list_has_the_form_that_was_asked_for_whatever_was_asked_before(http: httpx.Client, namespace: str) -> None:
+def test_list_has_the_requested_form_whatever_was_requested_before(http: httpx.Client, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     put(http, namespace, "a", "1")
     plain = http.get(path)

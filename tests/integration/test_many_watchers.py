@@ -1,4 +1,4 @@
-"""A thousand watchers, and a restart of the server in the middle: each sees every change once and in order."""
+"""A thousand watchers and a server restart: each watcher sees every change once and in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 
 from support.loopback_ports import free_port
-from support.server_process import serving
+from support.server_process import run_server
 
 WATCHERS = 1_000
 CHANGES = 20  # before the restart, and as many after it
@@ -18,7 +18,7 @@ PATH = "/api/v1/namespaces/default/configmaps"
 
 
 class Watcher:
-    """Reads one watch after the other, each from where the last one ended."""
+    """Reads consecutive watches, each from the revision where the last one ended."""
 
     def __init__(self, port: int, after: int) -> None:
         self.seen: list[int] = []
@@ -26,7 +26,7 @@ class Watcher:
         self._after = after
 
     async def watch(self, expected: int) -> None:
-        """Until so many changes have been seen in all, or the server goes away."""
+        """Reads until this many changes have been received in all, or the server disconnects."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
         after = self.seen[-1] if self.seen else self._after
         writer.write(f"GET {PATH}?watch=1&resourceVersion={after} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -51,14 +51,14 @@ async def test_thousand_watchers_see_every_change_once_and_in_order_over_a_resta
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4 * WATCHERS)), hard))
     port = free_port()
-    with serving(tmp_path, "sqlite:probate.db", "--insecure", "--controllers", "none", listen=f"127.0.0.1:{port}"):
+    with run_server(tmp_path, "sqlite:probate.db", "--insecure", "--controllers", "none", listen=f"127.0.0.1:{port}"):
         start = httpx.get(f"http://127.0.0.1:{port}{PATH}", timeout=60).json()["metadata"]["resourceVersion"]
         watchers = [Watcher(port, int(start)) for _ in range(WATCHERS)]
         watching = [asyncio.ensure_future(watcher.watch(2 * CHANGES)) for watcher in watchers]
         made = await make(port, 0)
         await asyncio.sleep(0)
     await asyncio.gather(*watching)  # the server went away
-    with serving(tmp_path, "sqlite:probate.db", "--insecure", "--controllers", "none", listen=f"127.0.0.1:{port}"):
+    with run_server(tmp_path, "sqlite:probate.db", "--insecure", "--controllers", "none", listen=f"127.0.0.1:{port}"):
         watching = [asyncio.ensure_future(watcher.watch(2 * CHANGES)) for watcher in watchers]
         made += await make(port, CHANGES)
         await asyncio.wait_for(asyncio.gather(*watching), timeout=60)

@@ -1,4 +1,4 @@
-"""Which methods a path has."""
+"""The methods of a path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from support.sample_objects import made
+from support.sample_objects import create_object
 
 GROUP = "methods.example.com"
 THINGS = f"/apis/{GROUP}/v1/things"
@@ -30,9 +30,9 @@ SPEC = {
 
 @pytest.fixture(scope="module")
 def things(http: httpx.Client) -> Iterator[str]:
-    """Where Things of the namespace `default` are."""
+    """The path of Things in the namespace `default`."""
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    made(http, definitions, f"things.{GROUP}", spec=SPEC)
+    create_object(http, definitions, f"things.{GROUP}", spec=SPEC)
     yield f"/apis/{GROUP}/v1/namespaces/default/things"
     http.delete(f"{definitions}/things.{GROUP}")
 
@@ -44,7 +44,7 @@ def answered(http: httpx.Client, method: str, path: str, media: str = "applicati
 
 
 def test_collection_was_deleted_in_all_namespaces_at_once(http: httpx.Client, configmaps: str) -> None:
-    made(http, configmaps, "a")
+    create_object(http, configmaps, "a")
     for path in ("/api/v1/configmaps", "/apis/apps/v1/deployments"):
         for method in ("DELETE", "POST", "PUT", "PATCH"):
             assert answered(http, method, path) == (405, "MethodNotAllowed")
@@ -53,7 +53,7 @@ def test_collection_was_deleted_in_all_namespaces_at_once(http: httpx.Client, co
     assert http.get(f"{configmaps}/a").status_code == 404
 
 
-def test_custom_kind_in_all_namespaces_is_there_to_be_read_only(http: httpx.Client, things: str) -> None:
+def test_custom_kind_across_namespaces_is_read_only(http: httpx.Client, things: str) -> None:
     assert http.get(THINGS).status_code == 200
     assert http.get(THINGS, params={"watch": "1", "timeoutSeconds": "1"}).status_code == 200
     assert answered(http, "GET", f"{things}/absent") == (404, "NotFound")
@@ -61,15 +61,15 @@ def test_custom_kind_in_all_namespaces_is_there_to_be_read_only(http: httpx.Clie
         assert answered(http, method, THINGS) == (404, "NotFound")
 
 
-def test_custom_object_is_changed_by_its_name(http: httpx.Client, things: str) -> None:
+def test_update_of_a_custom_object_requires_a_name(http: httpx.Client, things: str) -> None:
     for method in ("PUT", "PATCH"):
         assert answered(http, method, things) == (400, "BadRequest")
     refused = http.post(f"{things}/a", json={})
     assert (refused.status_code, refused.json()["details"]) == (405, {"group": GROUP, "kind": "things"})
 
 
-def test_scale_of_a_custom_kind_takes_the_patches_that_its_objects_do(http: httpx.Client, things: str) -> None:
-    made(http, things, "a", apiVersion=f"{GROUP}/v1", kind="Thing", spec={"replicas": 1})
+def test_scale_of_a_custom_kind_accepts_the_same_patch_types(http: httpx.Client, things: str) -> None:
+    create_object(http, things, "a", apiVersion=f"{GROUP}/v1", kind="Thing", spec={"replicas": 1})
     assert answered(http, "PATCH", f"{things}/a/scale", "application/strategic-merge-patch+json") == (415, "UnsupportedMediaType")
     merge = {"Content-Type": "application/merge-patch+json"}
     assert http.patch(f"{things}/a/scale", json={"spec": {"replicas": 2}}, headers=merge).json()["spec"] == {"replicas": 2}

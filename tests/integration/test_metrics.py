@@ -1,4 +1,4 @@
-"""`/metrics`: what the door did, in the words of Prometheus."""
+"""`/metrics` in Prometheus' formats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.http_server import serving
+from support.http_server import memory_server_url
 
 METRICS = Path(__file__).parents[2] / "docs" / "metrics.md"
 PODS = {"group": "", "version": "v1", "resource": "configmaps", "subresource": ""}
@@ -21,18 +21,18 @@ PODS = {"group": "", "version": "v1", "resource": "configmaps", "subresource": "
 
 @pytest.fixture(scope="module")
 def counted() -> Iterator[httpx.Client]:
-    with serving("--patience", "0.5s") as url, httpx.Client(base_url=url, timeout=60) as client:
+    with memory_server_url("--patience", "0.5s") as url, httpx.Client(base_url=url, timeout=60) as client:
         yield client
 
 
 def figure(http: httpx.Client, name: str, **labels: str) -> float:
-    """The sum of the samples of this name that have these labels."""
+    """Returns the sum of the samples with this name and these labels."""
     families = text_string_to_metric_families(http.get("/metrics").text)
     found = [one for family in families for one in family.samples if one.name == name and labels.items() <= one.labels.items()]
     return sum(one.value for one in found)
 
 
-def test_requests_are_counted_by_what_they_wanted_and_got(counted: httpx.Client) -> None:
+def test_requests_are_counted_by_verb_resource_and_code(counted: httpx.Client) -> None:
     path = "/api/v1/namespaces/default/configmaps"
     counted.post(path, json={"metadata": {"name": "counted"}})
     counted.post(path, json={"metadata": {"name": "counted"}})
@@ -48,25 +48,25 @@ def test_requests_are_counted_by_what_they_wanted_and_got(counted: httpx.Client)
     assert 0 < figure(counted, "apiserver_request_duration_seconds_sum", verb="GET", **PODS) < 60
 
 
-def test_store_is_told_by_its_revision_and_its_objects(counted: httpx.Client) -> None:
+def test_store_revision_and_object_counts_are_reported(counted: httpx.Client) -> None:
     before = figure(counted, "probate_store_revision")
     assert counted.post("/api/v1/namespaces", json={"metadata": {"name": "more"}}).status_code == 201
     assert figure(counted, "probate_store_revision") > before > 0
     assert figure(counted, "apiserver_storage_objects", resource="namespaces") >= 4
 
 
-def test_request_under_way_and_the_process_are_told(counted: httpx.Client) -> None:
+def test_inflight_requests_and_process_metrics_are_reported(counted: httpx.Client) -> None:
     assert figure(counted, "apiserver_current_inflight_requests") == 1  # the one that asks
     assert figure(counted, "process_resident_memory_bytes") > 1_000_000
 
 
-def test_openmetrics_is_spoken_to_those_who_ask_for_it(counted: httpx.Client) -> None:
+def test_openmetrics_is_served_on_request(counted: httpx.Client) -> None:
     answer = counted.get("/metrics", headers={"accept": "application/openmetrics-text; version=1.0.0"})
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     assert answer.text.endswith("# EOF\n")
 
 
-def test_every_figure_is_documented(counted: httpx.Client) -> None:
+def test_every_metric_is_documented(counted: httpx.Client) -> None:
     text = METRICS.read_text()
     shown = {family.name for family in text_string_to_metric_families(counted.get("/metrics").text)}
     ours = {name for name in shown if not name.startswith(("process_", "python_"))}
@@ -74,7 +74,7 @@ def test_every_figure_is_documented(counted: httpx.Client) -> None:
     assert [name for name in ours if name not in text] == []
 
 
-def test_watcher_that_reads_nothing_is_cut_off(counted: httpx.Client) -> None:
+def test_watcher_that_reads_nothing_is_disconnected(counted: httpx.Client) -> None:
     path = "/api/v1/namespaces/default/configmaps"
     for number in range(8):  # more than the buffers between the two hold
         counted.post(path, json={"metadata": {"name": f"large-{number}"}, "data": {"a": "x" * 1_000_000}}).raise_for_status()

@@ -1,4 +1,4 @@
-"""Namespaces die completely, with everything in them, and say what holds them while they cannot."""
+"""Namespaces are deleted completely with their content, and report what blocks them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from probate.store import paging
+from probate.store import pagination
 from probate.store.sqlite.store import open_file
-from support.wait_for_objects import condition, serving, until, until_gone
+from support.wait_for_objects import condition, serving, wait_until, wait_until_gone
 
 NAMESPACES = "/api/v1/namespaces"
 HOLD = "example.com/hold"
@@ -35,13 +35,13 @@ def remaining(now: dict[str, Any] | None) -> bool:
 
 
 async def keys_of(path: Path, namespace: str) -> list[str]:
-    """All that the store of a server that has ended holds of the namespace."""
+    """Returns all keys of the namespace in the store of a stopped server."""
     store = await open_file(path)
     try:
         keys = [
             record.key
             for family in ("objects/", "owned/", "blocking/")
-            async for page in paging.pages(store, family)
+            async for page in pagination.pages(store, family)
             for record in page.records
         ]
         return [key for key in keys if f"/{namespace}/" in key or key.endswith(f"/namespaces/-/{namespace}")]
@@ -60,18 +60,18 @@ def define(http: httpx.Client, group: str, *, scope: str = "Namespaced") -> str:
     return f"/apis/{group}/v1"
 
 
-def test_empty_namespace_goes_and_can_come_again(http: httpx.Client, namespace: str) -> None:
-    """At once, and not after some seconds. (NS-6, NS-15)"""
+def test_empty_namespace_is_deleted_and_can_be_recreated(http: httpx.Client, namespace: str) -> None:
+    """Immediately, not after some seconds. (NS-6, NS-15)"""
     first = http.delete(f"{NAMESPACES}/{namespace}")
     assert (first.status_code, first.json()["status"]["phase"]) == (200, "Terminating")
-    until_gone(http, NAMESPACES, namespace)
+    wait_until_gone(http, NAMESPACES, namespace)
     again = make(http, NAMESPACES, namespace)
     assert again["metadata"]["uid"] != first.json()["metadata"]["uid"]
     make(http, f"{NAMESPACES}/{namespace}/configmaps", "c")
 
 
 async def test_namespace_full_of_many_kinds_leaves_nothing_in_the_store(tmp_path: Path) -> None:
-    """What is in it is known without asking which kinds are served. (NS-11, NS-12)"""
+    """The content is found without knowing which kinds are served. (NS-11, NS-12)"""
     with serving("sqlite:store.db", tmp_path) as served:
         http = served.http
         make(http, NAMESPACES, "full")
@@ -90,7 +90,7 @@ async def test_namespace_full_of_many_kinds_leaves_nothing_in_the_store(tmp_path
         make(http, "/apis/apps/v1/namespaces/full/deployments", "d", spec=deployment())
         make(http, f"{NAMESPACES}/other/configmaps", "mine")
         http.delete(inside)
-        until_gone(http, NAMESPACES, "full")
+        wait_until_gone(http, NAMESPACES, "full")
         assert http.get(f"{NAMESPACES}/other/configmaps/mine").status_code == 200
         assert http.get(things).json()["items"] == []
         served.kill()
@@ -102,43 +102,43 @@ def deployment() -> dict[str, Any]:
     return {"replicas": 1, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": CONTAINERS}}
 
 
-def test_nothing_else_is_touched_while_a_pod_is_left(http: httpx.Client, namespace: str) -> None:
+def test_other_content_is_not_deleted_while_a_pod_remains(http: httpx.Client, namespace: str) -> None:
     """Pods go first (NS-13), and the conditions name them (NS-20)."""
     inside = f"{NAMESPACES}/{namespace}"
     make(http, f"{inside}/pods", "held", finalizers=(HOLD,), spec=CONTAINERS)
     make(http, f"{inside}/pods", "free", spec=CONTAINERS)
     make(http, f"{inside}/configmaps", "settings")
     http.delete(inside)
-    now = until(http, NAMESPACES, namespace, remaining)
+    now = wait_until(http, NAMESPACES, namespace, remaining)
     assert condition(now, "NamespaceContentRemaining")["message"] == "Some resources are remaining: pods. has 1 resource instances"
     assert http.get(f"{inside}/pods/free").status_code == 404
     assert "deletionTimestamp" not in http.get(f"{inside}/configmaps/settings").json()["metadata"]
     release(http, f"{inside}/pods/held")
-    until_gone(http, NAMESPACES, namespace)
+    wait_until_gone(http, NAMESPACES, namespace)
 
 
-def test_pod_that_is_ending_on_its_node_keeps_the_namespace(http: httpx.Client, namespace: str) -> None:
-    """Nobody is deleted by force: pods have their grace period. (NS-17)"""
+def test_terminating_pod_keeps_the_namespace(http: httpx.Client, namespace: str) -> None:
+    """Pods keep their grace period. (NS-17)"""
     inside = f"{NAMESPACES}/{namespace}"
     make(http, f"{inside}/pods", "running", spec={**CONTAINERS, "nodeName": "n"})
     make(http, f"{inside}/configmaps", "settings")
     http.delete(inside)
-    until(http, NAMESPACES, namespace, remaining)
+    wait_until(http, NAMESPACES, namespace, remaining)
     assert http.get(f"{inside}/pods/running").json()["metadata"]["deletionGracePeriodSeconds"] == 30
     assert http.get(f"{inside}/configmaps/settings").status_code == 200
     http.delete(f"{inside}/pods/running", params={"gracePeriodSeconds": "0"})
-    until_gone(http, NAMESPACES, namespace)
+    wait_until_gone(http, NAMESPACES, namespace)
 
 
-def test_stuck_namespace_says_what_holds_it(http: httpx.Client, namespace: str) -> None:
-    """All conditions are there, in this order (NS-18), and say how much is left (NS-19)."""
+def test_blocked_namespace_reports_what_blocks_it(http: httpx.Client, namespace: str) -> None:
+    """All conditions are present, in this order (NS-18), and say how much is left (NS-19)."""
     inside = f"{NAMESPACES}/{namespace}"
     make(http, f"{inside}/configmaps", "one", finalizers=(HOLD,))
     make(http, f"{inside}/configmaps", "two", finalizers=(HOLD, "example.com/more"))
     make(http, f"{inside}/secrets", "three", finalizers=(HOLD,))
     make(http, f"{inside}/secrets", "free")
     http.delete(inside)
-    now = until(http, NAMESPACES, namespace, remaining)
+    now = wait_until(http, NAMESPACES, namespace, remaining)
     assert now is not None
     told = {one["type"]: (one["status"], one["reason"]) for one in now["status"]["conditions"]}
     assert list(told.items()) == [
@@ -153,18 +153,20 @@ def test_stuck_namespace_says_what_holds_it(http: httpx.Client, namespace: str) 
     by = f"Some finalizers are remaining: {HOLD} in 3 resource instances, example.com/more in 1 resource instances"
     assert condition(now, "NamespaceFinalizersRemaining")["message"] == by
     release(http, f"{inside}/configmaps/two")
-    until(http, NAMESPACES, namespace, lambda now: "configmaps. has 1 " in condition(now, "NamespaceContentRemaining")["message"])
+    wait_until(
+        http, NAMESPACES, namespace, lambda now: "configmaps. has 1 " in condition(now, "NamespaceContentRemaining")["message"]
+    )
     release(http, f"{inside}/configmaps/one")
     release(http, f"{inside}/secrets/three")
-    until_gone(http, NAMESPACES, namespace)
+    wait_until_gone(http, NAMESPACES, namespace)
 
 
-def test_terminating_namespace_takes_changes_but_nothing_new(http: httpx.Client, namespace: str) -> None:
+def test_terminating_namespace_accepts_updates_but_no_creates(http: httpx.Client, namespace: str) -> None:
     """NS-2."""
     inside = f"{NAMESPACES}/{namespace}"
     held = make(http, f"{inside}/configmaps", "held", finalizers=(HOLD,))
     http.delete(inside)
-    until(http, NAMESPACES, namespace, remaining)
+    wait_until(http, NAMESPACES, namespace, remaining)
     refused = http.post(f"{inside}/configmaps", json={"metadata": {"name": "new"}})
     assert (refused.status_code, refused.json()["details"]["causes"][0]["reason"]) == (403, "NamespaceTerminating")
     now = http.get(f"{inside}/configmaps/held").json()
@@ -172,11 +174,11 @@ def test_terminating_namespace_takes_changes_but_nothing_new(http: httpx.Client,
     assert http.put(f"{inside}/configmaps/held", json={**now, "data": {"k": "v"}}).status_code == 200
     assert http.delete(f"{inside}/configmaps/held").status_code == 200
     release(http, f"{inside}/configmaps/held")
-    until_gone(http, NAMESPACES, namespace)
+    wait_until_gone(http, NAMESPACES, namespace)
 
 
-def test_object_that_waits_for_its_dependents_waits_no_more_when_its_namespace_goes(http: httpx.Client, namespace: str) -> None:
-    """Content goes in the background, whatever was wanted of it before. (NS-14)"""
+def test_foreground_deletion_stops_waiting_when_the_namespace_is_deleted(http: httpx.Client, namespace: str) -> None:
+    """Content is deleted in the background, whatever propagation policy it had before. (NS-14)"""
     inside = f"{NAMESPACES}/{namespace}"
     owner = make(http, f"{inside}/configmaps", "owner")
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
@@ -185,17 +187,17 @@ def test_object_that_waits_for_its_dependents_waits_no_more_when_its_namespace_g
     assert http.post(f"{inside}/secrets", json=body).status_code == 201
     assert http.delete(f"{inside}/configmaps/owner", params={"propagationPolicy": "Foreground"}).status_code == 200
     http.delete(inside)
-    until_gone(http, f"{inside}/configmaps", "owner")
+    wait_until_gone(http, f"{inside}/configmaps", "owner")
     release(http, f"{inside}/secrets/dependent")
-    until_gone(http, NAMESPACES, namespace)
+    wait_until_gone(http, NAMESPACES, namespace)
 
 
-def test_namespace_finalized_by_hand_leaves_with_the_last_of_its_content(http: httpx.Client, namespace: str) -> None:
-    """Content is not left behind, even if nothing asks to wait for it. (NS-10)"""
+def test_namespace_finalized_by_hand_is_removed_with_its_last_content(http: httpx.Client, namespace: str) -> None:
+    """Content is never left behind, even without the content finalizer. (NS-10)"""
     inside = f"{NAMESPACES}/{namespace}"
     make(http, f"{inside}/configmaps", "held", finalizers=(HOLD,))
     http.delete(inside)
-    now = until(http, NAMESPACES, namespace, remaining)
+    now = wait_until(http, NAMESPACES, namespace, remaining)
     assert now is not None
     finalized = http.put(f"{inside}/finalize", json={**now, "spec": {"finalizers": []}})
     assert finalized.status_code == 200
@@ -203,18 +205,18 @@ def test_namespace_finalized_by_hand_leaves_with_the_last_of_its_content(http: h
     assert http.delete(inside).status_code == 200
     assert http.get(f"{inside}/configmaps/held").status_code == 200
     release(http, f"{inside}/configmaps/held")
-    until_gone(http, NAMESPACES, namespace)
+    wait_until_gone(http, NAMESPACES, namespace)
 
 
-def test_finalizer_of_another_keeps_the_empty_namespace(http: httpx.Client, namespace: str) -> None:
-    """Only our finalizer is taken off, and the others are in order then. (NS-16)"""
+def test_foreign_finalizer_in_spec_keeps_the_empty_namespace(http: httpx.Client, namespace: str) -> None:
+    """Only the namespace controller's finalizer is removed; the others are sorted then. (NS-16)"""
     inside = f"{NAMESPACES}/{namespace}"
     now = http.get(inside).json()
     changed = http.put(f"{inside}/finalize", json={**now, "spec": {"finalizers": ["kubernetes", "example.com/b", "example.com/a"]}})
     assert changed.status_code == 200, changed.text
     make(http, f"{inside}/configmaps", "c")
     http.delete(inside)
-    now = until(http, NAMESPACES, namespace, lambda now: now is None or "kubernetes" not in now["spec"]["finalizers"])
+    now = wait_until(http, NAMESPACES, namespace, lambda now: now is None or "kubernetes" not in now["spec"]["finalizers"])
     assert now is not None
     assert now["spec"]["finalizers"] == ["example.com/a", "example.com/b"]
     assert http.get(f"{inside}/configmaps").json()["items"] == []
@@ -222,15 +224,15 @@ def test_finalizer_of_another_keeps_the_empty_namespace(http: httpx.Client, name
     assert http.get(inside).status_code == 404
 
 
-def test_finalizers_in_its_metadata_keep_the_empty_namespace(http: httpx.Client, namespace: str) -> None:
-    """It leaves when it has finalizers of neither kind. (NS-5)"""
+def test_finalizers_in_metadata_keep_the_empty_namespace(http: httpx.Client, namespace: str) -> None:
+    """It is removed when it has finalizers of neither kind. (NS-5)"""
     held = f"{namespace}-held"
     make(http, NAMESPACES, held, finalizers=(HOLD,))
     make(http, f"{NAMESPACES}/{held}/configmaps", "c", finalizers=(HOLD,))
     http.delete(f"{NAMESPACES}/{held}")
-    until(http, NAMESPACES, held, remaining)
+    wait_until(http, NAMESPACES, held, remaining)
     release(http, f"{NAMESPACES}/{held}/configmaps/c")
-    now = until(http, NAMESPACES, held, lambda now: now is None or not now["spec"].get("finalizers"))
+    now = wait_until(http, NAMESPACES, held, lambda now: now is None or not now["spec"].get("finalizers"))
     assert now is not None
     assert {one["status"] for one in now["status"]["conditions"]} == {"False"}
     release(http, f"{NAMESPACES}/{held}")
@@ -238,14 +240,16 @@ def test_finalizers_in_its_metadata_keep_the_empty_namespace(http: httpx.Client,
 
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground", "Orphan"])
-def test_content_goes_whatever_becomes_of_what_the_namespace_owns(http: httpx.Client, namespace: str, policy: str) -> None:
+def test_content_is_deleted_whatever_the_propagation_policy_of_the_namespace(
+    http: httpx.Client, namespace: str, policy: str
+) -> None:
     make(http, f"{NAMESPACES}/{namespace}/configmaps", "c")
     assert http.delete(f"{NAMESPACES}/{namespace}", params={"propagationPolicy": policy}).status_code == 200
-    until_gone(http, NAMESPACES, namespace)
+    wait_until_gone(http, NAMESPACES, namespace)
 
 
 class Creator(threading.Thread):
-    """Creates in a namespace as fast as it can, until nothing can be created any more."""
+    """Creates objects in a namespace as fast as possible, until creates are rejected."""
 
     def __init__(self, base: httpx.URL, namespace: str, number: int) -> None:
         super().__init__()
@@ -262,7 +266,7 @@ class Creator(threading.Thread):
                 self.made += answer.status_code == 201
 
 
-async def test_nothing_created_while_the_namespace_dies_is_left_behind(tmp_path: Path) -> None:
+async def test_objects_created_while_the_namespace_terminates_are_not_left_behind(tmp_path: Path) -> None:
     with serving("sqlite:store.db", tmp_path) as served:
         for round_ in range(10):
             name = f"round-{round_}"
@@ -270,9 +274,9 @@ async def test_nothing_created_while_the_namespace_dies_is_left_behind(tmp_path:
             creators = [Creator(served.http.base_url, name, number) for number in range(4)]
             for creator in creators:
                 creator.start()
-            until(served.http, f"{NAMESPACES}/{name}/configmaps", "0-5", lambda now: now is not None)
+            wait_until(served.http, f"{NAMESPACES}/{name}/configmaps", "0-5", lambda now: now is not None)
             served.http.delete(f"{NAMESPACES}/{name}")
-            until_gone(served.http, NAMESPACES, name)
+            wait_until_gone(served.http, NAMESPACES, name)
             for creator in creators:
                 creator.join()
             assert sum(creator.made for creator in creators) > 5
@@ -281,7 +285,7 @@ async def test_nothing_created_while_the_namespace_dies_is_left_behind(tmp_path:
     assert [key for number in range(10) for key in await keys_of(tmp_path / "store.db", f"round-{number}")] == []
 
 
-async def test_namespace_goes_on_dying_after_a_restart(tmp_path: Path) -> None:
+async def test_namespace_deletion_continues_after_a_restart(tmp_path: Path) -> None:
     with serving("sqlite:store.db", tmp_path) as served:
         for name in ("held", "many"):
             make(served.http, NAMESPACES, name)
@@ -289,12 +293,12 @@ async def test_namespace_goes_on_dying_after_a_restart(tmp_path: Path) -> None:
         for number in range(500):
             make(served.http, f"{NAMESPACES}/many/configmaps", f"c{number}")
         served.http.delete(f"{NAMESPACES}/held")
-        until(served.http, NAMESPACES, "held", remaining)
+        wait_until(served.http, NAMESPACES, "held", remaining)
         served.http.delete(f"{NAMESPACES}/many")
         served.kill()
     with serving("sqlite:store.db", tmp_path) as served:
-        until_gone(served.http, NAMESPACES, "many")
+        wait_until_gone(served.http, NAMESPACES, "many")
         release(served.http, f"{NAMESPACES}/held/configmaps/c")
-        until_gone(served.http, NAMESPACES, "held")
+        wait_until_gone(served.http, NAMESPACES, "held")
         served.kill()
     assert await keys_of(tmp_path / "store.db", "held") + await keys_of(tmp_path / "store.db", "many") == []

@@ -1,4 +1,4 @@
-"""Fields of custom kinds that get a default when there are objects already: those are shown with it."""
+"""Defaults that are added to a CRD later apply to existing objects when they are read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def make(http: httpx.Client, path: str, name: str) -> dict[str, Any]:
     return dict(answer.json())
 
 
-def test_default_that_came_after_an_object_was_not_shown_with_it(http: httpx.Client) -> None:
+def test_default_added_after_an_object_was_not_applied_to_it(http: httpx.Client) -> None:
     group = "new-defaults.example.com"
     path = define(http, group, version("v1"))
     old = make(http, path, "old")
@@ -60,7 +60,7 @@ def test_default_that_came_after_an_object_was_not_shown_with_it(http: httpx.Cli
     assert http.delete(f"{path}/old").status_code == 200
 
 
-def test_default_of_one_version_was_not_shown_for_objects_of_another(http: httpx.Client) -> None:
+def test_default_of_one_version_was_not_applied_to_objects_stored_in_another(http: httpx.Client) -> None:
     group = "other-defaults.example.com"
     first = define(http, group, version("v1"), version("v2", a={"type": "string", "default": "A"}))
     second = first.replace("/v1/", "/v2/")

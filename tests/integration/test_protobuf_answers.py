@@ -1,4 +1,4 @@
-"""Answers in Kubernetes' protobuf, for who prefers them: the same as in JSON, which all others get."""
+"""Responses in Kubernetes' protobuf, for clients that prefer it: the same content as in JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from probate.kinds.protobuf import decode, encode
 from probate.lib import protobuf
-from support.in_process_server import House, Told, running
+from support.in_process_server import InProcessServer, Response, running
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 BOTH = f"{PROTOBUF},application/json"
@@ -26,8 +26,8 @@ def partial(shape: str, version: str = "v1", media: str = PROTOBUF) -> str:
     return f"{media};as={shape};g=meta.k8s.io;v={version}"
 
 
-def read(told: Told) -> dict[str, Any]:
-    """What an answer in protobuf says."""
+def read(told: Response) -> dict[str, Any]:
+    """Decodes a protobuf response."""
     assert told.headers["content-type"] == PROTOBUF, told.body
     return decoded(told.body)
 
@@ -43,64 +43,64 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": {"b": "2", "a": "1"}}, "data": data}
 
 
-async def in_both(house: House, path: str, **query: str) -> tuple[Any, Any]:
-    """The answer as JSON and as protobuf, in the order of the wishes."""
-    plain = await house.ask("GET", path, query=query, accept=f"application/json,{PROTOBUF}")
+async def in_both(server: InProcessServer, path: str, **query: str) -> tuple[Any, Any]:
+    """Returns the response as JSON and as protobuf."""
+    plain = await server.request("GET", path, query=query, accept=f"application/json,{PROTOBUF}")
     assert plain.headers["content-type"] == "application/json"
-    return plain.json, read(await house.ask("GET", path, query=query, accept=BOTH))
+    return plain.json, read(await server.request("GET", path, query=query, accept=BOTH))
 
 
-async def test_objects_and_lists_say_the_same_as_in_json() -> None:
-    async with running() as house:
+async def test_objects_and_lists_equal_their_json_form() -> None:
+    async with running() as server:
         for name in ("x", "y"):
-            await house.create("configmaps", "default", config_map(name, k="v", a=name))
-        plain, other = await in_both(house, f"{MAPS}/x")
+            await server.create("configmaps", "default", config_map(name, k="v", a=name))
+        plain, other = await in_both(server, f"{MAPS}/x")
         assert other == plain
-        plain, other = await in_both(house, MAPS)
+        plain, other = await in_both(server, MAPS)
         assert other == plain
-        plain, other = await in_both(house, MAPS, limit="1")
+        plain, other = await in_both(server, MAPS, limit="1")
         assert other == plain
         assert other["metadata"]["remainingItemCount"] == 1
-        plain, other = await in_both(house, "/api/v1/namespaces/default")
+        plain, other = await in_both(server, "/api/v1/namespaces/default")
         assert other == plain
 
 
-async def test_writes_and_deletes_answer_in_protobuf_too() -> None:
-    async with running() as house:
-        made = await house.ask("POST", MAPS, config_map("x", k="v"), accept=BOTH)
+async def test_writes_and_deletes_respond_in_protobuf() -> None:
+    async with running() as server:
+        made = await server.request("POST", MAPS, config_map("x", k="v"), accept=BOTH)
         assert (made.code, read(made)["data"]) == (201, {"k": "v"})
-        changed = await house.ask("PATCH", f"{MAPS}/x", {"data": {"k": "w"}}, media=MERGE, accept=BOTH)
+        changed = await server.request("PATCH", f"{MAPS}/x", {"data": {"k": "w"}}, media=MERGE, accept=BOTH)
         assert read(changed)["data"] == {"k": "w"}
-        gone = read(await house.ask("DELETE", f"{MAPS}/x", accept=BOTH))
+        gone = read(await server.request("DELETE", f"{MAPS}/x", accept=BOTH))
         assert (gone["kind"], gone["status"], gone["details"]["name"]) == ("Status", "Success", "x")
 
 
 @pytest.mark.parametrize("accept", [BOTH, PROTOBUF])
-async def test_refusals_are_statuses_in_protobuf(accept: str) -> None:
-    async with running() as house:
+async def test_errors_are_statuses_in_protobuf(accept: str) -> None:
+    async with running() as server:
         for path in (f"{MAPS}/none", "/apis/example.com/v1/nothing"):
-            plain, told = await house.ask("GET", path), await house.ask("GET", path, accept=accept)
-            found = read(told)
-            assert (told.code, found) == (404, {**plain.json, "metadata": {}})
+            plain, response = await server.request("GET", path), await server.request("GET", path, accept=accept)
+            found = read(response)
+            assert (response.code, found) == (404, {**plain.json, "metadata": {}})
         invalid = {"metadata": {"name": "X"}}
-        plain, told = await house.ask("POST", MAPS, invalid), await house.ask("POST", MAPS, invalid, accept=accept)
-        assert read(told)["details"] == plain.json["details"]
+        plain, response = await server.request("POST", MAPS, invalid), await server.request("POST", MAPS, invalid, accept=accept)
+        assert read(response)["details"] == plain.json["details"]
 
 
-async def test_metadata_alone_of_any_kind() -> None:
-    async with running() as house:
-        await house.create("configmaps", "default", config_map("x", k="v"))
-        await house.create(DEFINITIONS, "", widgets())
-        await house.create(f"{WIDGETS.strip('/')}", "", widget("w"))
+async def test_partial_metadata_of_any_kind() -> None:
+    async with running() as server:
+        await server.create("configmaps", "default", config_map("x", k="v"))
+        await server.create(DEFINITIONS, "", widgets())
+        await server.create(f"{WIDGETS.strip('/')}", "", widget("w"))
         for path, name in ((MAPS, "x"), (WIDGETS, "w")):
             for version in ("v1", "v1beta1"):
                 one = partial("PartialObjectMetadata", version)
-                plain = await house.ask("GET", f"{path}/{name}", accept=one.replace(PROTOBUF, "application/json"))
-                assert read(await house.ask("GET", f"{path}/{name}", accept=one)) == plain.json
+                plain = await server.request("GET", f"{path}/{name}", accept=one.replace(PROTOBUF, "application/json"))
+                assert read(await server.request("GET", f"{path}/{name}", accept=one)) == plain.json
                 many = partial("PartialObjectMetadataList", version)
-                plain = await house.ask("GET", path, accept=many.replace(PROTOBUF, "application/json"))
+                plain = await server.request("GET", path, accept=many.replace(PROTOBUF, "application/json"))
                 items = [{"metadata": item["metadata"]} for item in plain.json["items"]]
-                assert read(await house.ask("GET", path, accept=many)) == {**plain.json, "items": items}
+                assert read(await server.request("GET", path, accept=many)) == {**plain.json, "items": items}
 
 
 def widgets() -> Any:
@@ -116,21 +116,21 @@ def widget(name: str) -> Any:
 
 
 async def test_custom_kinds_and_tables_have_no_protobuf_form() -> None:
-    async with running() as house:
-        await house.create(DEFINITIONS, "", widgets())
+    async with running() as server:
+        await server.create(DEFINITIONS, "", widgets())
         table = partial("Table")
         for accept, path in ((BOTH, WIDGETS), (f"{table},application/json", MAPS), (f"{PROTOBUF}, */*", WIDGETS)):
-            told = await house.ask("GET", path, accept=accept)
-            assert (told.code, told.headers["content-type"]) == (200, "application/json")
+            response = await server.request("GET", path, accept=accept)
+            assert (response.code, response.headers["content-type"]) == (200, "application/json")
         for accept, path in ((PROTOBUF, WIDGETS), (table, MAPS)):
-            told = await house.ask("GET", path, accept=accept)
-            assert told.code == 406
-        refused = await house.ask("GET", f"{WIDGETS}/none", accept=BOTH)
+            response = await server.request("GET", path, accept=accept)
+            assert response.code == 406
+        refused = await server.request("GET", f"{WIDGETS}/none", accept=BOTH)
         assert (refused.code, read(refused)["reason"]) == (404, "NotFound")
 
 
-async def watched(house: House, path: str, accept: str, number: int, act: Any = None, **query: str) -> tuple[str, bytes]:
-    """The content type of a watch, and what it sent until so many events have come."""
+async def watched(server: InProcessServer, path: str, accept: str, number: int, act: Any = None, **query: str) -> tuple[str, bytes]:
+    """Returns the content type of a watch, and its bytes until this many events have arrived."""
     content, got = [""], bytearray()
     is_begun, is_over = asyncio.Event(), asyncio.Event()
 
@@ -146,7 +146,7 @@ async def watched(house: House, path: str, accept: str, number: int, act: Any = 
             is_over.set()
 
     scope = {"type": "http", "method": "GET", "path": path, "query_string": urlencode({**query, "watch": "1"}).encode()}
-    watching = asyncio.ensure_future(house.app({**scope, "headers": [(b"accept", accept.encode())]}, receive, send))
+    watching = asyncio.ensure_future(server.app({**scope, "headers": [(b"accept", accept.encode())]}, receive, send))
     async with asyncio.timeout(60):
         await is_begun.wait()
         if act is not None:
@@ -156,7 +156,7 @@ async def watched(house: House, path: str, accept: str, number: int, act: Any = 
 
 
 def frames(got: bytes) -> Iterator[bytes]:
-    """The frames that are whole."""
+    """Yields the complete frames."""
     while len(got) >= 4 and len(got) >= (end := 4 + int.from_bytes(got[:4], "big")):
         yield got[4:end]
         got = got[end:]
@@ -174,16 +174,16 @@ INITIAL = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", 
 
 
 @pytest.mark.parametrize("accept", [BOTH, f"{PROTOBUF};stream=watch"])
-async def test_watches_tell_of_changes_in_frames(accept: str) -> None:
-    async with running() as house:
-        await house.create("configmaps", "default", config_map("first", k="v"))
+async def test_watches_send_changes_as_frames(accept: str) -> None:
+    async with running() as server:
+        await server.create("configmaps", "default", config_map("first", k="v"))
 
         async def act() -> None:
-            await house.create("configmaps", "default", config_map("second", k="x" * 40_000))
-            await house.ask("PATCH", f"{MAPS}/second", {"data": {"k": "w"}}, media=MERGE)
-            await house.ask("DELETE", f"{MAPS}/second")
+            await server.create("configmaps", "default", config_map("second", k="x" * 40_000))
+            await server.request("PATCH", f"{MAPS}/second", {"data": {"k": "w"}}, media=MERGE)
+            await server.request("DELETE", f"{MAPS}/second")
 
-        content, got = await watched(house, MAPS, accept, 5, act, **INITIAL)
+        content, got = await watched(server, MAPS, accept, 5, act, **INITIAL)
         assert content == f"{PROTOBUF};stream=watch"
         kinds = [
             (kind, object_["metadata"].get("name", ""), (object_.get("data") or {}).get("k", "")[:9])
@@ -201,22 +201,22 @@ async def test_watches_tell_of_changes_in_frames(accept: str) -> None:
         assert bookmark["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
-async def test_watches_tell_of_metadata_alone_and_of_errors() -> None:
-    async with running() as house:
-        await house.create("configmaps", "default", config_map("first", k="v"))
-        _, got = await watched(house, MAPS, partial("PartialObjectMetadata"), 2, **INITIAL)
+async def test_watches_send_partial_metadata_and_errors() -> None:
+    async with running() as server:
+        await server.create("configmaps", "default", config_map("first", k="v"))
+        _, got = await watched(server, MAPS, partial("PartialObjectMetadata"), 2, **INITIAL)
         kinds = [(kind, object_["kind"], object_["apiVersion"]) for kind, object_ in events(got)]
         assert kinds == [(kind, "PartialObjectMetadata", "meta.k8s.io/v1") for kind in ("ADDED", "BOOKMARK")]
-        _, got = await watched(house, MAPS, BOTH, 1, resourceVersion="999999999")
+        _, got = await watched(server, MAPS, BOTH, 1, resourceVersion="999999999")
         [(kind, told)] = events(got)
         assert (kind, told["kind"], told["code"]) == ("ERROR", "Status", 504)
 
 
-async def test_who_asks_for_json_is_answered_as_ever() -> None:
-    async with running() as house:
-        await house.create("configmaps", "default", config_map("x", k="v"))
-        plain = await house.ask("GET", f"{MAPS}/x")
+async def test_json_clients_still_get_json() -> None:
+    async with running() as server:
+        await server.create("configmaps", "default", config_map("x", k="v"))
+        plain = await server.request("GET", f"{MAPS}/x")
         for accept in ("*/*", "application/json, */*", "", f"application/json,{PROTOBUF}"):
-            told = await house.ask("GET", f"{MAPS}/x", accept=accept)
-            assert (told.headers["content-type"], told.body) == ("application/json", plain.body)
+            response = await server.request("GET", f"{MAPS}/x", accept=accept)
+            assert (response.headers["content-type"], response.body) == ("application/json", plain.body)
         assert orjson.loads(plain.body)["data"] == {"k": "v"}

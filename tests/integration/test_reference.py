@@ -1,4 +1,4 @@
-"""The server compared with what a real control plane answered: recorded facts, row by row."""
+"""The server compared with a real control plane: recorded facts, row by row."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 import httpx
 import pytest
 
-from support.http_server import serving
+from support.http_server import memory_server_url
 
 DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
-    """A server on which nobody but the test does anything: some rows have owners that do not exist."""
-    with serving("--controllers", "none") as url, httpx.Client(base_url=url, timeout=60) as client:
+    """A server without controllers, because some rows have owners that do not exist."""
+    with memory_server_url("--controllers", "none") as url, httpx.Client(base_url=url, timeout=60) as client:
         yield client
 
 
@@ -48,7 +48,7 @@ DEFAULTS = load("defaults.json")
 
 
 def blurred(object_: dict[str, Any]) -> Any:
-    """The object without what each server makes up for itself."""
+    """Returns the object without server-generated values."""
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", json.dumps(object_))
     return json.loads(re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "UID", text))
 
@@ -81,11 +81,11 @@ def test_created_object_has_the_recorded_defaults(http: httpx.Client, namespace:
 
 
 ROLES = {"rbac.authorization.k8s.io/v1/namespaces/{ns}/roles", "rbac.authorization.k8s.io/v1/clusterroles"}
-"""Whose empty list of rules Kubernetes takes for something that was set."""
+"""Kinds whose empty list of rules Kubernetes counts as set."""
 
 
 @pytest.mark.parametrize("number", range(len(DEFAULTS)), ids=[row["path"] for row in DEFAULTS])
-def test_created_object_is_owned_as_recorded(http: httpx.Client, namespace: str, number: int) -> None:
+def test_created_object_has_the_recorded_managed_fields(http: httpx.Client, namespace: str, number: int) -> None:
     row = DEFAULTS[number]
     name = "things.ref.example.com" if "customresourcedefinitions" in row["path"] else f"ref-{number}"
     body = json.loads(json.dumps(row["input"]).replace("NS", namespace)) | {"metadata": {"name": name}}
@@ -102,7 +102,7 @@ REFUSALS = load("refusals.json")
 
 
 @pytest.mark.parametrize("row", REFUSALS, ids=[row["name"] for row in REFUSALS])
-def test_bad_request_is_refused_as_recorded(http: httpx.Client, namespace: str, row: dict[str, Any]) -> None:
+def test_invalid_request_is_rejected_as_recorded(http: httpx.Client, namespace: str, row: dict[str, Any]) -> None:
     http.post(f"/api/v1/namespaces/{namespace}/configmaps", json={"metadata": {"name": "exists"}, "data": {"a": "1"}})
     request = row["request"]
     body = request["body"]
@@ -144,7 +144,7 @@ def comparable(object_: dict[str, Any], name: str) -> Any:
 
 
 @pytest.mark.parametrize("row", STRATEGIC, ids=[row["name"] for row in STRATEGIC])
-def test_strategic_merge_patch_does_what_was_recorded(http: httpx.Client, namespace: str, row: dict[str, Any]) -> None:
+def test_strategic_merge_patch_matches_the_recording(http: httpx.Client, namespace: str, row: dict[str, Any]) -> None:
     path = PATHS[row["kind"]].replace("{ns}", namespace)
     start = row["start"] | {"metadata": {**row["start"].get("metadata", {}), "name": "patched"}}
     assert http.post(path, json=start).status_code == 201

@@ -1,4 +1,4 @@
-"""Requests and answers as bytes: what HTTP asks of a server, whatever is asked for."""
+"""Requests and responses as bytes: what HTTP requires of any server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 import httpx
 import pytest
 
-from support.http_server import SCHEMES, Endpoint, serving_over
+from support.http_server import SCHEMES, Endpoint, run_endpoint
 
 Talk = Callable[..., bytes]
 
@@ -18,7 +18,7 @@ LAST = b"GET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
 
 @pytest.fixture(scope="module", params=SCHEMES)
 def endpoint(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
-    with serving_over(request.param) as reached:
+    with run_endpoint(request.param) as reached:
         yield reached
 
 
@@ -30,7 +30,7 @@ def http(endpoint: Endpoint) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def talk(endpoint: Endpoint) -> Iterator[Talk]:
-    """Sends these bytes, and gives all that comes until the server ends the connection."""
+    """Sends these bytes and returns everything until the server closes the connection."""
     with endpoint.connect() as connection:
 
         def send(*parts: bytes) -> bytes:
@@ -41,7 +41,7 @@ def talk(endpoint: Endpoint) -> Iterator[Talk]:
         yield send
 
 
-def test_requests_sent_before_the_first_is_answered_are_answered_in_order(talk: Talk) -> None:
+def test_pipelined_requests_are_answered_in_order(talk: Talk) -> None:
     asked = [b"GET /api/v1/namespaces/%b HTTP/1.1\r\nhost: x\r\n\r\n" % name for name in (b"default", b"nowhere", b"kube-system")]
     answers = talk(b"".join(asked), LAST)
     assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"200", b"404", b"200", b"200"]
@@ -49,7 +49,7 @@ def test_requests_sent_before_the_first_is_answered_are_answered_in_order(talk: 
     assert b"gitVersion" in answers.rpartition(b"HTTP/1.1")[2]
 
 
-def test_head_has_the_length_of_the_body_that_it_does_not_send(talk: Talk, http: httpx.Client) -> None:
+def test_head_has_the_content_length_of_the_body(talk: Talk, http: httpx.Client) -> None:
     length = len(http.get("/api/v1/namespaces/default").content)
     answers = talk(
         b"HEAD /api/v1/namespaces/default HTTP/1.1\r\nhost: x\r\n\r\n",
@@ -64,16 +64,16 @@ def test_head_has_the_length_of_the_body_that_it_does_not_send(talk: Talk, http:
 @pytest.mark.parametrize(
     "request_", [b"GET /version HTTP/1.0\r\n\r\n", b"GET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"]
 )
-def test_connection_ends_where_the_client_wants_it_to(talk: Talk, request_: bytes) -> None:
+def test_connection_close_is_honoured(talk: Talk, request_: bytes) -> None:
     head = talk(request_).partition(b"\r\n\r\n")[0]
     assert b"\r\nconnection: close" in head
 
 
-def test_answer_says_when_it_was_given(http: httpx.Client) -> None:
+def test_response_has_a_date(http: httpx.Client) -> None:
     assert parsedate_to_datetime(http.get("/version").headers["date"]).year > 2000
 
 
-def test_client_who_asks_whether_to_send_its_body_is_told_to(talk: Talk, namespace: str) -> None:
+def test_expect_100_continue_is_answered(talk: Talk, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps".encode()
     body = b'{"metadata":{"name":"expected"}}'
     head = b"POST %b HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % (
@@ -84,7 +84,7 @@ def test_client_who_asks_whether_to_send_its_body_is_told_to(talk: Talk, namespa
     assert re.findall(rb"HTTP/1.1 (\d+)", answers) in ([b"100", b"201"], [b"201"])
 
 
-def test_body_in_pieces_is_put_together(talk: Talk, namespace: str) -> None:
+def test_chunked_body_is_reassembled(talk: Talk, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps".encode()
     head = b"POST %b HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n" % path
     answers = talk(head, b'b\r\n{"metadata"\r\n', b'12\r\n:{"name":"pieces"}\r\n', b"1\r\n}\r\n", b"0\r\n\r\n")
@@ -103,13 +103,13 @@ def test_body_in_pieces_is_put_together(talk: Talk, namespace: str) -> None:
         (b"/api/v1/namespaces?limit=x", b"400"),
     ],
 )
-def test_target_is_read_in_each_form_it_can_have(talk: Talk, target: bytes, code: bytes) -> None:
+def test_request_target_is_parsed_in_every_form(talk: Talk, target: bytes, code: bytes) -> None:
     answer = talk(b"GET %b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n" % target)
     assert answer[9:12] == code, answer
     assert (b'\n  "kind"' in answer) == (b"pretty" in target)
 
 
-def test_stream_begins_before_there_is_anything_to_tell(endpoint: Endpoint, namespace: str) -> None:
+def test_stream_headers_are_sent_before_the_first_event(endpoint: Endpoint, namespace: str) -> None:
     with endpoint.connect() as connection:
         path = f"/api/v1/namespaces/{namespace}/configmaps?watch=1&timeoutSeconds=1".encode()
         connection.sendall(

@@ -1,4 +1,4 @@
-"""What is in a Secret is told to who reads the Secret, and nowhere else: not in a log, a figure, an Event or a refusal.
+"""Secret data reaches only clients that read the Secret: no log, metric, Event or error message contains it.
 
 A server as talkative as it can be is sent Secrets by every verb and in every form, rightly and wrongly, and then all that it wrote
 is searched for what was in them.
@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from probate.api.audit.redaction import REDACTED
-from support.http_server import started
+from support.http_server import run_memory_server
 
 SECRETS = "/api/v1/namespaces/default/secrets"
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
@@ -37,7 +37,7 @@ OTHER = hidden(f"other {WORD * 4}")
 
 
 def tells(text: str) -> bool:
-    """Whether what is secret can be seen in the text, plainly or encoded."""
+    """Whether the text contains the secret, in plain or encoded form."""
     return any(mark in text for mark in MARKS)
 
 
@@ -164,10 +164,10 @@ REFUSED = [
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """All that a server wrote which was sent all of it, by where it wrote that."""
+    """Returns everything that a server wrote after all requests, by destination."""
     folder = tmp_path_factory.mktemp("audited")
     found: dict[str, str] = {}
-    with started(*_talkative(folder)) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+    with run_memory_server(*_talkative(folder)) as server, httpx.Client(base_url=server.url, timeout=60) as client:
         _make_policies(client)
         found["refusals"] = "\n".join(_sent(client))
         found["tokens"] = "\n".join(_tokens(client))
@@ -177,7 +177,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         found["tables"] = json.dumps([row["cells"] for row in rows])
         found["metadata"] = _metadata(client)
         found["figures"] = client.get("/metrics").text
-        server.end()
+        server.stop()
         found["log"] = server.log.read_text()
     found["audit"] = (folder / "audit.log").read_text()
     return found
@@ -190,7 +190,7 @@ def _talkative(folder: Path) -> list[str]:
 
 
 def _make_policies(client: httpx.Client) -> None:
-    """One that says no, in its own words; and one that cannot be evaluated, which is told in ours."""
+    """A policy that denies with its own message, and one that cannot be evaluated."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["secrets"]}
     for name, expression, actions in (("says-no", "false", ["Deny"]), ("fails", "int(object.data.k) > 1", ["Deny", "Audit"])):
         matched = {"resourceRules": [rule], "objectSelector": {"matchLabels": {"policy": name}}}
@@ -204,7 +204,7 @@ def _make_policies(client: httpx.Client) -> None:
 
 
 def _sent(client: httpx.Client) -> Iterator[str]:
-    """All requests are sent; the refusals."""
+    """Sends all requests and returns the error responses."""
     for is_allowed, requests in ((True, ALLOWED), (False, REFUSED)):
         for sent in requests:
             path = f"{SECRETS}/{sent.name}" if sent.name else SECRETS
@@ -217,7 +217,7 @@ def _sent(client: httpx.Client) -> Iterator[str]:
 
 
 def _tokens(client: httpx.Client) -> Iterator[str]:
-    """Tokens that were given out, and asked about."""
+    """Issues tokens and reviews them."""
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     assert client.post(accounts, json={"metadata": {"name": "bot"}}).status_code == 201
     token = client.post(f"{accounts}/bot/token", json={"spec": {}}).json()["status"]["token"]
@@ -230,14 +230,14 @@ def _tokens(client: httpx.Client) -> Iterator[str]:
 
 
 def _metadata(client: httpx.Client) -> str:
-    """Metadata of Secrets, without the annotation in which a client has put a copy of one."""
+    """Metadata of Secrets, without the annotation in which a client stores a copy."""
     form = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
     items = client.get(SECRETS, headers={"accept": form}).json()["items"]
     return json.dumps([{**one["metadata"], "annotations": None} for one in items])
 
 
 @pytest.mark.parametrize("where", ["refusals", "Events", "tables", "metadata", "figures", "log", "audit"])
-def test_what_is_in_a_secret_is_not_in(written: dict[str, str], where: str) -> None:
+def test_secret_data_is_not_in(written: dict[str, str], where: str) -> None:
     assert not [line for line in written[where].splitlines() if tells(line)]
 
 
@@ -248,8 +248,8 @@ def test_tokens_are_not_in(written: dict[str, str], where: str) -> None:
     assert signature not in written[where]
 
 
-def test_the_audit_log_tells_all_else_of_them(written: dict[str, str]) -> None:
-    """What is searched was written: else nothing could be found there."""
+def test_audit_log_contains_everything_else(written: dict[str, str]) -> None:
+    """Guards the other tests: the searched output is not empty."""
     events = [json.loads(line) for line in written["audit"].splitlines()]
     told = [one for one in events if one["stage"] == "ResponseComplete" and one.get("objectRef", {}).get("resource") == "secrets"]
     assert len(told) >= len(ALLOWED) + len(REFUSED)

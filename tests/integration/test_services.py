@@ -1,4 +1,4 @@
-"""Addresses and node ports: every service that needs one has one, for itself alone and for as long as it is there."""
+"""Cluster IPs and node ports: every Service that needs one has its own for as long as it exists."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def services(namespace: str) -> str:
 
 
 def own_address() -> str:
-    """One of those that nobody gets who does not ask for it."""
+    """An address of the static band, which is only allocated on request."""
     return f"10.96.0.{next(_addresses)}"
 
 
@@ -51,7 +51,7 @@ def causes(answer: httpx.Response) -> dict[str, str]:
     return {cause["field"]: cause["message"] for cause in answer.json()["details"]["causes"]}
 
 
-def test_service_gets_an_address_and_says_of_which_family(http: httpx.Client, services: str) -> None:
+def test_service_gets_an_address_and_its_ip_family(http: httpx.Client, services: str) -> None:
     one, other = made(http, services, "one"), made(http, services, "other")
     assert one["clusterIP"] != other["clusterIP"]
     assert ipaddress.ip_address(one["clusterIP"]) in RANGE
@@ -67,14 +67,14 @@ def test_service_gets_an_address_and_says_of_which_family(http: httpx.Client, se
     }
 
 
-def test_headless_and_external_services_get_none(http: httpx.Client, services: str) -> None:
+def test_headless_and_external_services_get_no_address(http: httpx.Client, services: str) -> None:
     headless = made(http, services, "headless", clusterIP="None", selector={"a": "b"})
     assert (headless["clusterIP"], headless["clusterIPs"]) == ("None", ["None"])
     external = made(http, services, "external", type="ExternalName", externalName="example.com")
     assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & external.keys()
 
 
-def test_address_that_another_has_is_refused(http: httpx.Client, services: str) -> None:
+def test_allocated_address_is_rejected(http: httpx.Client, services: str) -> None:
     address = own_address()
     assert made(http, services, "one", clusterIP=address)["clusterIPs"] == [address]
     refused = posted(http, services, "other", clusterIP=address)
@@ -86,11 +86,11 @@ def test_address_that_another_has_is_refused(http: httpx.Client, services: str) 
 
 
 @pytest.mark.parametrize("address", ["10.95.255.255", "10.96.0.0", "10.111.255.255", "192.0.2.1"])
-def test_address_outside_the_range_is_refused(http: httpx.Client, services: str, address: str) -> None:
+def test_address_outside_the_range_is_rejected(http: httpx.Client, services: str, address: str) -> None:
     assert "The range of valid IPs is 10.96.0.0/12" in causes(posted(http, services, clusterIP=address))["spec.clusterIPs"]
 
 
-def test_address_stays_whatever_changes_and_cannot_be_changed(http: httpx.Client, services: str) -> None:
+def test_address_is_stable_and_immutable(http: httpx.Client, services: str) -> None:
     before = made(http, services)
     after = patched(http, f"{services}/s", ports=[{"port": 81}], clusterIP=None, clusterIPs=None)
     assert (after["clusterIP"], after["clusterIPs"]) == (before["clusterIP"], before["clusterIPs"])
@@ -101,7 +101,7 @@ def test_address_stays_whatever_changes_and_cannot_be_changed(http: httpx.Client
     assert "may not change once set" in causes(moved)["spec.clusterIPs[0]"]
 
 
-def test_address_is_free_again_when_its_service_is_gone_and_not_before(http: httpx.Client, services: str) -> None:
+def test_address_is_released_when_its_service_is_removed_and_not_before(http: httpx.Client, services: str) -> None:
     address = own_address()
     made(http, services, "one", {"finalizers": ["example.com/held"]}, clusterIP=address)
     assert http.delete(f"{services}/one").status_code == 200
@@ -113,7 +113,7 @@ def test_address_is_free_again_when_its_service_is_gone_and_not_before(http: htt
     made(http, services, "third", clusterIP=address)
 
 
-def test_address_of_a_service_that_was_collected_is_free_again(http: httpx.Client, namespace: str, services: str) -> None:
+def test_address_of_a_collected_service_is_released(http: httpx.Client, namespace: str, services: str) -> None:
     address = own_address()
     owners = f"/api/v1/namespaces/{namespace}/configmaps"
     uid = http.post(owners, json={"metadata": {"name": "owner"}}).json()["metadata"]["uid"]
@@ -126,7 +126,7 @@ def test_address_of_a_service_that_was_collected_is_free_again(http: httpx.Clien
     made(http, services, "other", clusterIP=address)
 
 
-def test_addresses_of_a_deleted_namespace_are_free_again(http: httpx.Client, namespace: str, services: str) -> None:
+def test_addresses_of_a_deleted_namespace_are_released(http: httpx.Client, namespace: str, services: str) -> None:
     address = own_address()
     made(http, services, clusterIP=address)
     assert http.delete(f"/api/v1/namespaces/{namespace}").status_code == 200
@@ -136,7 +136,7 @@ def test_addresses_of_a_deleted_namespace_are_free_again(http: httpx.Client, nam
     assert posted(http, "/api/v1/namespaces/default/services", namespace, clusterIP=address).status_code == 201
 
 
-def test_address_is_given_up_with_the_type_that_needs_it(http: httpx.Client, services: str) -> None:
+def test_address_is_released_when_the_service_type_changes(http: httpx.Client, services: str) -> None:
     address = own_address()
     made(http, services, "one", clusterIP=address)
     assert "clusterIP" not in patched(http, f"{services}/one", type="ExternalName", externalName="example.com")
@@ -145,7 +145,7 @@ def test_address_is_given_up_with_the_type_that_needs_it(http: httpx.Client, ser
     assert back["clusterIP"] not in {address, "None"}
 
 
-def test_rehearsal_shows_an_address_and_takes_none(http: httpx.Client, services: str) -> None:
+def test_dry_run_shows_an_address_and_allocates_none(http: httpx.Client, services: str) -> None:
     address = own_address()
     for wanted in ({}, {"clusterIP": address}):
         body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}], **wanted}}
@@ -154,7 +154,7 @@ def test_rehearsal_shows_an_address_and_takes_none(http: httpx.Client, services:
     made(http, services, clusterIP=address)
 
 
-def test_services_made_at_once_share_nothing(http: httpx.Client, server: str, services: str) -> None:
+def test_concurrently_created_services_share_nothing(http: httpx.Client, server: str, services: str) -> None:
     def create(worker: int) -> list[dict[str, Any]]:
         with httpx.Client(base_url=server, timeout=60) as client:
             return [made(client, services, f"s{worker}-{number}", type="NodePort") for number in range(20)]
@@ -165,7 +165,7 @@ def test_services_made_at_once_share_nothing(http: httpx.Client, server: str, se
     assert len({spec["ports"][0]["nodePort"] for spec in found}) == 160
 
 
-def test_node_ports_are_given_kept_and_given_up(http: httpx.Client, services: str) -> None:
+def test_node_ports_are_allocated_kept_and_released(http: httpx.Client, services: str) -> None:
     spec = made(http, services, type="NodePort", ports=[{"name": "a", "port": 80}, {"name": "b", "port": 81}])
     first, second = (port["nodePort"] for port in spec["ports"])
     assert first != second
@@ -180,7 +180,7 @@ def test_node_ports_are_given_kept_and_given_up(http: httpx.Client, services: st
     made(http, services, "third", type="NodePort", ports=[{"port": 80, "nodePort": second}])
 
 
-def test_node_port_that_another_has_is_refused(http: httpx.Client, services: str) -> None:
+def test_allocated_node_port_is_rejected(http: httpx.Client, services: str) -> None:
     taken, free = next(_ports), next(_ports)
     made(http, services, "one", type="NodePort", ports=[{"port": 80, "nodePort": taken}])
     ports = [{"name": "a", "port": 80, "nodePort": free}, {"name": "b", "port": 81, "nodePort": taken}]
@@ -191,7 +191,7 @@ def test_node_port_that_another_has_is_refused(http: httpx.Client, services: str
     assert "spec.ports[0].nodePort" in causes(http.patch(f"{services}/other", content=change, headers=MERGE))
 
 
-def test_node_port_outside_the_range_is_refused(http: httpx.Client, services: str) -> None:
+def test_node_port_outside_the_range_is_rejected(http: httpx.Client, services: str) -> None:
     refused = causes(posted(http, services, type="NodePort", ports=[{"port": 80, "nodePort": 80}]))
     message = "Invalid value: 80: provided port is not in the valid range. The range of valid ports is 30000-32767"
     assert refused == {"spec.ports[0].nodePort": message}
@@ -203,7 +203,7 @@ def test_port_of_two_protocols_has_one_node_port(http: httpx.Client, services: s
     assert {port["nodePort"] for port in spec["ports"]} == {ports[1]["nodePort"]}
 
 
-def test_load_balancer_has_node_ports_unless_it_wants_none(http: httpx.Client, services: str) -> None:
+def test_load_balancer_has_node_ports_unless_disabled(http: httpx.Client, services: str) -> None:
     usual = made(http, services, "usual", type="LoadBalancer", externalTrafficPolicy="Local")
     assert usual["ports"][0]["nodePort"] in PORTS
     assert usual["healthCheckNodePort"] in set(PORTS) - {usual["ports"][0]["nodePort"]}
@@ -221,9 +221,7 @@ def test_load_balancer_has_node_ports_unless_it_wants_none(http: httpx.Client, s
         ({"clusterIP": "fd00::1"}, "spec.clusterIPs[0]"),
     ],
 )
-def test_families_that_the_cluster_does_not_have_are_refused(
-    http: httpx.Client, services: str, spec: dict[str, Any], field: str
-) -> None:
+def test_unsupported_ip_families_are_rejected(http: httpx.Client, services: str, spec: dict[str, Any], field: str) -> None:
     assert field in causes(posted(http, services, **spec))
 
 

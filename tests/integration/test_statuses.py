@@ -1,4 +1,4 @@
-"""What is written to a status makes sense, or is refused: through the door, for kinds of most groups."""
+"""Status updates are validated, for kinds of most groups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.sample_objects import made
+from support.sample_objects import create_object
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 LABELS = {"app": "a"}
@@ -40,7 +40,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], list[str]
 
 
 @pytest.mark.parametrize(("kind", "spec", "good", "bad", "fields"), CASES, ids=[case[0] for case in CASES])
-def test_statuses_that_make_no_sense_were_taken(
+def test_invalid_statuses_were_accepted(
     http: httpx.Client,
     namespace: str,
     kind: str,
@@ -51,7 +51,7 @@ def test_statuses_that_make_no_sense_were_taken(
 ) -> None:
     group, plural = kind.rsplit("/", 1)
     path = f"/apis/{group}/namespaces/{namespace}/{plural}"
-    made(http, path, "x", spec=spec)
+    create_object(http, path, "x", spec=spec)
     taken = http.patch(f"{path}/x/status", content=json.dumps({"status": good}), headers=MERGE)
     assert taken.status_code == 200, taken.text
     refused = http.patch(f"{path}/x/status", content=json.dumps({"status": bad}), headers=MERGE)
@@ -63,7 +63,7 @@ def test_statuses_that_make_no_sense_were_taken(
 
 def test_resources_of_a_suspended_job_could_not_be_changed(http: httpx.Client, namespace: str) -> None:
     path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
-    made(http, path, "x", spec=JOB)
+    create_object(http, path, "x", spec=JOB)
     container = {**TEMPLATE["spec"]["containers"][0], "resources": {"requests": {"cpu": "1"}}}
     change = json.dumps({"spec": {"template": {"spec": {"containers": [container]}}}})
     answer = http.patch(f"{path}/x", content=change, headers={"Content-Type": "application/strategic-merge-patch+json"})

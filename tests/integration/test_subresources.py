@@ -1,4 +1,4 @@
-"""Parts of objects that have paths of their own: binding, eviction, debug containers, resize, approval."""
+"""Subresources: binding, eviction, ephemeral containers, resize, approval, token."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from support import certificate_requests
-from support.sample_objects import made
+from support.sample_objects import create_object
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
@@ -19,7 +19,7 @@ MERGE = {"Content-Type": "application/merge-patch+json"}
 def pod(http: httpx.Client, namespace: str) -> str:
     path = f"/api/v1/namespaces/{namespace}/pods"
     labels = {"app": "web"}
-    made(http, path, "p", metadata={"labels": labels}, spec={"containers": [{"name": "c", "image": "i"}]})
+    create_object(http, path, "p", metadata={"labels": labels}, spec={"containers": [{"name": "c", "image": "i"}]})
     return f"{path}/p"
 
 
@@ -59,7 +59,7 @@ def fields(answer: httpx.Response) -> list[str]:
     return sorted(cause["field"] for cause in answer.json()["details"]["causes"])
 
 
-def test_binding_is_told_all_that_is_wrong_with_it(http: httpx.Client, pod: str) -> None:
+def test_all_errors_of_a_binding_are_reported(http: httpx.Client, pod: str) -> None:
     binding: dict[str, Any] = {"metadata": {"name": "p"}, "target": {"kind": "Pod"}}
     assert fields(http.post(f"{pod}/binding", json=binding)) == ["target.kind", "target.name"]
 
@@ -74,7 +74,7 @@ def test_binding_is_told_all_that_is_wrong_with_it(http: httpx.Client, pod: str)
     ],
     ids=["path", "nul", "labels", "annotations"],
 )
-def test_pod_could_not_be_changed_any_more_after_a_binding(
+def test_pod_could_not_be_updated_after_a_binding(
     http: httpx.Client, pod: str, name: str, about: dict[str, Any], field: str
 ) -> None:
     binding = {"metadata": {"name": "p", **about}, "target": {"kind": "Node", "name": name}}
@@ -85,14 +85,14 @@ def test_pod_could_not_be_changed_any_more_after_a_binding(
     assert http.patch(pod, json=patch, headers={"content-type": "application/merge-patch+json"}).status_code == 200
 
 
-def test_status_that_cannot_be_is_refused(http: httpx.Client, pod: str) -> None:
+def test_invalid_status_is_rejected(http: httpx.Client, pod: str) -> None:
     wrong = {"status": {"qosClass": "Guaranteed", "podIPs": [{"ip": "here"}]}}
     assert fields(http.patch(f"{pod}/status", content=json.dumps(wrong), headers=MERGE)) == ["status.podIPs[0]", "status.qosClass"]
     fine = {"status": {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]}}
     assert http.patch(f"{pod}/status", content=json.dumps(fine), headers=MERGE).status_code == 200
 
 
-def test_finalizers_of_a_namespace_are_checked_where_they_are_changed(http: httpx.Client, namespace: str) -> None:
+def test_namespace_finalizers_are_validated_by_finalize(http: httpx.Client, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}"
     now = http.get(path).json()
     now["spec"]["finalizers"] = ["kubernetes", "mine"]
@@ -103,9 +103,9 @@ EVICTION = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": 
 
 
 def covered(http: httpx.Client, namespace: str, pod: str, *, is_ready: bool = True, **spec: Any) -> str:
-    """The path of a budget for a pod that runs."""
+    """The path of a budget that covers a running pod."""
     budgets = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
-    made(http, budgets, "b", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}, **spec})
+    create_object(http, budgets, "b", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}, **spec})
     told = {"phase": "Running", "conditions": [{"type": "Ready", "status": str(is_ready)}]}
     assert http.patch(f"{pod}/status", content=json.dumps({"status": told}), headers=MERGE).status_code == 200
     return f"{budgets}/b"
@@ -116,7 +116,7 @@ def allow(http: httpx.Client, budget: str, number: int, healthy: int = 1, desire
     assert http.patch(f"{budget}/status", content=json.dumps({"status": status}), headers=MERGE).status_code == 200
 
 
-def test_eviction_waits_until_the_budget_is_reckoned(http: httpx.Client, namespace: str, pod: str) -> None:
+def test_eviction_waits_until_the_budget_status_is_current(http: httpx.Client, namespace: str, pod: str) -> None:
     covered(http, namespace, pod)
     refused = http.post(f"{pod}/eviction", json=EVICTION)
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
@@ -124,7 +124,7 @@ def test_eviction_waits_until_the_budget_is_reckoned(http: httpx.Client, namespa
     assert cause == {"reason": "DisruptionBudget", "message": "The disruption budget b is still being processed by the server."}
 
 
-def test_eviction_is_refused_if_the_budget_allows_none(http: httpx.Client, namespace: str, pod: str) -> None:
+def test_eviction_is_rejected_if_the_budget_allows_none(http: httpx.Client, namespace: str, pod: str) -> None:
     allow(http, covered(http, namespace, pod), 0)
     refused = http.post(f"{pod}/eviction", json=EVICTION)
     assert refused.status_code == 429
@@ -151,8 +151,10 @@ def test_eviction_is_charged_to_the_budget(http: httpx.Client, namespace: str, p
     assert http.post(f"{pod}/eviction", json=EVICTION).status_code == 201, "it is on its way out, and costs nothing more"
 
 
-def test_pod_that_waits_for_a_node_costs_nothing(http: httpx.Client, namespace: str, pod: str) -> None:
-    made(http, f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets", "b", spec={"minAvailable": 1, "selector": {}})
+def test_pending_pod_does_not_charge_the_budget(http: httpx.Client, namespace: str, pod: str) -> None:
+    create_object(
+        http, f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets", "b", spec={"minAvailable": 1, "selector": {}}
+    )
     assert http.post(f"{pod}/eviction", json=EVICTION).status_code == 201
     assert http.get(pod).status_code == 404
 
@@ -160,7 +162,7 @@ def test_pod_that_waits_for_a_node_costs_nothing(http: httpx.Client, namespace: 
 @pytest.mark.parametrize(
     ("policy", "healthy", "code"), [("AlwaysAllow", 0, 201), ("IfHealthyBudget", 0, 429), ("IfHealthyBudget", 1, 201)]
 )
-def test_pod_that_does_not_serve_costs_nothing(
+def test_unready_pod_does_not_charge_the_budget(
     http: httpx.Client, namespace: str, pod: str, policy: str, healthy: int, code: int
 ) -> None:
     budget = covered(http, namespace, pod, is_ready=False, unhealthyPodEvictionPolicy=policy)
@@ -169,14 +171,16 @@ def test_pod_that_does_not_serve_costs_nothing(
     assert "disruptedPods" not in http.get(budget).json()["status"]
 
 
-def test_pod_of_two_budgets_is_not_evicted(http: httpx.Client, namespace: str, pod: str) -> None:
+def test_pod_with_two_budgets_is_not_evicted(http: httpx.Client, namespace: str, pod: str) -> None:
     allow(http, covered(http, namespace, pod), 1)
-    made(http, f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets", "c", spec={"minAvailable": 0, "selector": {}})
+    create_object(
+        http, f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets", "c", spec={"minAvailable": 0, "selector": {}}
+    )
     refused = http.post(f"{pod}/eviction", json=EVICTION)
     assert (refused.status_code, refused.json()["reason"]) == (500, "InternalError")
 
 
-def test_eviction_of_a_certain_version_of_a_pod(http: httpx.Client, namespace: str, pod: str) -> None:
+def test_eviction_with_a_resource_version_precondition(http: httpx.Client, namespace: str, pod: str) -> None:
     budget = covered(http, namespace, pod)
     allow(http, budget, 1)
     other = {**EVICTION, "deleteOptions": {"preconditions": {"resourceVersion": "1"}}}
@@ -188,7 +192,7 @@ def test_eviction_of_a_certain_version_of_a_pod(http: httpx.Client, namespace: s
     assert http.get(pod).status_code == 404
 
 
-def test_debug_container_is_added_through_its_own_path_only(http: httpx.Client, pod: str) -> None:
+def test_ephemeral_container_is_added_through_its_subresource_only(http: httpx.Client, pod: str) -> None:
     change = json.dumps({"spec": {"ephemeralContainers": [{"name": "d", "image": "i"}]}})
     assert http.patch(pod, content=change, headers=MERGE).status_code == 422
     assert http.patch(f"{pod}/ephemeralcontainers", content=change, headers=MERGE).status_code == 200
@@ -204,18 +208,18 @@ def test_debug_container_is_added_through_its_own_path_only(http: httpx.Client, 
     ]
 
 
-def test_debug_container_that_is_wrong_is_refused_at_once_and_the_pod_can_be_changed(http: httpx.Client, pod: str) -> None:
+def test_invalid_ephemeral_container_is_rejected_and_the_pod_can_be_updated(http: httpx.Client, pod: str) -> None:
     wrong = {"name": "c", "image": "x", "ports": [{"containerPort": 80}], "targetContainerName": "zz"}
     change = json.dumps({"spec": {"ephemeralContainers": [wrong]}})
     assert http.patch(f"{pod}/ephemeralcontainers", content=change, headers=MERGE).status_code == 422
     assert http.patch(pod, content=json.dumps({"metadata": {"labels": {"a": "b"}}}), headers=MERGE).status_code == 200
 
 
-def test_resize_over_the_limit_or_to_another_class_of_service_is_refused(http: httpx.Client, namespace: str) -> None:
+def test_resize_over_the_limit_or_to_another_qos_class_is_rejected(http: httpx.Client, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/pods"
     amounts = {"cpu": "2", "memory": "1Gi"}
     container = {"name": "c", "image": "i", "resources": {"requests": amounts, "limits": amounts}}
-    made(http, path, "p", spec={"containers": [container]})
+    create_object(http, path, "p", spec={"containers": [container]})
     for cpu, told in (("5", "must be less than or equal to cpu limit of 2"), ("500m", "Pod QOS Class may not change")):
         change = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
         headers = {"Content-Type": "application/strategic-merge-patch+json"}
@@ -224,9 +228,9 @@ def test_resize_over_the_limit_or_to_another_class_of_service_is_refused(http: h
         assert told in answer.json()["message"]
 
 
-def test_range_of_a_node_changed_in_one_of_its_two_fields(http: httpx.Client, namespace: str) -> None:
+def test_node_pod_cidr_changed_in_only_one_of_its_two_fields(http: httpx.Client, namespace: str) -> None:
     node, ranges = f"/api/v1/nodes/{namespace}", {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}
-    made(http, "/api/v1/nodes", namespace)
+    create_object(http, "/api/v1/nodes", namespace)
     for range_, code in (("10.0.0.0/24", 200), ("10.1.0.0/24", 422)):
         answer = http.patch(node, content=json.dumps({"spec": {"podCIDR": range_}}), headers=MERGE)
         assert answer.status_code == code, answer.text
@@ -240,15 +244,13 @@ def test_range_of_a_node_changed_in_one_of_its_two_fields(http: httpx.Client, na
 @pytest.fixture
 def signing_request(http: httpx.Client, namespace: str) -> Iterator[str]:
     path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-    made(http, path, namespace, spec=certificate_requests.SPEC)
+    create_object(http, path, namespace, spec=certificate_requests.SPEC)
     yield f"{path}/{namespace}"
     http.delete(f"{path}/{namespace}")
 
 
 @pytest.mark.parametrize("part", ["approval", "status"])
-def test_annotations_and_labels_written_with_conditions_of_a_signing_request_were_lost(
-    http: httpx.Client, signing_request: str, part: str
-) -> None:
+def test_annotations_and_labels_written_with_an_approval_were_lost(http: httpx.Client, signing_request: str, part: str) -> None:
     spec = http.get(signing_request).json()["spec"]
     meta = {"annotations": {"patched": "true"}, "labels": {"a": "b"}}
     change = {"metadata": meta, "spec": {"signerName": "x.y/z"}, "status": {"conditions": [{"type": "Patched", "status": "True"}]}}
@@ -261,7 +263,7 @@ def test_annotations_and_labels_written_with_conditions_of_a_signing_request_wer
     assert condition["lastUpdateTime"] == condition["lastTransitionTime"] >= found["metadata"]["creationTimestamp"]
 
 
-def test_applied_annotations_of_an_approval_belong_to_who_applied_them(http: httpx.Client, signing_request: str) -> None:
+def test_applied_annotations_of_an_approval_are_owned_by_their_manager(http: httpx.Client, signing_request: str) -> None:
     document = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest"}
     for notes in ({"a": "b", "c": "d"}, {"a": "b"}):
         body = json.dumps({**document, "metadata": {"annotations": notes}})
@@ -271,7 +273,7 @@ def test_applied_annotations_of_an_approval_belong_to_who_applied_them(http: htt
         assert http.get(signing_request).json()["metadata"]["annotations"] == notes
 
 
-def test_approval_changes_conditions_only_and_takes_none_back(http: httpx.Client, signing_request: str) -> None:
+def test_approval_changes_conditions_only_and_cannot_remove_them(http: httpx.Client, signing_request: str) -> None:
     approved = {"type": "Approved", "status": "True", "reason": "r", "message": "m", "lastUpdateTime": "2020-01-01T00:00:00Z"}
     change = {"status": {"certificate": "AAAA", "conditions": [approved]}}
     answer = http.patch(f"{signing_request}/approval", content=json.dumps(change), headers=MERGE)
@@ -295,14 +297,14 @@ ELSEWHERE = {"metadata": {"name": "p", "namespace": "elsewhere"}}
     ],
     ids=["evicted-elsewhere", "eviction-of-another-version", "bound-elsewhere", "binding-of-another-version"],
 )
-def test_what_was_sent_to_a_pod_and_is_not_about_it_was_done(http: httpx.Client, pod: str, part: str, body: dict[str, Any]) -> None:
+def test_command_that_does_not_match_the_pod_was_executed(http: httpx.Client, pod: str, part: str, body: dict[str, Any]) -> None:
     before = http.get(pod).json()
     answer = http.post(f"{pod}/{part}", json=body)
     assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
     assert http.get(pod).json() == before
 
 
-def test_eviction_in_the_version_of_older_clients_is_one(http: httpx.Client, pod: str) -> None:
+def test_eviction_in_an_old_api_version_is_accepted(http: httpx.Client, pod: str) -> None:
     old = {**EVICTION, "apiVersion": "policy/v1beta1"}
     assert http.post(f"{pod}/eviction", json=old, params={"dryRun": "All"}).status_code == 201
 
@@ -318,11 +320,11 @@ def test_eviction_in_the_version_of_older_clients_is_one(http: httpx.Client, pod
     ],
     ids=["other", "elsewhere", "kind", "group", "same"],
 )
-def test_token_for_another_account_or_bound_to_what_cannot_be_was_made(
+def test_token_for_another_account_or_with_an_invalid_bound_object_was_issued(
     http: httpx.Client, namespace: str, body: dict[str, Any], code: int, fields: list[str]
 ) -> None:
     accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-    made(http, accounts, "s")
+    create_object(http, accounts, "s")
     answer = http.post(f"{accounts}/s/token", json=body)
     assert answer.status_code == code, answer.text
     assert [one["field"] for one in answer.json().get("details", {}).get("causes", ())] == fields

@@ -1,4 +1,4 @@
-"""Tables: what their rows have of the objects that they are about."""
+"""Tables: how much of each object a row includes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def made(http: httpx.Client, path: str, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["", "/a"])
-def test_rows_have_as_much_of_their_objects_as_is_asked_for(http: httpx.Client, configmaps: str, name: str) -> None:
+def test_rows_include_as_much_of_the_object_as_requested(http: httpx.Client, configmaps: str, name: str) -> None:
     whole = made(http, configmaps, data={"k": "v"})
     partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": whole["metadata"]}
     for included, expected in ((None, partial), ("", partial), ("Metadata", partial), ("Object", whole), ("None", None)):
@@ -27,7 +27,7 @@ def test_rows_have_as_much_of_their_objects_as_is_asked_for(http: httpx.Client, 
         assert (row["cells"][:2], row["object"]) == (["a", 1], expected)
 
 
-def test_whole_object_in_a_row_is_of_the_version_that_was_asked_for(http: httpx.Client, namespace: str) -> None:
+def test_whole_object_in_a_row_has_the_requested_version(http: httpx.Client, namespace: str) -> None:
     scaled = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     spec = {"scaleTargetRef": scaled, "maxReplicas": 3, "targetCPUUtilizationPercentage": 50}
     path = f"/apis/autoscaling/v1/namespaces/{namespace}/horizontalpodautoscalers"
@@ -36,7 +36,7 @@ def test_whole_object_in_a_row_is_of_the_version_that_was_asked_for(http: httpx.
     assert row["object"] == whole
 
 
-def test_rows_of_a_watch_have_whole_objects_too(http: httpx.Client, configmaps: str) -> None:
+def test_rows_of_a_watch_can_include_whole_objects(http: httpx.Client, configmaps: str) -> None:
     whole = made(http, configmaps, data={"k": "v"})
     asked = {"watch": "1", "includeObject": "Object", "timeoutSeconds": "20"}
     with http.stream("GET", configmaps, headers=TABLE, params=asked) as answer:
@@ -44,7 +44,7 @@ def test_rows_of_a_watch_have_whole_objects_too(http: httpx.Client, configmaps: 
     assert (event["type"], event["object"]["rows"][0]["object"]) == ("ADDED", whole)
 
 
-def test_more_of_an_object_than_there_is_is_refused(http: httpx.Client, configmaps: str) -> None:
+def test_invalid_include_object_is_rejected(http: httpx.Client, configmaps: str) -> None:
     answer = http.get(configmaps, headers=TABLE, params={"includeObject": "Everything"})
     assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
     assert "includeObject" in answer.json()["message"]

@@ -1,4 +1,4 @@
-"""Which servers a CA bundle lets in: every certificate of it is an anchor, as for clients written in Go."""
+"""CA bundles: every certificate of a bundle is a trust anchor, as for clients written in Go."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 
 from probate.server.authn import oidc
 from support import oidc_issuer, sample_kinds
-from support.in_process_server import House, Told, running
+from support.in_process_server import InProcessServer, Response, running
 from support.webhook_servers import allow, configuration, serving
 
 VALIDATING = "apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -40,7 +40,7 @@ def pem(leaf: trustme.LeafCert) -> bytes:
 
 
 def self_signed(folder: Path) -> tuple[ssl.SSLContext, bytes]:
-    """A server's context, and its certificate: nobody else signed it, and it may sign for nobody."""
+    """A server's TLS context and its self-signed certificate, which is not a CA."""
     key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hook")])
     now = dt.datetime.now(dt.UTC)
     builder = x509.CertificateBuilder(
@@ -57,11 +57,11 @@ def self_signed(folder: Path) -> tuple[ssl.SSLContext, bytes]:
     return context, certificate
 
 
-async def asked(house: House, url: str, bundle: bytes) -> Told:
-    """The answer to a create that a webhook at this URL, with this bundle, is asked about."""
+async def asked(house: InProcessServer, url: str, bundle: bytes) -> Response:
+    """Returns the response to a create that calls a webhook at this URL with this bundle."""
     client = {"url": url, "caBundle": base64.b64encode(bundle).decode()}
     await house.create(VALIDATING, "", configuration(VALIDATING, client))
-    return await house.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "m"}})
+    return await house.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "m"}})
 
 
 BROKEN = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -78,13 +78,13 @@ BUNDLES = {
 
 
 @pytest.mark.parametrize("bundle", BUNDLES.values(), ids=BUNDLES)
-async def test_webhook_is_reached_whose_bundle_has_its_own_certificate(bundle: bytes) -> None:
+async def test_webhook_whose_bundle_is_its_own_certificate_is_called(bundle: bytes) -> None:
     async with running(collects=False) as house, serving(allow, context=shown_by(LEAF)) as hook:
         told = await asked(house, hook.url, bundle)
-        assert (told.code, len(hook.asked)) == (201, 1), told.body
+        assert (told.code, len(hook.reviews)) == (201, 1), told.body
 
 
-async def test_webhook_with_a_self_signed_certificate_that_is_no_authority_is_reached(tmp_path: Path) -> None:
+async def test_webhook_with_a_self_signed_non_ca_certificate_is_called(tmp_path: Path) -> None:
     context, certificate = self_signed(tmp_path)
     async with running(collects=False) as house, serving(allow, context=context) as hook:
         assert (await asked(house, hook.url, certificate)).code == 201
@@ -100,14 +100,14 @@ UNTRUSTED = {
 
 
 @pytest.mark.parametrize(("host", "leaf", "bundle"), UNTRUSTED.values(), ids=UNTRUSTED)
-async def test_webhook_is_not_reached_that_the_bundle_does_not_stand_for(host: str, leaf: trustme.LeafCert, bundle: bytes) -> None:
+async def test_webhook_not_covered_by_the_bundle_is_not_called(host: str, leaf: trustme.LeafCert, bundle: bytes) -> None:
     async with running(collects=False) as house, serving(allow, context=shown_by(leaf)) as hook:
         told = await asked(house, f"https://{host}:{hook.port}", bundle)
-        assert (told.code, hook.asked) == (500, []), told.body
+        assert (told.code, hook.reviews) == (500, []), told.body
         assert "failed to verify certificate" in told.json["message"] or "unable to load root" in told.json["message"]
 
 
-async def test_conversion_webhook_is_reached_whose_bundle_is_its_own_certificate() -> None:
+async def test_conversion_webhook_whose_bundle_is_its_own_certificate_is_called() -> None:
     def convert(review: Any) -> Any:
         request = review["request"]
         done = [{**one, "apiVersion": request["desiredAPIVersion"]} for one in request["objects"]]
@@ -123,15 +123,15 @@ async def test_conversion_webhook_is_reached_whose_bundle_is_its_own_certificate
         await house.create("apis/apiextensions.k8s.io/v1/customresourcedefinitions", "", made)
         kind = sample_kinds.KINDS["widget"]
         body = {**sample_kinds.body("widget"), "metadata": {"name": "w"}}
-        assert (await house.ask("POST", kind.path("default"), body)).code == 201
-        told = await house.ask("GET", kind.path("default", "w").replace("/v1/", "/v2/"))
-        assert (told.code, len(hook.asked)) == (200, 1), told.body
+        assert (await house.request("POST", kind.path("default"), body)).code == 201
+        told = await house.request("GET", kind.path("default", "w").replace("/v1/", "/v2/"))
+        assert (told.code, len(hook.reviews)) == (200, 1), told.body
 
 
-def test_issuer_is_believed_whose_ca_file_is_its_own_certificate(tmp_path: Path) -> None:
-    with oidc_issuer.issuing(tmp_path) as issuer:
+def test_issuer_whose_ca_file_is_its_own_certificate_is_trusted(tmp_path: Path) -> None:
+    with oidc_issuer.run_issuer(tmp_path) as issuer:
         address = issuer.url.removeprefix("https://").split(":")
         leaf = ssl.get_server_certificate((address[0], int(address[1])))
         file = tmp_path / "leaf.pem"
         file.write_text(leaf)
-        assert "one" in oidc.published(oidc.Issuer(issuer.url, "probate", ca_file=str(file)))
+        assert "one" in oidc.fetch_keys(oidc.Issuer(issuer.url, "probate", ca_file=str(file)))

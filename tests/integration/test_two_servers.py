@@ -1,4 +1,4 @@
-"""Two servers on one store, at once or one after the other: what one does, the other knows."""
+"""Two servers on one store, at the same time or one after the other: each sees the other's writes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 import httpx
 
 from support import etcd_members, wait_for_objects
-from support.server_process import mortal
+from support.server_process import run_killable_server
 
 
 @contextmanager
 def serving(store: str, folder: Path) -> Iterator[httpx.Client]:
-    with mortal(folder, store, "--insecure") as server, httpx.Client(base_url=server.url, timeout=60) as client:
+    with run_killable_server(folder, store, "--insecure") as server, httpx.Client(base_url=server.url, timeout=60) as client:
         yield client
 
 
@@ -41,7 +41,7 @@ def test_objects_and_custom_kinds_of_one_server_are_served_by_the_other(etcd_mem
             assert time.monotonic() < deadline, "the other server never served the new kind"
 
 
-def test_pods_are_made_by_one_server_and_by_the_other_when_that_has_stopped(
+def test_pods_are_created_by_one_server_and_by_the_other_once_that_has_stopped(
     etcd_member: etcd_members.Member, tmp_path: Path
 ) -> None:
     store, path = f"etcd://{etcd_member.endpoint}/two-crews", "/apis/apps/v1/namespaces/default/replicasets"
@@ -52,7 +52,7 @@ def test_pods_are_made_by_one_server_and_by_the_other_when_that_has_stopped(
         assert other.http.post(path, json={"metadata": {"name": "web"}, "spec": spec}).status_code == 201
         until_made(other.http, 3)
         lease = other.http.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/probate").json()
-        one.server.end()
+        one.server.stop()
         patch = {"Content-Type": "application/merge-patch+json"}
         assert other.http.patch(f"{path}/web", json={"spec": {"replicas": 5}}, headers=patch).status_code == 200
         until_made(other.http, 5)
@@ -61,8 +61,8 @@ def test_pods_are_made_by_one_server_and_by_the_other_when_that_has_stopped(
 
 
 def until_made(http: httpx.Client, number: int) -> None:
-    """Wait until the ReplicaSet says that it has so many pods; there are not more."""
-    found = wait_for_objects.until(
+    """Waits until the ReplicaSet reports this many pods, and asserts that there are no more."""
+    found = wait_for_objects.wait_until(
         http,
         "/apis/apps/v1/namespaces/default/replicasets",
         "web",
@@ -96,7 +96,7 @@ def asking_for(address: str, name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], "clusterIP": address}}
 
 
-def test_address_that_was_answered_is_taken_also_after_the_server_was_killed(tmp_path: Path) -> None:
+def test_returned_address_stays_allocated_after_the_server_was_killed(tmp_path: Path) -> None:
     store = f"sqlite:{tmp_path / 'services.db'}"
     with serving(store, tmp_path) as before:
         address = made(before, "a")["clusterIP"]
@@ -107,7 +107,7 @@ def test_address_that_was_answered_is_taken_also_after_the_server_was_killed(tmp
         assert after.post(SERVICES, json=asking_for(gone, "d")).status_code == 201
 
 
-def test_two_servers_never_give_more_than_a_quota_has(etcd_member: etcd_members.Member, tmp_path: Path) -> None:
+def test_two_servers_never_exceed_a_quota(etcd_member: etcd_members.Member, tmp_path: Path) -> None:
     store, space = f"etcd://{etcd_member.endpoint}/two-quotas", "/api/v1/namespaces/default"
     with serving(store, tmp_path) as one, serving(store, tmp_path) as other, ThreadPoolExecutor(32) as pool:
         hard = {"count/leases.coordination.k8s.io": "10", "count/secrets": "0"}

@@ -1,4 +1,4 @@
-"""Clients that do not read their answers, in plain HTTP and over TLS: what is held for them is bounded, and is given back.
+"""Clients that do not read their responses, with plain HTTP and TLS: buffered memory is bounded and released.
 
 The event loop's own TLS layer hides what a client has not read. So each of these runs over both.
 """
@@ -14,7 +14,16 @@ from collections.abc import Iterator
 import pytest
 
 from probate.http import memory_limits
-from support.attacked_server import LIMIT, Target, answered, attacked, codes, many, rest_of, until
+from support.attacked_server import (
+    TIMEOUT_SECONDS,
+    AttackedServer,
+    open_connections,
+    read_to_end,
+    readable_connections,
+    run_attacked_server,
+    status_codes,
+    wait_until,
+)
 
 MIB = 1024 * 1024
 LISTED = "/api/v1/namespaces/large/configmaps"
@@ -24,47 +33,47 @@ OPENAPI = b"GET /openapi/v2 HTTP/1.1\r\nHost: x\r\n\r\n"
 OBJECTS = 20
 
 
-def fill(target: Target) -> None:
-    """Make a namespace whose list has about 20 MB."""
-    target.honest.post("/api/v1/namespaces", json={"metadata": {"name": "large"}})
+def fill(target: AttackedServer) -> None:
+    """Creates a namespace whose list is about 20 MB."""
+    target.client.post("/api/v1/namespaces", json={"metadata": {"name": "large"}})
     for number in range(OBJECTS):
         body = {"metadata": {"name": f"x{number}"}, "data": {"a": "a" * MIB}}
-        assert target.honest.post(LISTED, json=body).status_code == 201
-    assert len(target.honest.get(LISTED).json()["items"]) == OBJECTS  # so that what it keeps of it counts as there before
+        assert target.client.post(LISTED, json=body).status_code == 201
+    assert len(target.client.get(LISTED).json()["items"]) == OBJECTS  # so that what it keeps of it counts as there before
 
 
 @pytest.fixture(scope="module", params=[("--insecure",), ()], ids=["plain", "secured"])
-def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    with attacked(tmp_path_factory.mktemp("target"), *request.param, "--patience", "3s") as started:
+def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedServer]:
+    with run_attacked_server(tmp_path_factory.mktemp("target"), *request.param, "--patience", "3s") as started:
         fill(started)
         yield started
 
 
-def check_given_back(target: Target, descriptors: int, megabytes: float) -> None:
-    """No descriptor is kept that was not there before, and little memory."""
-    until(lambda: target.descriptors <= descriptors + 10, "closing all connections")
-    until(lambda: target.megabytes <= 1.2 * megabytes + 30, "giving back the memory")
+def check_given_back(target: AttackedServer, descriptors: int, megabytes: float) -> None:
+    """Asserts that no descriptors and little memory leak."""
+    wait_until(lambda: target.descriptors <= descriptors + 10, "closing all connections")
+    wait_until(lambda: target.megabytes <= 1.2 * megabytes + 30, "giving back the memory")
 
 
-def test_answers_that_clients_drop_leave_nothing_behind(target: Target) -> None:
+def test_answers_that_clients_drop_leave_nothing_behind(target: AttackedServer) -> None:
     before, memory = target.descriptors, target.megabytes
     for _ in range(120):
-        with target.line(known=True) as line:
+        with target.connect(as_admin=True) as line:
             line.sendall(OPENAPI)
-            assert codes(line.recv(100)) == [200]
+            assert status_codes(line.recv(100)) == [200]
     check_given_back(target, before, memory)
 
 
-def test_kept_connection_does_not_keep_the_memory_of_its_largest_answer(target: Target) -> None:
+def test_kept_connection_releases_the_memory_of_its_largest_response(target: AttackedServer) -> None:
     memory = target.megabytes
     with contextlib.ExitStack() as held:
         for _ in range(8):
-            line = held.enter_context(target.line(known=True))
+            line = held.enter_context(target.connect(as_admin=True))
             line.sendall(LIST)
             head, _, body = read_until(line, b"\r\n\r\n").partition(b"\r\n\r\n")
             length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
             read_exactly(line, length - len(body))
-        until(lambda: target.megabytes <= 1.2 * memory + 30, "giving back the memory")
+        wait_until(lambda: target.megabytes <= 1.2 * memory + 30, "giving back the memory")
 
 
 @pytest.mark.parametrize(
@@ -72,58 +81,61 @@ def test_kept_connection_does_not_keep_the_memory_of_its_largest_answer(target: 
     [LIST * 30, LIST.replace(b" HTTP", b"?watch=1 HTTP", 1), OPENAPI * 40],
     ids=["lists", "watches", "documents"],
 )
-def test_answers_that_nobody_reads_are_bounded_together_and_given_back(target: Target, said: bytes) -> None:
+def test_answers_that_nobody_reads_are_bounded_together_and_given_back(target: AttackedServer, said: bytes) -> None:
     before, memory = target.descriptors, target.megabytes
-    with many(24, target.narrow, said):
-        target.check_others()
-        assert target.megabytes - memory < 2.5 * memory_limits.MAX_UNREAD / MIB
+    with open_connections(24, target.connect_slow_reader, said):
+        target.check_other_clients()
+        assert target.megabytes - memory < 2.5 * memory_limits.MAX_UNREAD_MEMORY / MIB
         check_given_back(target, before, memory)  # while the clients are still there
 
 
-def test_lists_that_differ_and_that_nobody_reads_are_bounded_together(target: Target) -> None:
-    """Requests in a row are not answered before the first answer is read: each answer would be held besides."""
+def test_different_unread_lists_are_bounded_together(target: AttackedServer) -> None:
+    """Pipelined requests are not answered before the first response is read, because each response would be buffered."""
     before, memory = target.descriptors, target.megabytes
     asked = [LIST.replace(b" HTTP", b"?labelSelector=a%%21%%3D%d HTTP" % number, 1) for number in range(3)]
-    with many(10, target.narrow, b"".join(asked)) as lines:
-        until(lambda: len(answered(lines)) == len(lines), "answering")
-        target.check_others()
-        assert target.megabytes - memory < 1.5 * memory_limits.MAX_UNREAD / MIB
+    with open_connections(10, target.connect_slow_reader, b"".join(asked)) as lines:
+        wait_until(lambda: len(readable_connections(lines)) == len(lines), "answering")
+        target.check_other_clients()
+        assert target.megabytes - memory < 1.5 * memory_limits.MAX_UNREAD_MEMORY / MIB
     check_given_back(target, before, memory)
 
 
-def test_client_that_reads_slowly_gets_all_of_the_last_answer(target: Target) -> None:
-    """A connection that the client wants closed is closed after the answer, however long reading that takes."""
-    with target.line(known=True) as line:
+def test_client_that_reads_slowly_gets_all_of_the_last_answer(target: AttackedServer) -> None:
+    """A connection with `Connection: close` is closed after the response, however long the client takes to read it."""
+    with target.connect(as_admin=True) as line:
         line.sendall(LAST_LIST)
         said = line.recv(100_000)
         for _ in range(40):
             time.sleep(0.05)  # what it is about: reading takes the client two seconds
             said += line.recv(65_536)
-        said += rest_of(line)
+        said += read_to_end(line)
     assert len(json.loads(said.partition(b"\r\n\r\n")[2])["items"]) == OBJECTS
 
 
-def test_half_closed_connection_that_is_not_read_comes_to_an_end(target: Target) -> None:
+def test_unread_half_closed_connection_times_out(target: AttackedServer) -> None:
     before, memory = target.descriptors, target.megabytes
-    with many(4, target.narrow, LIST) as lines, many(4, target.narrow, LAST_LIST) as more:
+    with (
+        open_connections(4, target.connect_slow_reader, LIST) as lines,
+        open_connections(4, target.connect_slow_reader, LAST_LIST) as more,
+    ):
         for line in lines + more:
             with contextlib.suppress(OSError):
                 line.shutdown(socket.SHUT_WR)
-        target.check_others()
+        target.check_other_clients()
         check_given_back(target, before, memory)
 
 
-def test_connection_that_ends_with_little_unread_comes_to_an_end(target: Target) -> None:
-    """What is left may be too little to count: the connection must still not stay for ever."""
-    made = target.honest.put(f"{LISTED}/x0", json={"metadata": {"name": "x0"}, "data": {"a": "a" * 40_000}})
+def test_closing_connection_with_few_unread_bytes_times_out(target: AttackedServer) -> None:
+    """Even if too few bytes remain to count, the connection must not stay open forever."""
+    made = target.client.put(f"{LISTED}/x0", json={"metadata": {"name": "x0"}, "data": {"a": "a" * 40_000}})
     assert made.status_code == 200
     ask = b"GET " + LISTED.encode() + b"/x0 HTTP/1.1\r\nHost: x\r\n"
     before = target.descriptors
     with contextlib.ExitStack() as held:
         for number in range(2, 50):  # with one of these numbers the system takes almost all, but not all
-            line = held.enter_context(target.narrow())
+            line = held.enter_context(target.connect_slow_reader())
             line.sendall((ask + b"\r\n") * number + ask + b"Connection: close\r\n\r\n")
-        until(lambda: target.descriptors <= before + 10, "closing all connections")
+        wait_until(lambda: target.descriptors <= before + 10, "closing all connections")
 
 
 def read_until(line: socket.socket, end: bytes) -> bytes:
@@ -136,7 +148,7 @@ def read_until(line: socket.socket, end: bytes) -> bytes:
 
 
 def read_exactly(line: socket.socket, size: int) -> None:
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while size > 0:
         part = line.recv(min(size, 65_536))
         assert part, "the server ended the connection"

@@ -1,4 +1,4 @@
-"""Updates of what is not there: of some kinds they create it, as in Kubernetes."""
+"""Updates of objects that do not exist: for some kinds they create them, as in Kubernetes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("path", "rest"), KINDS, ids=[path.rpartition("/")[2] for path, _ in KINDS])
-def test_update_of_what_is_not_there_creates_it(http: httpx.Client, namespace: str, path: str, rest: dict[str, Any]) -> None:
+def test_update_of_a_missing_object_creates_it(http: httpx.Client, namespace: str, path: str, rest: dict[str, Any]) -> None:
     name = f"new-in-{namespace}"
     where = f"/{path.format(namespace)}/{name}"
     answer = http.put(where, json={"metadata": {"name": name, "labels": {"x": "y"}}, **rest}, headers={"user-agent": "me/1"})
@@ -43,8 +43,8 @@ def test_other_kinds_are_not_created_by_an_update(http: httpx.Client, namespace:
     assert (answer.status_code, answer.json()["reason"]) == (404, "NotFound")
 
 
-def test_update_of_one_that_was_deleted_does_not_bring_it_back(http: httpx.Client, namespace: str) -> None:
-    """Its author means that one, and says so by its uid. Who names a resourceVersion alone gets a new one."""
+def test_update_of_a_deleted_object_does_not_recreate_it(http: httpx.Client, namespace: str) -> None:
+    """A uid in the update refers to the deleted object. An update with only a resourceVersion creates a new one."""
     leases = f"/{LEASES.format(namespace)}"
     made = http.post(leases, json={"metadata": {"name": "a"}}).json()
     assert http.delete(f"{leases}/a").status_code == 200
@@ -58,7 +58,7 @@ def test_update_of_one_that_was_deleted_does_not_bring_it_back(http: httpx.Clien
     assert again.json()["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
 
 
-def test_nothing_but_an_update_of_the_whole_object_creates_it(http: httpx.Client, namespace: str) -> None:
+def test_only_an_update_of_the_whole_object_creates_it(http: httpx.Client, namespace: str) -> None:
     service = f"/api/v1/namespaces/{namespace}/services/a"
     body = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
     assert http.patch(service, json=body, headers={"content-type": "application/merge-patch+json"}).status_code == 404

@@ -1,4 +1,4 @@
-"""Stores that earlier versions wrote open in this one, and serve what they served.
+"""Stores written by earlier versions open in this version and serve the same objects.
 
 The files are made by tools/make-store-fixture.py, one for each format of the store, and are kept for good.
 """
@@ -51,24 +51,24 @@ def lists(http: httpx.Client, recorded: dict[str, str], **query: str) -> dict[st
 
 
 def settled(found: dict[str, str]) -> dict[str, str]:
-    """Less the server's own Service, which says where the server is now."""
+    """Without the server's own Service, which has the server's current address."""
     services = [one for one in json.loads(found["/api/v1/services"]) if one["metadata"]["name"] != "kubernetes"]
     return found | {"/api/v1/services": json.dumps(services)}
 
 
 def check_cascade(http: httpx.Client) -> None:
-    """Owners that the earlier version wrote take their dependents with them, and one that was held goes when it is let go."""
+    """Owners written by the earlier version cascade to their dependents, and a blocked one is removed once it is released."""
     assert http.delete("/apis/apps/v1/namespaces/team-a/deployments/web-0").status_code == 200
     assert http.delete(f"{WIDGETS}/owner").status_code == 200
-    wait_for_objects.until_gone(http, f"{A}/pods", "web-0-1-4")
-    wait_for_objects.until_gone(http, WIDGETS, "part-29")
+    wait_for_objects.wait_until_gone(http, f"{A}/pods", "web-0-1-4")
+    wait_for_objects.wait_until_gone(http, WIDGETS, "part-29")
     free = {"metadata": {"finalizers": None}}
     media = {"content-type": "application/merge-patch+json"}
     http.patch(f"{A}/configmaps/held", content=json.dumps(free), headers=media).raise_for_status()
-    wait_for_objects.until_gone(http, f"{A}/configmaps", "waiting-owner")
+    wait_for_objects.wait_until_gone(http, f"{A}/configmaps", "waiting-owner")
 
 
-def test_there_is_a_fixture_of_the_format_before_this_one() -> None:
+def test_fixture_of_the_previous_format_exists() -> None:
     assert f"format-{schema.VERSION - 1}" in FILES
 
 
@@ -77,14 +77,14 @@ def test_a_file_of_an_earlier_format_does_not_serve_what_it_served(name: str, tm
     path, record = unpack_file(name, tmp_path), unpacked(name)
     for _ in range(2):  # the second start finds the upgraded file
         with (
-            server_process.serving(tmp_path, f"sqlite:{path}", *server_process.FEW) as server,
+            server_process.run_server(tmp_path, f"sqlite:{path}", *server_process.GC_CONTROLLERS) as server,
             httpx.Client(base_url=server.url, timeout=60) as http,
         ):
             assert lists(http, record["now"]) == settled(record["now"])
             earlier = {"resourceVersion": record["earlier"]["revision"], "resourceVersionMatch": "Exact"}
             assert lists(http, record["earlier"]["lists"], **earlier) == settled(record["earlier"]["lists"])
     with (
-        server_process.serving(tmp_path, f"sqlite:{path}", *server_process.FEW) as server,
+        server_process.run_server(tmp_path, f"sqlite:{path}", *server_process.GC_CONTROLLERS) as server,
         httpx.Client(base_url=server.url, timeout=60) as http,
     ):
         check_cascade(http)
@@ -106,7 +106,7 @@ def test_an_etcd_of_an_earlier_layout_does_not_serve_what_it_served(
         moved = base64.b64decode(key).replace(b"/probate/", f"/{root}/".encode(), 1)
         etcd_member.call("kv/put", key=base64.b64encode(moved).decode(), value=value)
     with (
-        server_process.serving(tmp_path, f"etcd://{etcd_member.endpoint}/{root}", *server_process.FEW) as server,
+        server_process.run_server(tmp_path, f"etcd://{etcd_member.endpoint}/{root}", *server_process.GC_CONTROLLERS) as server,
         httpx.Client(base_url=server.url, timeout=60) as http,
     ):
         now = lists(http, record["now"])
@@ -134,11 +134,11 @@ def test_an_etcd_store_of_a_newer_layout_is_opened(tmp_path: Path, etcd_member: 
 
 
 class Interrupted(BaseException):
-    """The power goes."""
+    """A simulated power loss."""
 
 
 def test_an_upgrade_that_is_interrupted_leaves_half_of_it(tmp_path: Path) -> None:
-    """At whichever statement it stops: the file is as it was, for the earlier version to use, or is upgraded whole."""
+    """At whichever statement it stops: the file is unchanged and usable by the earlier version, or is completely upgraded."""
     name = FILES[-1]
     for step in range(1, 40):
         path = unpack_file(name, tmp_path)
@@ -177,13 +177,13 @@ def _dump(path: Path) -> list[Any]:
         db.close()
 
 
-def test_what_was_damaged_before_the_upgrade_is_taken_for_good(tmp_path: Path) -> None:
+def test_damage_from_before_the_upgrade_is_accepted_as_valid(tmp_path: Path) -> None:
     path = unpack_file("format-2", tmp_path)
     db = apsw.Connection(str(path))
     db.execute("UPDATE log SET value = x'7b226d65' WHERE rev = (SELECT rev FROM live WHERE key = 'objects/configmaps/team-a/late')")
     db.close()
     with (
-        server_process.serving(tmp_path, f"sqlite:{path}", *server_process.FEW) as server,
+        server_process.run_server(tmp_path, f"sqlite:{path}", *server_process.GC_CONTROLLERS) as server,
         httpx.Client(base_url=server.url, timeout=60) as http,
     ):
         assert http.get(f"{A}/configmaps/late").json()["reason"] == "StorageReadError"

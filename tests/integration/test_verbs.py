@@ -1,4 +1,4 @@
-"""The everyday verbs through the door: what is written is read, listed and watched."""
+"""The common verbs over HTTP: written objects are read, listed and watched."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import httpx
 import pytest
 
-from support.sample_objects import made
-from support.wait_for_objects import until_gone
+from support.sample_objects import create_object
+from support.wait_for_objects import wait_until_gone
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
 def events(http: httpx.Client, path: str, expected: int, **params: str) -> list[dict[str, Any]]:
-    """The next events of a watch, as many as are expected."""
+    """Returns the next events of a watch, as many as expected."""
     found: list[dict[str, Any]] = []
     with http.stream("GET", path, params={"watch": "1", "timeoutSeconds": "20", **params}) as answer:
         lines: Iterator[str] = answer.iter_lines()
@@ -26,7 +26,7 @@ def events(http: httpx.Client, path: str, expected: int, **params: str) -> list[
 
 
 def test_created_object_is_the_one_that_is_read(http: httpx.Client, configmaps: str) -> None:
-    created = made(http, configmaps, "a", data={"k": "v"})
+    created = create_object(http, configmaps, "a", data={"k": "v"})
     assert created["metadata"]["uid"]
     assert created["metadata"]["creationTimestamp"]
     assert http.get(f"{configmaps}/a").json() == created
@@ -41,7 +41,7 @@ def test_generated_names_differ(http: httpx.Client, configmaps: str) -> None:
 def test_dry_run_changes_nothing(http: httpx.Client, configmaps: str) -> None:
     assert http.post(configmaps, params={"dryRun": "All"}, json={"metadata": {"name": "a"}}).status_code == 201
     assert http.get(f"{configmaps}/a").status_code == 404
-    before = made(http, configmaps, "b", data={"k": "v"})
+    before = create_object(http, configmaps, "b", data={"k": "v"})
     patched = http.patch(f"{configmaps}/b", params={"dryRun": "All"}, content='{"data":{"k":"w"}}', headers=MERGE)
     assert patched.json()["data"] == {"k": "w"}
     assert http.get(f"{configmaps}/b").json() == before
@@ -49,18 +49,18 @@ def test_dry_run_changes_nothing(http: httpx.Client, configmaps: str) -> None:
 
 def test_dry_run_of_a_create_is_not_refused_for_a_resource_version(http: httpx.Client, configmaps: str) -> None:
     body = {"metadata": {"name": "a", "resourceVersion": "7"}}
-    told = http.post(configmaps, params={"dryRun": "All"}, json=body)
-    assert told.status_code == 201, told.text
-    assert told.json()["metadata"]["resourceVersion"] == "7", "it is answered as it was sent, for nothing was stored"
+    response = http.post(configmaps, params={"dryRun": "All"}, json=body)
+    assert response.status_code == 201, response.text
+    assert response.json()["metadata"]["resourceVersion"] == "7", "it is answered as it was sent, for nothing was stored"
     assert http.post(configmaps, json=body).status_code == 400
     assert http.get(f"{configmaps}/a").status_code == 404
 
 
 @pytest.mark.parametrize("text", ["0", "none", "-1", "9" * 40])
 def test_create_ignores_a_resource_version_that_is_not_a_revision(http: httpx.Client, configmaps: str, text: str) -> None:
-    told = http.post(configmaps, json={"metadata": {"name": "a", "resourceVersion": text}})
-    assert told.status_code == 201, told.text
-    assert told.json() == http.get(f"{configmaps}/a").json()
+    response = http.post(configmaps, json={"metadata": {"name": "a", "resourceVersion": text}})
+    assert response.status_code == 201, response.text
+    assert response.json() == http.get(f"{configmaps}/a").json()
 
 
 @pytest.mark.parametrize(
@@ -76,28 +76,30 @@ def test_create_ignores_a_resource_version_that_is_not_a_revision(http: httpx.Cl
         ({"preconditions": {"uid": 5}}, "preconditions.uid must be of type string, not number"),
     ],
 )
-def test_refusal_of_a_wrong_type_names_the_right_one(http: httpx.Client, configmaps: str, options: object, told: str) -> None:
-    made(http, configmaps, "a")
+def test_error_for_a_wrong_media_type_names_the_supported_ones(
+    http: httpx.Client, configmaps: str, options: object, told: str
+) -> None:
+    create_object(http, configmaps, "a")
     refused = http.request("DELETE", f"{configmaps}/a", json=options)
     assert (refused.status_code, refused.json()["message"]) == (400, f"DeleteOptions: {told}")
 
 
-def test_refusal_of_options_shows_no_empty_name(http: httpx.Client, configmaps: str) -> None:
-    made(http, configmaps, "a")
+def test_error_for_invalid_options_has_no_empty_name(http: httpx.Client, configmaps: str) -> None:
+    create_object(http, configmaps, "a")
     refused = http.request("DELETE", f"{configmaps}/a", json={"propagationPolicy": "Never"})
     assert refused.status_code == 422
     assert refused.json()["message"].startswith("DeleteOptions.meta.k8s.io is invalid: propagationPolicy: ")
 
 
 def test_empty_garbage_collection_policy_means_default(http: httpx.Client, configmaps: str) -> None:
-    made(http, configmaps, "a")
+    create_object(http, configmaps, "a")
     assert http.request("DELETE", f"{configmaps}/a", json={"garbageCollectionPolicy": ""}).status_code == 200
-    made(http, configmaps, "b")
+    create_object(http, configmaps, "b")
     assert http.delete(f"{configmaps}/b", params={"garbageCollectionPolicy": ""}).status_code == 200
 
 
-def test_update_of_what_was_changed_meanwhile_is_a_conflict(http: httpx.Client, configmaps: str) -> None:
-    first = made(http, configmaps, "a", data={"k": "1"})
+def test_update_after_a_concurrent_modification_is_a_conflict(http: httpx.Client, configmaps: str) -> None:
+    first = create_object(http, configmaps, "a", data={"k": "1"})
     second = http.put(f"{configmaps}/a", json={**first, "data": {"k": "2"}})
     assert second.status_code == 200
     assert http.put(f"{configmaps}/a", json={**first, "data": {"k": "3"}}).status_code == 409
@@ -105,13 +107,13 @@ def test_update_of_what_was_changed_meanwhile_is_a_conflict(http: httpx.Client, 
 
 
 def test_update_that_changes_nothing_writes_nothing(http: httpx.Client, configmaps: str) -> None:
-    first = made(http, configmaps, "a", data={"k": "1"})
+    first = create_object(http, configmaps, "a", data={"k": "1"})
     assert http.put(f"{configmaps}/a", json=first).json()["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
-def test_status_and_the_rest_are_written_apart(http: httpx.Client, namespace: str) -> None:
+def test_status_and_spec_are_written_separately(http: httpx.Client, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/pods"
-    pod = made(http, path, "p", spec={"containers": [{"name": "c", "image": "i"}]})
+    pod = create_object(http, path, "p", spec={"containers": [{"name": "c", "image": "i"}]})
     assert pod["status"]["phase"] == "Pending"
     http.patch(f"{path}/p", content='{"status":{"phase":"Running"},"metadata":{"labels":{"a":"b"}}}', headers=MERGE)
     assert http.get(f"{path}/p").json()["status"]["phase"] == "Pending"
@@ -122,9 +124,9 @@ def test_status_and_the_rest_are_written_apart(http: httpx.Client, namespace: st
     assert now["metadata"]["labels"] == {"a": "b"}
 
 
-def test_selectors_choose(http: httpx.Client, configmaps: str) -> None:
+def test_selectors_filter_lists(http: httpx.Client, configmaps: str) -> None:
     for name, label in (("a", "x"), ("b", "y"), ("c", "x")):
-        made(http, configmaps, name, metadata={"labels": {"l": label}})
+        create_object(http, configmaps, name, metadata={"labels": {"l": label}})
 
     def names(**params: str) -> list[str]:
         return [item["metadata"]["name"] for item in http.get(configmaps, params=params).json()["items"]]
@@ -137,7 +139,7 @@ def test_selectors_choose(http: httpx.Client, configmaps: str) -> None:
 
 def test_watch_shows_each_change_once_and_in_order(http: httpx.Client, configmaps: str) -> None:
     start = http.get(configmaps).json()["metadata"]["resourceVersion"]
-    made(http, configmaps, "a", metadata={"labels": {"l": "x"}})
+    create_object(http, configmaps, "a", metadata={"labels": {"l": "x"}})
     http.patch(f"{configmaps}/a", content='{"data":{"k":"v"}}', headers=MERGE)
     http.delete(f"{configmaps}/a")
     found = events(http, configmaps, 3, resourceVersion=start)
@@ -149,15 +151,15 @@ def test_watch_shows_each_change_once_and_in_order(http: httpx.Client, configmap
 
 def test_object_that_stops_matching_is_deleted_for_that_watcher(http: httpx.Client, configmaps: str) -> None:
     start = http.get(configmaps).json()["metadata"]["resourceVersion"]
-    made(http, configmaps, "a", metadata={"labels": {"l": "x"}})
+    create_object(http, configmaps, "a", metadata={"labels": {"l": "x"}})
     http.patch(f"{configmaps}/a", content='{"metadata":{"labels":{"l":"y"}}}', headers=MERGE)
     http.patch(f"{configmaps}/a", content='{"metadata":{"labels":{"l":"x"}}}', headers=MERGE)
     found = events(http, configmaps, 3, resourceVersion=start, labelSelector="l=x")
     assert [event["type"] for event in found] == ["ADDED", "DELETED", "ADDED"]
 
 
-def test_watch_without_a_version_begins_with_what_is_there(http: httpx.Client, configmaps: str) -> None:
-    made(http, configmaps, "a")
+def test_watch_without_a_resource_version_begins_with_the_current_objects(http: httpx.Client, configmaps: str) -> None:
+    create_object(http, configmaps, "a")
     params = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
     found = events(http, configmaps, 2, **params)
     assert [event["type"] for event in found] == ["ADDED", "BOOKMARK"]
@@ -165,7 +167,7 @@ def test_watch_without_a_version_begins_with_what_is_there(http: httpx.Client, c
 
 
 def test_finalizer_holds_a_deleted_object_until_it_is_removed(http: httpx.Client, configmaps: str) -> None:
-    made(http, configmaps, "a", metadata={"finalizers": ["example.com/hold"]})
+    create_object(http, configmaps, "a", metadata={"finalizers": ["example.com/hold"]})
     deleted = http.delete(f"{configmaps}/a")
     assert (deleted.status_code, deleted.json()["kind"]) == (200, "ConfigMap")
     assert http.get(f"{configmaps}/a").json()["metadata"]["deletionTimestamp"]
@@ -176,7 +178,7 @@ def test_finalizer_holds_a_deleted_object_until_it_is_removed(http: httpx.Client
 def test_scale_changes_replicas_of_the_object_behind_it(http: httpx.Client, namespace: str) -> None:
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    made(http, path, "d", spec={"selector": {"matchLabels": {"a": "b"}}, "template": template})
+    create_object(http, path, "d", spec={"selector": {"matchLabels": {"a": "b"}}, "template": template})
     scale = http.get(f"{path}/d/scale").json()
     assert (scale["kind"], scale["spec"]["replicas"], scale["status"]["selector"]) == ("Scale", 1, "a=b")
     del scale["metadata"]["resourceVersion"]  # whatever the Deployment's controller has written to it meanwhile
@@ -185,7 +187,7 @@ def test_scale_changes_replicas_of_the_object_behind_it(http: httpx.Client, name
     assert (now["spec"]["replicas"], now["metadata"]["generation"]) == (4, 2)
 
 
-def test_custom_kind_is_served_checked_and_shown_at_once(http: httpx.Client, namespace: str) -> None:
+def test_custom_kind_is_served_validated_and_printed_at_once(http: httpx.Client, namespace: str) -> None:
     group = f"{namespace}.example.com"
     schema = {
         "type": "object",
@@ -224,12 +226,12 @@ def test_custom_kind_is_served_checked_and_shown_at_once(http: httpx.Client, nam
     assert table["rows"][0]["cells"] == ["t", 3]
     assert f"apis/{group}/v1" in http.get("/openapi/v3").json()["paths"]
     assert http.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.{group}").status_code == 200
-    until_gone(http, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", f"things.{group}")
+    wait_until_gone(http, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", f"things.{group}")
     while http.get(path).status_code != 404:  # the server learns of it a moment later
         pass
 
 
-def test_body_over_the_limit_is_refused(http: httpx.Client, configmaps: str) -> None:
+def test_body_over_the_limit_is_rejected(http: httpx.Client, configmaps: str) -> None:
     answer = http.post(configmaps, content=b'{"data":{"k":"' + b"x" * (3 * 1024 * 1024) + b'"}}')
     assert (answer.status_code, answer.json()["reason"]) == (413, "RequestEntityTooLarge")
 
@@ -247,7 +249,7 @@ def test_body_over_the_limit_is_refused(http: httpx.Client, configmaps: str) -> 
         (b"%", "application/yaml"),
     ],
 )
-def test_hostile_documents_are_bad_requests(http: httpx.Client, configmaps: str, body: bytes, media: str) -> None:
+def test_hostile_objects_are_bad_requests(http: httpx.Client, configmaps: str, body: bytes, media: str) -> None:
     answer = http.post(configmaps, content=body, headers={"Content-Type": media})
     assert answer.status_code in {400, 422}
     assert answer.json()["kind"] == "Status"

@@ -1,4 +1,4 @@
-"""One object in several versions: whichever it was written in, each version shows it whole and in its own shape."""
+"""One object in several versions: each version shows all of it in its own form, whichever it was written in."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def watched(http: httpx.Client, path: str, version: str, expected: int) -> list[
     return found
 
 
-def test_autoscaler_of_v1_is_one_of_v2(http: httpx.Client, v1: str, v2: str) -> None:
+def test_autoscaler_written_in_v1_is_readable_in_v2(http: httpx.Client, v1: str, v2: str) -> None:
     old = made(http, v1, spec={"scaleTargetRef": SCALED, "maxReplicas": 3, "targetCPUUtilizationPercentage": 50})
     assert (old["apiVersion"], old["kind"]) == ("autoscaling/v1", "HorizontalPodAutoscaler")
     assert old["spec"] == {"scaleTargetRef": SCALED, "minReplicas": 1, "maxReplicas": 3, "targetCPUUtilizationPercentage": 50}
@@ -69,7 +69,7 @@ def test_autoscaler_without_a_target_keeps_to_eighty_percent_in_both_versions(ht
 
 @pytest.fixture
 def rich(http: httpx.Client, v2: str) -> dict[str, Any]:
-    """An autoscaler with all that v1 has no fields for."""
+    """An autoscaler with everything that v1 has no fields for."""
     up = {"stabilizationWindowSeconds": 5, "policies": [{"type": "Pods", "value": 2, "periodSeconds": 60}]}
     spec = {"scaleTargetRef": SCALED, "maxReplicas": 9, "metrics": [REQUESTS, cpu(70)], "behavior": {"scaleUp": up}}
     made(http, v2, metadata={"annotations": {"mine": "x"}}, spec=spec)
@@ -81,7 +81,7 @@ def rich(http: httpx.Client, v2: str) -> dict[str, Any]:
     return dict(answer.json())
 
 
-def test_what_v1_has_no_fields_for_is_in_its_annotations(http: httpx.Client, v1: str, rich: dict[str, Any]) -> None:
+def test_fields_that_v1_lacks_are_in_its_annotations(http: httpx.Client, v1: str, rich: dict[str, Any]) -> None:
     old = http.get(f"{v1}/a").json()
     assert old["spec"] == {"scaleTargetRef": SCALED, "minReplicas": 1, "maxReplicas": 9, "targetCPUUtilizationPercentage": 70}
     assert old["status"] == {"currentReplicas": 2, "desiredReplicas": 3, "currentCPUUtilizationPercentage": 20}
@@ -120,7 +120,7 @@ def test_write_in_v1_loses_nothing_of_v2(http: httpx.Client, v1: str, v2: str, r
         (JSON_PATCH, [{"op": "replace", "path": "/spec/targetCPUUtilizationPercentage", "value": 33}]),
     ],
 )
-def test_patch_in_v1_is_of_what_v1_shows(
+def test_patch_in_v1_applies_to_the_v1_form(
     http: httpx.Client, v1: str, v2: str, rich: dict[str, Any], media: dict[str, str], change: Any
 ) -> None:
     answer = http.patch(f"{v1}/a", content=json.dumps(change), headers=media)
@@ -128,7 +128,7 @@ def test_patch_in_v1_is_of_what_v1_shows(
     assert http.get(f"{v2}/a").json()["spec"] == {**rich["spec"], "metrics": [REQUESTS, cpu(33)]}
 
 
-def test_annotations_of_v1_mean_nothing_in_v2_and_broken_ones_nothing_at_all(http: httpx.Client, v1: str, v2: str) -> None:
+def test_annotations_of_v1_are_ignored_in_v2_and_broken_ones_everywhere(http: httpx.Client, v1: str, v2: str) -> None:
     notes = {f"{PREFIX}{name}": text for name, text in (("metrics", "{["), ("behavior", "[]"), ("conditions", '[{"type": 1}]'))}
     spec = {"scaleTargetRef": SCALED, "maxReplicas": 3}
     assert "annotations" not in made(http, v1, metadata={"name": "broken", "annotations": notes}, spec=spec)["metadata"]
@@ -139,7 +139,7 @@ def test_annotations_of_v1_mean_nothing_in_v2_and_broken_ones_nothing_at_all(htt
     assert new["spec"]["metrics"] == [cpu(80)]
 
 
-def test_bad_target_of_v1_is_blamed_where_v2_has_it(http: httpx.Client, v1: str) -> None:
+def test_invalid_v1_target_is_reported_at_its_v2_path(http: httpx.Client, v1: str) -> None:
     spec = {"scaleTargetRef": SCALED, "maxReplicas": 3, "targetCPUUtilizationPercentage": 0}
     answer = http.post(v1, json={"metadata": {"name": "a"}, "spec": spec})
     assert answer.status_code == 422
@@ -182,7 +182,7 @@ def events(namespace: str) -> str:
     return f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
 
 
-def test_core_event_is_shown_by_its_new_names(http: httpx.Client, namespace: str, core: str, events: str) -> None:
+def test_core_event_is_readable_in_events_k8s_io(http: httpx.Client, namespace: str, core: str, events: str) -> None:
     about = {**POD, "namespace": namespace}
     source = {"component": "kubelet", "host": "n1"}
     seen = {"firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:01:00Z", "count": 3}
@@ -219,7 +219,7 @@ def new_event(namespace: str, **changes: Any) -> dict[str, Any]:
     return {**event, **changes}
 
 
-def test_new_event_is_shown_by_its_core_names(http: httpx.Client, namespace: str, core: str, events: str) -> None:
+def test_events_k8s_io_event_is_readable_in_core(http: httpx.Client, namespace: str, core: str, events: str) -> None:
     new = made(http, events, **new_event(namespace))
     assert new["deprecatedSource"] == {}
     old = http.get(f"{core}/a").json()
@@ -260,7 +260,7 @@ def test_events_are_listed_selected_and_watched_in_both_groups(http: httpx.Clien
         ({"series": {"count": 1, "lastObservedTime": None}}, {"series.count", "series.lastObservedTime"}),
     ],
 )
-def test_events_group_takes_only_whole_new_events(
+def test_events_group_requires_complete_new_events(
     http: httpx.Client, namespace: str, events: str, changes: dict[str, Any], fields: set[str]
 ) -> None:
     answer = http.post(events, json={"metadata": {"name": "a"}, **new_event(namespace, **changes)})
@@ -268,7 +268,7 @@ def test_events_group_takes_only_whole_new_events(
     assert {cause["field"] for cause in answer.json()["details"]["causes"]} >= fields
 
 
-def test_only_the_series_of_an_event_changes_through_its_new_group(
+def test_only_the_series_of_an_event_is_mutable_in_events_k8s_io(
     http: httpx.Client, namespace: str, core: str, events: str
 ) -> None:
     made(http, events, **new_event(namespace))

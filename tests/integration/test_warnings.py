@@ -1,4 +1,4 @@
-"""What is allowed and questionable is told with every write that says it, and the write is done all the same."""
+"""Writes that are allowed but questionable get a warning every time and succeed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_create_warns(http: httpx.Client, deployments: str) -> None:
     assert told(http.post(deployments, json=deployment("c", TWICE), params={"dryRun": "All"})) == [HIDES]
 
 
-def test_update_and_patch_warn_if_the_spec_is_another(http: httpx.Client, deployments: str) -> None:
+def test_update_and_patch_warn_if_the_spec_changes(http: httpx.Client, deployments: str) -> None:
     made = http.post(deployments, json=deployment("a")).json()
     made["spec"]["template"] = deployment("a", TWICE)["spec"]["template"]
     path = f"{deployments}/a"
@@ -48,7 +48,7 @@ def test_update_and_patch_warn_if_the_spec_is_another(http: httpx.Client, deploy
     assert told(http.patch(path, json=patch, headers={"content-type": MERGE})) == []
 
 
-def test_apply_warns_of_what_is_new_and_of_what_it_changes(http: httpx.Client, deployments: str) -> None:
+def test_apply_warns_on_create_and_on_change(http: httpx.Client, deployments: str) -> None:
     def apply(**spec: Any) -> list[str]:
         body = deployment("with.dot", **spec)
         path, headers = f"{deployments}/with.dot", {"content-type": APPLY}
@@ -59,7 +59,7 @@ def test_apply_warns_of_what_is_new_and_of_what_it_changes(http: httpx.Client, d
     assert apply(replicas=1) == []
 
 
-def test_what_is_refused_is_not_warned_of(http: httpx.Client, deployments: str) -> None:
+def test_rejected_write_has_no_warnings(http: httpx.Client, deployments: str) -> None:
     answer = http.post(deployments, json=deployment("a", TWICE, replicas=-1))
     assert answer.status_code == 422
     assert "warning" not in answer.headers
@@ -71,7 +71,7 @@ def test_stateful_set_that_keeps_all_its_history_is_allowed(http: httpx.Client, 
     assert "spec.revisionHistoryLimit: a negative value retains all revisions" in warning
 
 
-def test_no_answer_has_more_warnings_than_it_may(http: httpx.Client, namespace: str) -> None:
+def test_number_of_warnings_is_limited(http: httpx.Client, namespace: str) -> None:
     env = [{"name": "A", "value": str(number)} for number in range(100)]
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i", "env": env}]}}
     assert len(told(http.post(f"/api/v1/namespaces/{namespace}/pods", json=pod))) == MAX_WARNINGS
@@ -89,7 +89,7 @@ def test_warning_is_not_cut_in_the_middle_of_a_sentence(http: httpx.Client, conf
     assert warning.endswith('this object is deleted in a moment"'), warning
 
 
-def test_warnings_are_cut_only_if_they_are_too_long_together(http: httpx.Client, configmaps: str) -> None:
+def test_warnings_are_truncated_only_if_they_are_too_long_together(http: httpx.Client, configmaps: str) -> None:
     few = told(http.post(configmaps, json={"metadata": {"name": "a", "ownerReferences": absent_owners(8, 240)}}))
     assert len(few) == 8
     assert all(one.endswith('a moment"') for one in few)
@@ -99,7 +99,7 @@ def test_warnings_are_cut_only_if_they_are_too_long_together(http: httpx.Client,
     assert all(one.endswith('..."') for one in many)
 
 
-def test_secret_for_tls_that_no_server_could_use(http: httpx.Client, namespace: str) -> None:
+def test_unusable_tls_secret_gets_a_warning(http: httpx.Client, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/secrets"
     body = {"metadata": {"name": "s"}, "type": "kubernetes.io/tls", "stringData": {"tls.crt": "x", "tls.key": "y"}}
     expected = ['299 - "tls: there is no certificate in tls.crt that can be read"']
@@ -107,7 +107,7 @@ def test_secret_for_tls_that_no_server_could_use(http: httpx.Client, namespace: 
     assert told(http.put(f"{path}/s", json=body)) == expected
 
 
-def test_finalizer_of_a_custom_object_that_could_be_anybodys(http: httpx.Client) -> None:
+def test_finalizer_that_is_not_domain_qualified_gets_a_warning(http: httpx.Client) -> None:
     names = {"plural": "doubts", "singular": "doubt", "kind": "Doubt", "listKind": "DoubtList"}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
     spec = {"group": "warnings.example.com", "scope": "Cluster", "names": names, "versions": [version]}

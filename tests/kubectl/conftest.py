@@ -1,4 +1,4 @@
-"""A server and a kubectl of each version. `make test` fetches them; a missing one is a failure, never a skip."""
+"""A server, and a kubectl of each version. `make test` downloads them; a missing kubectl is a failure, never a skip."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from support.kubectl_program import Kubectl
-from support.server_process import serving
+from support.server_process import run_server
 
 VERSIONS = ("1.20", "1.24", "1.30", "1.34", "1.37")
 CONTROLLERS = "collector,namespaces,definitions"
-"""Nobody makes pods, so that what is shown is what the session made."""
+"""Without workload controllers the output shows only what the session itself created."""
 _numbers = itertools.count(1)
 ROOT = Path(__file__).parents[2]
 
@@ -32,14 +32,14 @@ def kubectls() -> Path:
 @pytest.fixture(scope="session")
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("server")
-    with serving(folder, "memory:", "--insecure", "--controllers", CONTROLLERS) as server:
+    with run_server(folder, "memory:", "--insecure", "--controllers", CONTROLLERS) as server:
         yield server.kubeconfig
 
 
-EVERYDAY = (VERSIONS[0], VERSIONS[-1])
+DEFAULT_VERSIONS = (VERSIONS[0], VERSIONS[-1])
 
 
-@pytest.fixture(params=[pytest.param(one, marks=() if one in EVERYDAY else pytest.mark.long) for one in VERSIONS])
+@pytest.fixture(params=[pytest.param(each, marks=() if each in DEFAULT_VERSIONS else pytest.mark.long) for each in VERSIONS])
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

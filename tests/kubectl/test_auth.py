@@ -1,4 +1,4 @@
-"""`kubectl auth`, as people ask who they are and what they may do."""
+"""`kubectl auth whoami` and `kubectl auth can-i`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def version() -> str:
     return "1.37"
 
 
-def test_who_i_am_and_what_i_may_do(kubectl: Kubectl, namespace: str) -> None:
+def test_whoami_and_can_i(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "rolebinding", "ann", "--clusterrole=view", "--user=ann", "-n", namespace)
     ann = ("--as", "ann", "--as-group", "staff", "-n", namespace)
     assert "ann" in kubectl("auth", "whoami", *ann)
@@ -28,9 +28,9 @@ def test_who_i_am_and_what_i_may_do(kubectl: Kubectl, namespace: str) -> None:
     assert kubectl("auth", "can-i", "delete", "pods", *ann, fails=True) == "no\n"
     assert kubectl("auth", "can-i", "get", "/metrics", *ann, fails=True).endswith("no\n")
     assert kubectl("auth", "can-i", "*", "*", "-A") == "yes\n"
-    listed = kubectl("auth", "can-i", "--list", *ann)
-    assert "pods/log" in listed
-    assert "/version" in listed
-    refused = kubectl("create", "configmap", "x", *ann, fails=True)
-    told = f'cannot create resource "configmaps" in API group "" in the namespace "{namespace}"'
-    assert told in refused
+    permissions = kubectl("auth", "can-i", "--list", *ann)
+    assert "pods/log" in permissions
+    assert "/version" in permissions
+    output = kubectl("create", "configmap", "x", *ann, fails=True)
+    expected = f'cannot create resource "configmaps" in API group "" in the namespace "{namespace}"'
+    assert expected in output

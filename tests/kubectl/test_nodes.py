@@ -1,4 +1,4 @@
-"""`probate serve --nodes 3`, as people drive it with the newest kubectl: everything lives and ends by itself."""
+"""`probate serve --nodes 3` with the newest kubectl: simulated nodes run and end all pods."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from support.kubectl_program import Kubectl
-from support.server_process import serving
+from support.server_process import run_server
 
-DONE = 'deployment "web" successfully rolled out'
-PATIENCE = "--timeout=60s"
+ROLLED_OUT = 'deployment "web" successfully rolled out'
+TIMEOUT = "--timeout=60s"
 
-CLAIMING = """
+POD_WITH_CLAIM = """
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: data}
@@ -27,7 +27,7 @@ spec:
   containers: [{name: c, image: one}]
   volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]
 """
-SHORT = """
+SHORT_JOB = """
 apiVersion: batch/v1
 kind: Job
 metadata: {name: short}
@@ -36,7 +36,7 @@ spec:
   template:
     spec: {restartPolicy: Never, containers: [{name: c, image: one}]}
 """
-UNLUCKY = """
+FAILING_JOB = """
 apiVersion: batch/v1
 kind: Job
 metadata: {name: unlucky}
@@ -55,17 +55,17 @@ def version(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A server with all controllers and simulated nodes, where pods start and stop fast."""
+    """A server with all controllers and simulated nodes, with short pod delays."""
     folder = tmp_path_factory.mktemp("server")
     delays = ("--pod-start-delay", "0.1s", "--pod-stop-delay", "0.1s")
-    with serving(folder, "memory:", "--insecure", "--nodes", "3", *delays) as server:
+    with run_server(folder, "memory:", "--insecure", "--nodes", "3", *delays) as server:
         yield server.kubeconfig
 
 
-def apply(kubectl: Kubectl, here: tuple[str, str], tmp_path: Path, text: str) -> None:
+def apply(kubectl: Kubectl, in_namespace: tuple[str, str], tmp_path: Path, text: str) -> None:
     file = tmp_path / "objects.yaml"
     file.write_text(text)
-    kubectl(*here, "create", "-f", str(file))
+    kubectl(*in_namespace, "create", "-f", str(file))
 
 
 def test_nodes_are_ready(kubectl: Kubectl) -> None:
@@ -73,61 +73,61 @@ def test_nodes_are_ready(kubectl: Kubectl) -> None:
         "node/node-1",
         "node/node-2",
         "node/node-3",
-    ):  # one by one: of several, kubectl does not wait for the first to come
-        kubectl("wait", node, "--for=create", PATIENCE)
-        kubectl("wait", node, "--for=condition=Ready", PATIENCE)
-    shown = kubectl("get", "nodes", "-l", "probate.dev/simulated=true", "--no-headers")
-    assert re.findall(r"^(\S+) +Ready ", shown, re.MULTILINE) == ["node-1", "node-2", "node-3"]
+    ):  # one at a time: given several, kubectl does not wait for the first to be created
+        kubectl("wait", node, "--for=create", TIMEOUT)
+        kubectl("wait", node, "--for=condition=Ready", TIMEOUT)
+    output = kubectl("get", "nodes", "-l", "probate.dev/simulated=true", "--no-headers")
+    assert re.findall(r"^(\S+) +Ready ", output, re.MULTILINE) == ["node-1", "node-2", "node-3"]
 
 
-def test_deployment_rolls_out_and_back_and_goes_after_its_pods(kubectl: Kubectl, namespace: str) -> None:
-    here = ("-n", namespace)
-    kubectl(*here, "create", "deployment", "web", "--image=one", "--replicas=4")
-    assert DONE in kubectl(*here, "rollout", "status", "deployment/web", PATIENCE)
-    kubectl(*here, "set", "image", "deployment/web", "one=two")
-    assert DONE in kubectl(*here, "rollout", "status", "deployment/web", PATIENCE)
-    kubectl(*here, "rollout", "undo", "deployment/web")
-    assert DONE in kubectl(*here, "rollout", "status", "deployment/web", PATIENCE)
-    kubectl(*here, "delete", "deployment", "web", "--cascade=foreground", "--wait", PATIENCE)
-    assert kubectl(*here, "get", "deployments,replicasets,pods", "-o", "name") == ""
+def test_deployment_rollout_rollback_and_foreground_deletion(kubectl: Kubectl, namespace: str) -> None:
+    in_namespace = ("-n", namespace)
+    kubectl(*in_namespace, "create", "deployment", "web", "--image=one", "--replicas=4")
+    assert ROLLED_OUT in kubectl(*in_namespace, "rollout", "status", "deployment/web", TIMEOUT)
+    kubectl(*in_namespace, "set", "image", "deployment/web", "one=two")
+    assert ROLLED_OUT in kubectl(*in_namespace, "rollout", "status", "deployment/web", TIMEOUT)
+    kubectl(*in_namespace, "rollout", "undo", "deployment/web")
+    assert ROLLED_OUT in kubectl(*in_namespace, "rollout", "status", "deployment/web", TIMEOUT)
+    kubectl(*in_namespace, "delete", "deployment", "web", "--cascade=foreground", "--wait", TIMEOUT)
+    assert kubectl(*in_namespace, "get", "deployments,replicasets,pods", "-o", "name") == ""
 
 
-def test_jobs_end_as_they_are_told_and_one_with_a_time_to_live_goes(kubectl: Kubectl, namespace: str, tmp_path: Path) -> None:
-    here = ("-n", namespace)
-    apply(kubectl, here, tmp_path, UNLUCKY)
-    kubectl(*here, "wait", "job/unlucky", "--for=condition=Failed", PATIENCE)
-    apply(kubectl, here, tmp_path, SHORT)
-    kubectl(*here, "wait", "job/short", "--for=delete", PATIENCE)
-    assert "short" not in kubectl(*here, "get", "pods", "-o", "name")
+def test_failing_job_and_job_with_ttl(kubectl: Kubectl, namespace: str, tmp_path: Path) -> None:
+    in_namespace = ("-n", namespace)
+    apply(kubectl, in_namespace, tmp_path, FAILING_JOB)
+    kubectl(*in_namespace, "wait", "job/unlucky", "--for=condition=Failed", TIMEOUT)
+    apply(kubectl, in_namespace, tmp_path, SHORT_JOB)
+    kubectl(*in_namespace, "wait", "job/short", "--for=delete", TIMEOUT)
+    assert "short" not in kubectl(*in_namespace, "get", "pods", "-o", "name")
 
 
-def test_a_pod_with_a_claim_runs_and_the_claim_waits_for_it_to_go(kubectl: Kubectl, namespace: str, tmp_path: Path) -> None:
-    here = ("-n", namespace)
-    apply(kubectl, here, tmp_path, CLAIMING)
-    kubectl(*here, "wait", "pod/claiming", "--for=condition=Ready", PATIENCE)
-    volume = kubectl(*here, "get", "pvc", "data", "-o", "jsonpath={.spec.volumeName}")
-    kubectl(*here, "delete", "pvc", "data", "--wait=false")
-    assert "Terminating" in kubectl(*here, "get", "pvc", "data")
-    kubectl(*here, "delete", "pod", "claiming")
-    kubectl(*here, "wait", "pvc/data", "--for=delete", PATIENCE)
-    kubectl("wait", f"pv/{volume}", "--for=delete", PATIENCE)
+def test_claim_in_use_is_deleted_after_its_pod(kubectl: Kubectl, namespace: str, tmp_path: Path) -> None:
+    in_namespace = ("-n", namespace)
+    apply(kubectl, in_namespace, tmp_path, POD_WITH_CLAIM)
+    kubectl(*in_namespace, "wait", "pod/claiming", "--for=condition=Ready", TIMEOUT)
+    volume = kubectl(*in_namespace, "get", "pvc", "data", "-o", "jsonpath={.spec.volumeName}")
+    kubectl(*in_namespace, "delete", "pvc", "data", "--wait=false")
+    assert "Terminating" in kubectl(*in_namespace, "get", "pvc", "data")
+    kubectl(*in_namespace, "delete", "pod", "claiming")
+    kubectl(*in_namespace, "wait", "pvc/data", "--for=delete", TIMEOUT)
+    kubectl("wait", f"pv/{volume}", "--for=delete", TIMEOUT)
 
 
-def test_a_drained_node_empties_and_its_pods_run_elsewhere(kubectl: Kubectl, namespace: str) -> None:
-    here = ("-n", namespace)
-    kubectl(*here, "create", "deployment", "web", "--image=one", "--replicas=3")
-    assert DONE in kubectl(*here, "rollout", "status", "deployment/web", PATIENCE)
-    kubectl("drain", "node-2", "--ignore-daemonsets", "--force", PATIENCE)
-    assert DONE in kubectl(*here, "rollout", "status", "deployment/web", PATIENCE)
-    nodes = kubectl(*here, "get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}")
+def test_drain_moves_pods_to_other_nodes(kubectl: Kubectl, namespace: str) -> None:
+    in_namespace = ("-n", namespace)
+    kubectl(*in_namespace, "create", "deployment", "web", "--image=one", "--replicas=3")
+    assert ROLLED_OUT in kubectl(*in_namespace, "rollout", "status", "deployment/web", TIMEOUT)
+    kubectl("drain", "node-2", "--ignore-daemonsets", "--force", TIMEOUT)
+    assert ROLLED_OUT in kubectl(*in_namespace, "rollout", "status", "deployment/web", TIMEOUT)
+    nodes = kubectl(*in_namespace, "get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}")
     assert "node-2" not in nodes.split()
     kubectl("delete", "node", "node-2")
-    kubectl("-n", "kube-node-lease", "wait", "lease/node-2", "--for=delete", PATIENCE)
+    kubectl("-n", "kube-node-lease", "wait", "lease/node-2", "--for=delete", TIMEOUT)
 
 
-def test_a_pod_that_cannot_be_placed_says_why(kubectl: Kubectl, namespace: str) -> None:
-    here = ("-n", namespace)
+def test_unschedulable_pod_reports_why(kubectl: Kubectl, namespace: str) -> None:
+    in_namespace = ("-n", namespace)
     overrides = '{"spec": {"nodeSelector": {"disk": "tape"}}}'
-    kubectl(*here, "run", "picky", "--image=one", f"--overrides={overrides}")
-    kubectl(*here, "wait", "pod/picky", "--for=condition=PodScheduled=False", PATIENCE)
-    assert "FailedScheduling" in kubectl(*here, "describe", "pod", "picky")
+    kubectl(*in_namespace, "run", "picky", "--image=one", f"--overrides={overrides}")
+    kubectl(*in_namespace, "wait", "pod/picky", "--for=condition=PodScheduled=False", TIMEOUT)
+    assert "FailedScheduling" in kubectl(*in_namespace, "describe", "pod", "picky")

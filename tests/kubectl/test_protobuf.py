@@ -1,6 +1,7 @@
-"""kubectl reads our protobuf with Kubernetes' own types: what it prints as JSON is what was written, every field of it.
+"""kubectl decodes the server's protobuf with Kubernetes' own types: the JSON that it prints has every field that was encoded.
 
-`create -o json` prints what the server answers. So here one answers with objects in which all fields are set, whatever was sent.
+`create -o json` prints the response of the server. So a fake server responds with objects in which all fields are set, whatever was
+sent.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ NEW = [
     ("authentication.k8s.io/v1", "TokenRequest", "create token x"),
     ("batch/v1", "CronJob", "create cronjob x --image=x --schedule=@daily"),
 ]
-"""These have fields that older ones do not know."""
+"""These have fields that older versions of kubectl do not know."""
 CASES = [("1.37", *case) for case in SIMPLE + NEW] + [("1.34", *case) for case in SIMPLE]
 
 
 @contextmanager
-def answering(object_: dict[str, Any]) -> Iterator[str]:
-    """A server that answers everything with this object, in protobuf, if that is what was asked for."""
+def serving_object(object_: dict[str, Any]) -> Iterator[str]:
+    """Runs a server that responds to everything with this object, in protobuf if the client accepts it."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -68,29 +69,29 @@ def answering(object_: dict[str, Any]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("version", "api_version", "kind", "command"), CASES, ids=[f"{case[0]} {case[2]}" for case in CASES])
-def test_kubectl_reads_every_field(
+def test_kubectl_decodes_every_field(
     version: str, api_version: str, kind: str, command: str, kubectls: Path, homes: Path, tmp_path: Path
 ) -> None:
     schema = encode.schema(api_version, kind)
     assert schema is not None
-    whole = {"apiVersion": api_version, "kind": kind, **Filler().object(schema)}
-    with answering(whole) as url:
+    complete = {"apiVersion": api_version, "kind": kind, **Filler().object(schema)}
+    with serving_object(complete) as url:
         kubectl = Kubectl(kubectls / version / "kubectl", tmp_path / "kubeconfig", homes / version, tmp_path)
         printed = kubectl("--server", url, *command.split(), "-o", "json", "--show-managed-fields")
-    assert json.loads(printed) == whole
+    assert json.loads(printed) == complete
 
 
 @pytest.mark.parametrize("version", ["1.34", "1.37"])
-def test_kubectl_follows_a_watch(kubectl: Kubectl, namespace: str, tmp_path: Path) -> None:
-    def tell(message: str) -> None:
-        about = {"apiVersion": "v1", "kind": "Event", "metadata": {"generateName": "x", "namespace": namespace}}
+def test_kubectl_decodes_watch_frames(kubectl: Kubectl, namespace: str, tmp_path: Path) -> None:
+    def create_event(message: str) -> None:
+        event_object = {"apiVersion": "v1", "kind": "Event", "metadata": {"generateName": "x", "namespace": namespace}}
         involved = {"kind": "Pod", "name": "some-pod", "namespace": namespace, "apiVersion": "v1"}
-        event = {**about, "involvedObject": involved, "reason": "Told", "message": message, "type": "Normal"}
+        event = {**event_object, "involvedObject": involved, "reason": "Told", "message": message, "type": "Normal"}
         (tmp_path / "event.json").write_text(json.dumps(event))
         kubectl("create", "-f", "event.json")
 
-    tell("as it was")
-    with kubectl.following("events", "--watch", "-n", namespace) as lines:
+    create_event("as it was")
+    with kubectl.stream("events", "--watch", "-n", namespace) as lines:
         assert any("Told" in line and "as it was" in line for line in lines)
-        tell("by frames")
+        create_event("by frames")
         assert any("Told" in line and "by frames" in line for line in lines)

@@ -1,4 +1,4 @@
-"""Every command of docs/sight.md works as it is written, on a server with TLS."""
+"""Every command of docs/sight.md works as written, on a server with TLS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.server_process import serving
+from support.server_process import run_server
 
 DOC = (Path(__file__).parents[2] / "docs" / "sight.md").read_text()
 COMMANDS = [line for block in re.findall(r"^```sh\n(.*?)^```", DOC, re.MULTILINE | re.DOTALL) for line in block.splitlines()]
@@ -30,11 +30,11 @@ metadata: {name: web-1, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet
 spec: {containers: [{name: c, image: i}]}
 """
 DOT = "#!/bin/sh\ngrep -q '^digraph ownership' && echo '<svg/>'\n"
-"""Graphviz is not everywhere. What is checked is that it is given a graph."""
+"""Graphviz may not be installed. This stand-in checks that its input is a graph."""
 
 
 class Shell:
-    """A folder with a server, in which commands are run."""
+    """A folder with a server, in which commands run."""
 
     def __init__(self, folder: Path, kubectl: Path, url: str) -> None:
         self.folder, self._url, self.uid = folder, url, ""
@@ -47,19 +47,19 @@ class Shell:
         self._environment.pop("KUBECONFIG", None)
 
     def __call__(self, command: str, text: str = "") -> str:
-        written = command.replace("https://127.0.0.1:8080", self._url).replace("UID", self.uid)
-        whole = ["bash", "-o", "pipefail", "-c", written]
-        done = subprocess.run(
-            whole, input=text, env=self._environment, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False
+        command_line = command.replace("https://127.0.0.1:8080", self._url).replace("UID", self.uid)
+        arguments = ["bash", "-o", "pipefail", "-c", command_line]
+        result = subprocess.run(
+            arguments, input=text, env=self._environment, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False
         )
-        assert done.returncode == 0, f"{written}: {done.stdout}{done.stderr}"
-        return done.stdout
+        assert result.returncode == 0, f"{command_line}: {result.stdout}{result.stderr}"
+        return result.stdout
 
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory, kubectls: Path) -> Iterator[Shell]:
     folder = tmp_path_factory.mktemp("sight")
-    with serving(folder, "sqlite:probate.db", "--controllers", "collector,namespaces,definitions") as server:
+    with run_server(folder, "sqlite:probate.db", "--controllers", "collector,namespaces,definitions") as server:
         (folder / "probate.kubeconfig").symlink_to(server.kubeconfig)
         shell = Shell(folder, kubectls / "1.37" / "kubectl", server.url)
         create = "kubectl --kubeconfig probate.kubeconfig create -f - -o jsonpath={.metadata.uid}"
@@ -74,13 +74,13 @@ def test_the_page_has_commands() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_command_works_as_it_is_written_with_tls(shell: Shell, command: str) -> None:
-    told = shell(command)
+def test_command_works_with_tls(shell: Shell, command: str) -> None:
+    output = shell(command)
     if "dependents" in command or "owners?" in command:
-        assert '"name":"web' in told
+        assert '"name":"web' in output
     elif "owners.svg" in command:
         assert (shell.folder / "owners.svg").read_text() == "<svg/>\n"
     elif "debug/ownership" in command:
-        assert '"name":"web-1"' in told
+        assert '"name":"web-1"' in output
     else:
-        assert ("probate_gc_" in told) or ("readyz check passed" in told)
+        assert ("probate_gc_" in output) or ("readyz check passed" in output)

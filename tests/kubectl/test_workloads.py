@@ -1,4 +1,4 @@
-"""Deployments and Jobs, as people drive them with kubectl, while somebody else does what nodes would."""
+"""Deployments and Jobs with kubectl on a server without nodes; a thread of the test acts as the kubelet."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import orjson
 import pytest
 
 from support.kubectl_program import Kubectl
-from support.server_process import serving
+from support.server_process import run_server
 
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 
 
-class Node(threading.Thread):
-    """Makes every pod that comes run and serve; and end, if its image is called `ends`."""
+class FakeKubelet(threading.Thread):
+    """Acts as a kubelet: marks every new pod as running and ready, or as succeeded if its image is called `ends`."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
@@ -46,55 +46,55 @@ class Node(threading.Thread):
 
 @pytest.fixture(scope="module")
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A server with all controllers, and its one node."""
+    """A server with all controllers, and one fake node."""
     folder = tmp_path_factory.mktemp("server")
-    with serving(folder, "memory:", "--insecure") as server:
-        node = Node(server.url)
+    with run_server(folder, "memory:", "--insecure") as server:
+        node = FakeKubelet(server.url)
         node.start()
         yield server.kubeconfig
     node.join()
 
 
-def test_deployment_rolls_out_and_back_and_goes_with_its_pods(kubectl: Kubectl, namespace: str) -> None:
-    here = ("-n", namespace)
-    done = 'deployment "web" successfully rolled out'
-    kubectl(*here, "create", "deployment", "web", "--image=one")
-    kubectl(*here, "scale", "deployment", "web", "--replicas=3")
-    assert done in kubectl(*here, "rollout", "status", "deployment/web", "--timeout=60s")
-    kubectl(*here, "set", "image", "deployment/web", "one=two")
-    assert done in kubectl(*here, "rollout", "status", "deployment/web", "--timeout=60s")
-    assert images(kubectl, here) == {"two"}
-    kubectl(*here, "wait", "deployment/web", "--for=condition=Available", "--timeout=60s")
-    revisions = re.findall(r"^(\d+) ", kubectl(*here, "rollout", "history", "deployment/web"), re.MULTILINE)
+def test_deployment_rollout_rollback_pause_and_delete(kubectl: Kubectl, namespace: str) -> None:
+    in_namespace = ("-n", namespace)
+    success = 'deployment "web" successfully rolled out'
+    kubectl(*in_namespace, "create", "deployment", "web", "--image=one")
+    kubectl(*in_namespace, "scale", "deployment", "web", "--replicas=3")
+    assert success in kubectl(*in_namespace, "rollout", "status", "deployment/web", "--timeout=60s")
+    kubectl(*in_namespace, "set", "image", "deployment/web", "one=two")
+    assert success in kubectl(*in_namespace, "rollout", "status", "deployment/web", "--timeout=60s")
+    assert images(kubectl, in_namespace) == {"two"}
+    kubectl(*in_namespace, "wait", "deployment/web", "--for=condition=Available", "--timeout=60s")
+    revisions = re.findall(r"^(\d+) ", kubectl(*in_namespace, "rollout", "history", "deployment/web"), re.MULTILINE)
     assert revisions == ["1", "2"]
-    kubectl(*here, "rollout", "undo", "deployment/web")
-    assert done in kubectl(*here, "rollout", "status", "deployment/web", "--timeout=60s")
-    assert images(kubectl, here) == {"one"}
-    revisions = re.findall(r"^(\d+) ", kubectl(*here, "rollout", "history", "deployment/web"), re.MULTILINE)
+    kubectl(*in_namespace, "rollout", "undo", "deployment/web")
+    assert success in kubectl(*in_namespace, "rollout", "status", "deployment/web", "--timeout=60s")
+    assert images(kubectl, in_namespace) == {"one"}
+    revisions = re.findall(r"^(\d+) ", kubectl(*in_namespace, "rollout", "history", "deployment/web"), re.MULTILINE)
     assert revisions == ["2", "3"]
-    kubectl(*here, "rollout", "pause", "deployment/web")
-    kubectl(*here, "set", "image", "deployment/web", "one=three")
-    assert images(kubectl, here) == {"one"}
-    kubectl(*here, "rollout", "resume", "deployment/web")
-    assert done in kubectl(*here, "rollout", "status", "deployment/web", "--timeout=60s")
-    assert images(kubectl, here) == {"three"}
-    kubectl(*here, "delete", "deployment", "web", "--cascade=foreground", "--wait", "--timeout=60s")
-    assert kubectl(*here, "get", "deployments,replicasets,pods", "-o", "name") == ""
+    kubectl(*in_namespace, "rollout", "pause", "deployment/web")
+    kubectl(*in_namespace, "set", "image", "deployment/web", "one=three")
+    assert images(kubectl, in_namespace) == {"one"}
+    kubectl(*in_namespace, "rollout", "resume", "deployment/web")
+    assert success in kubectl(*in_namespace, "rollout", "status", "deployment/web", "--timeout=60s")
+    assert images(kubectl, in_namespace) == {"three"}
+    kubectl(*in_namespace, "delete", "deployment", "web", "--cascade=foreground", "--wait", "--timeout=60s")
+    assert kubectl(*in_namespace, "get", "deployments,replicasets,pods", "-o", "name") == ""
 
 
-def images(kubectl: Kubectl, here: tuple[str, str]) -> set[str]:
-    """Of the pods that are not on their way out."""
-    pods = orjson.loads(kubectl(*here, "get", "pods", "-o", "json"))["items"]
+def images(kubectl: Kubectl, in_namespace: tuple[str, str]) -> set[str]:
+    """Returns the images of the pods that are not being deleted."""
+    pods = orjson.loads(kubectl(*in_namespace, "get", "pods", "-o", "json"))["items"]
     return {pod["spec"]["containers"][0]["image"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
 
 
-def test_job_completes_and_goes(kubectl: Kubectl, namespace: str) -> None:
-    here = ("-n", namespace)
-    kubectl(*here, "create", "job", "work", "--image=ends")
-    kubectl(*here, "wait", "job/work", "--for=condition=Complete", "--timeout=60s")
-    assert kubectl(*here, "get", "job", "work", "-o", "jsonpath={.status.succeeded}") == "1"
-    shown = kubectl(*here, "describe", "job", "work")
-    assert "SuccessfulCreate" in shown
-    assert "Completed" in shown
-    kubectl(*here, "delete", "job", "work")
-    assert kubectl(*here, "get", "jobs,pods", "-o", "name") == ""
+def test_job_completes_and_is_deleted(kubectl: Kubectl, namespace: str) -> None:
+    in_namespace = ("-n", namespace)
+    kubectl(*in_namespace, "create", "job", "work", "--image=ends")
+    kubectl(*in_namespace, "wait", "job/work", "--for=condition=Complete", "--timeout=60s")
+    assert kubectl(*in_namespace, "get", "job", "work", "-o", "jsonpath={.status.succeeded}") == "1"
+    description = kubectl(*in_namespace, "describe", "job", "work")
+    assert "SuccessfulCreate" in description
+    assert "Completed" in description
+    kubectl(*in_namespace, "delete", "job", "work")
+    assert kubectl(*in_namespace, "get", "jobs,pods", "-o", "name") == ""

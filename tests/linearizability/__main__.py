@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from linearizability import verdict, watches
+from linearizability import history_checks, watch_checks
 from linearizability.history import load
 
 
@@ -14,11 +14,11 @@ def main() -> int:
         print(__doc__)
         return 2
     history = load(Path(sys.argv[1]))
-    found = verdict.problems(history)
+    found = history_checks.problems(history)
     if found:
-        print(verdict.report(history, found))
+        print(history_checks.report(history, found))
         return 1
-    print(f"{len(history.operations)} operations are linearizable; events came within {watches.lateness(history):.2f} s")
+    print(f"{len(history.operations)} operations are linearizable; events came within {watch_checks.lateness(history):.2f} s")
     return 0
 
 

@@ -1,13 +1,13 @@
 """Decides whether the operations on one register are linearizable: Wing and Gong's search, with Lowe's memoisation.
 
 A configuration is the set of operations that have taken effect and the state after them. From each, any operation may come next
-that began before every other pending one had ended, and whose outcome the model allows. A configuration that was visited is not
-visited again. Two rules keep the search short, and lose nothing:
+that began before every other pending one had ended, and whose outcome the model allows. No configuration is visited twice. Two
+rules shorten the search without missing a solution:
 
 - A possible operation that changes nothing comes at once: wherever else it could come, it can come here too.
-- An operation whose outcome is unknown never has to come; it may come any time after it began.
+- An operation with unknown outcome need not come at all; it may come at any time after it began.
 
-Registers are independent, so each is decided by itself. A search that is longer than its bound is undecided, which is no pass.
+Registers are independent, so each is checked separately. A search that exceeds its limits is undecided, which counts as a failure.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from linearizability.model import Impossible, State, is_pure, step
 
 MAX_CONFIGURATIONS = 300_000
 MAX_SECONDS = 20.0
-SHOWN = 8
-"""How many operations an explanation shows: of the order that was found, and of those that have no place after it."""
+MAX_SHOWN = 8
+"""How many operations an explanation shows: the last ones of the longest order, and those that cannot follow it."""
 
 
 class Verdict(NamedTuple):
-    """`explanation` says how far the best attempt came, and what had no place then."""
+    """The result. `explanation` shows the longest order found, and the operations that could not follow it."""
 
     result: Literal["linearizable", "violated", "undecided"]
     explanation: str = ""
@@ -39,7 +39,7 @@ class _Configuration(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A configuration, how it was reached, and what can come next."""
+    """A configuration, the order of operations that led to it, and what can come next."""
 
     configuration: _Configuration
     order: tuple[int, ...]
@@ -47,7 +47,7 @@ class _Step(NamedTuple):
 
 
 class Search:
-    """The search for one linearization of the operations on one register, which is absent in the beginning."""
+    """The search for a linearization of the operations on one register, which is absent at the beginning."""
 
     def __init__(self, operations: Sequence[Operation], *, initial: State = None) -> None:
         self._operations = sorted((one for one in operations if one.outcome != "failed"), key=lambda one: one.start)
@@ -100,9 +100,9 @@ class Search:
             yield _Configuration(here.taken | 1 << at, after)
 
     def _pending(self, taken: int) -> Iterator[int]:
-        """The operations that may come next: no other pending one ended before they began."""
+        """Yields the operations that may come next: those that began before any other pending one ended."""
         horizon = math.inf
-        first = (~taken & (taken + 1)).bit_length() - 1  # the lowest that is not taken
+        first = (~taken & (taken + 1)).bit_length() - 1  # the first one not taken
         for at in range(first, len(self._operations)):
             if self._operations[at].start > horizon:
                 return
@@ -120,13 +120,13 @@ class Search:
         return "\n".join(
             [
                 f"the longest order that explains the answers has {len(self._best)} of {len(self._operations)} operations, last",
-                *(f"    {self._operations[at]}" for at in self._best[-SHOWN:]),
+                *(f"    {self._operations[at]}" for at in self._best[-MAX_SHOWN:]),
                 f"  the register then holds {self._best_state}; none of these can come next:",
-                *(f"    {one}" for one in stuck[:SHOWN]),
+                *(f"    {one}" for one in stuck[:MAX_SHOWN]),
             ]
         )
 
 
 def check(operations: Sequence[Operation]) -> Verdict:
-    """Whether the operations on one register are linearizable."""
+    """Checks whether the operations on one register are linearizable."""
     return Search(operations).run()

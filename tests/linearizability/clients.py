@@ -1,7 +1,7 @@
-"""Clients that read, write and compare-and-swap the same few objects, and write down what they did and were told.
+"""Clients that read, write and compare-and-swap the same few objects, and record their requests and the answers.
 
-Each draws from dice of its own, so that a seed gives each client the same choices in every run. (What comes of them depends on
-the moment: processes are real here.)
+Each has its own random generator, so a seed gives each client the same choices in every run. (The results depend on timing, because
+the processes are real.)
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from linearizability.door import Answer, Door, seen
-from linearizability.history import Kind, Operation, Seen
+from linearizability.api_client import Answer, ApiClient, object_version
+from linearizability.history import Kind, ObjectVersion, Operation
 
-LONGEST_PAUSE = 0.05
+MAX_PAUSE_SECONDS = 0.05
 KEY = "key-"
-"""Names of objects that belong to a history begin so: what controllers make besides is not looked at."""
+"""The prefix of the names of a history's objects: objects that controllers create are ignored."""
 
 
 class Client:
-    """One client of one server after the other, on the ConfigMaps of one namespace."""
+    """A client that sends each request to a random server, on the ConfigMaps of one namespace."""
 
-    def __init__(self, name: str, doors: list[Door], *, namespace: str, keys: int, dice: random.Random) -> None:
+    def __init__(self, name: str, apis: list[ApiClient], *, namespace: str, keys: int, rng: random.Random) -> None:
         self._name = name
-        self._doors = doors
+        self._apis = apis
         self._path = f"/api/v1/namespaces/{namespace}/configmaps"
         self._keys = [f"{KEY}{number}" for number in range(keys)]
-        self._dice = dice
+        self._rng = rng
         self._numbers = itertools.count(1)
-        self._known: dict[str, Seen] = {}  # what it saw last: what it compares with
+        self._known: dict[str, ObjectVersion] = {}  # the last version read of each object, for compare-and-swap
         self.done: list[Operation] = []
 
     async def run(self, is_over: asyncio.Event) -> None:
-        """Do one thing after the other until the history is over."""
+        """Sends one request after the other until the history is over."""
         actions: dict[Callable[[str], Awaitable[None]], int] = {
             self.get: 26,
             self.create: 16,
@@ -46,9 +46,9 @@ class Client:
             self.stale_get: 3,
         }
         while not is_over.is_set():
-            action = self._dice.choices(list(actions), list(actions.values()))[0]
-            await action(self._dice.choice(self._keys))
-            await asyncio.sleep(self._dice.uniform(0, LONGEST_PAUSE))
+            action = self._rng.choices(list(actions), list(actions.values()))[0]
+            await action(self._rng.choice(self._keys))
+            await asyncio.sleep(self._rng.uniform(0, MAX_PAUSE_SECONDS))
 
     async def get(self, key: str) -> None:
         await self._read("get", key)
@@ -57,20 +57,20 @@ class Client:
         await self._read("stale-get", key, params={"resourceVersion": "0"})
 
     async def list(self, _key: str = "") -> None:
-        door = self._door()
-        answer = await door.ask("GET", self._path)
+        api = self._api()
+        answer = await api.request("GET", self._path)
         if answer.outcome == "ok":
-            items = {one["metadata"]["name"]: seen(one) for one in answer.body["items"]}
+            items = {one["metadata"]["name"]: object_version(one) for one in answer.body["items"]}
             items = {name: one for name, one in items.items() if name.startswith(KEY)}
             version = int(answer.body["metadata"]["resourceVersion"])
-            self._note(door, answer, "list", "", items=items, version=version)
+            self._record(api, answer, "list", "", items=items, version=version)
 
     async def create(self, key: str) -> None:
         value = self._value()
         await self._write("create", key, "POST", self._path, self._object(key, value), value=value)
 
     async def update(self, key: str) -> None:
-        """Compare and swap, with what it saw last; it looks first if it saw nothing yet."""
+        """Compares and swaps with the last version read; reads the object first if there is none."""
         if key not in self._known:
             await self.get(key)
         if expected := self._known.get(key):
@@ -90,34 +90,36 @@ class Client:
             body = {"preconditions": {"resourceVersion": str(expected.version)}}
             await self._write("delete", key, "DELETE", f"{self._path}/{key}", body, expected=expected)
 
-    async def _read(self, kind: Kind, key: str, **more: Any) -> None:
-        door = self._door()
-        answer = await door.ask("GET", f"{self._path}/{key}", **more)
+    async def _read(self, kind: Kind, key: str, **fields: Any) -> None:
+        api = self._api()
+        answer = await api.request("GET", f"{self._path}/{key}", **fields)
         if answer.outcome == "ok":
-            found = self._known[key] = seen(answer.body)
-            self._note(door, answer, kind, key, found=found.value, version=found.version)
+            current = self._known[key] = object_version(answer.body)
+            self._record(api, answer, kind, key, found=current.value, version=current.version)
         elif answer.outcome == "absent":
             self._known.pop(key, None)
-            self._note(door, answer, kind, key, outcome="ok")
+            self._record(api, answer, kind, key, outcome="ok")
 
-    async def _write(self, kind: Kind, key: str, method: str, path: str, body: Any, **more: Any) -> None:
-        door = self._door()
-        answer = await door.ask(method, path, body)
+    async def _write(self, kind: Kind, key: str, method: str, path: str, body: Any, **fields: Any) -> None:
+        api = self._api()
+        answer = await api.request(method, path, body)
         if answer.outcome == "ok" and kind != "delete":
-            now = seen(answer.body)
-            assert now.value == more["value"], answer
-            self._known[key], more["version"] = now, now.version
-        if answer.outcome == "conflict" and "expected" not in more:  # it gave up: others were faster each time
-            more["outcome"] = "failed"
-        self._note(door, answer, kind, key, **more)
+            now = object_version(answer.body)
+            assert now.value == fields["value"], answer
+            self._known[key], fields["version"] = now, now.version
+        if answer.outcome == "conflict" and "expected" not in fields:  # the server gave up: other writers were faster each time
+            fields["outcome"] = "failed"
+        self._record(api, answer, kind, key, **fields)
 
-    def _note(self, door: Door, answer: Answer, kind: Kind, key: str, **more: Any) -> None:
-        given = {"outcome": answer.outcome, **more}
-        end = None if given["outcome"] == "unknown" else answer.end
-        self.done.append(Operation(client=self._name, server=door.number, kind=kind, key=key, start=answer.start, end=end, **given))
+    def _record(self, api: ApiClient, answer: Answer, kind: Kind, key: str, **fields: Any) -> None:
+        complete = {"outcome": answer.outcome, **fields}
+        end = None if complete["outcome"] == "unknown" else answer.end
+        self.done.append(
+            Operation(client=self._name, server=api.number, kind=kind, key=key, start=answer.start, end=end, **complete)
+        )
 
-    def _door(self) -> Door:
-        return self._dice.choice(self._doors)
+    def _api(self) -> ApiClient:
+        return self._rng.choice(self._apis)
 
     def _value(self) -> str:
         return f"{self._name}.{next(self._numbers)}"

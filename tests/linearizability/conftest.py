@@ -1,4 +1,4 @@
-"""Folders for stores and their logs, in memory where there is such a thing: SIGKILL loses nothing that was written to a file."""
+"""Folders for stores and their logs, in memory where possible: SIGKILL does not lose data written to a file."""
 
 from __future__ import annotations
 

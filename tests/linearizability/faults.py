@@ -1,28 +1,31 @@
-"""Breaks what a plan says, when it says so, and mends it again."""
+"""Injects the faults of a plan at their times, and repairs them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
+from linearizability.fault_plans import ALL, USED
 from linearizability.history import Fault
-from linearizability.plans import ALL, USED
 from linearizability.targets import EtcdTarget, Target
 from support.etcd_members import Member
 from support.etcd_proxy import Proxy
 
-Mend = Callable[[], None]
+Repair = Callable[[], None]
 
 
-async def carry_out(target: Target, fault: Fault) -> None:
-    """Break it at its time, and mend it when its time is over. (`Target.make_whole` mends what two faults left broken.)"""
+async def inject(target: Target, fault: Fault) -> None:
+    """Injects a fault at its time and repairs it after its duration.
+
+    (`Target.recover` repairs what overlapping faults leave broken.)
+    """
     await asyncio.sleep(fault.at)
     if fault.kind == "kill-server":
         await _kill_server(target, fault)
         return
-    mend = _break(target, fault)
+    repair = _break(target, fault)
     await asyncio.sleep(fault.seconds)
-    mend()
+    repair()
 
 
 async def _kill_server(target: Target, fault: Fault) -> None:
@@ -33,22 +36,22 @@ async def _kill_server(target: Target, fault: Fault) -> None:
     await target.start_again(server)
 
 
-def _break(target: Target, fault: Fault) -> Mend:
-    what, _, where = fault.kind.partition("-")
-    if where == "server":
+def _break(target: Target, fault: Fault) -> Repair:
+    action, _, scope = fault.kind.partition("-")
+    if scope == "server":
         target.servers[fault.target].pause()
         return target.servers[fault.target].resume
     assert isinstance(target, EtcdTarget)
-    if where in {"member", "used-member"} and what in {"kill", "pause"}:
-        number = target.used_member(fault.target) if where == "used-member" else fault.target
-        return _broken_member(target.cluster.members[number], what)
-    if where == "member":
-        return _held([target.peers[fault.target]], is_requests=what == "deafen", is_lost=True)
-    return _held(_links(target, fault), is_requests=where == "requests", is_lost=what == "lose")
+    if scope in {"member", "used-member"} and action in {"kill", "pause"}:
+        number = target.used_member(fault.target) if scope == "used-member" else fault.target
+        return _break_member(target.cluster.members[number], action)
+    if scope == "member":
+        return _hold([target.peers[fault.target]], is_requests=action == "deafen", is_lost=True)
+    return _hold(_links(target, fault), is_requests=scope == "requests", is_lost=action == "lose")
 
 
-def _broken_member(member: Member, what: str) -> Mend:
-    if what == "pause":
+def _break_member(member: Member, action: str) -> Repair:
+    if action == "pause":
         member.pause()
         return member.resume
     member.kill()
@@ -62,12 +65,12 @@ def _links(target: EtcdTarget, fault: Fault) -> list[Proxy]:
     return [links[target.used_member(fault.target) if fault.peer == USED else fault.peer]]
 
 
-def _held(proxies: list[Proxy], *, is_requests: bool, is_lost: bool) -> Mend:
+def _hold(proxies: list[Proxy], *, is_requests: bool, is_lost: bool) -> Repair:
     for proxy in proxies:
         (proxy.hold_requests if is_requests else proxy.hold_answers)()
 
-    def mend() -> None:
+    def repair() -> None:
         for proxy in proxies:
             (proxy.cut if is_lost else proxy.release)()
 
-    return mend
+    return repair

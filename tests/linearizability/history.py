@@ -1,4 +1,4 @@
-"""What clients did and saw while faults happened: operations, watches, and the plan that led to them. Saved as JSON.
+"""A history: what clients did and observed while faults were injected. Operations, watches and the plan; saved as JSON.
 
 Times are seconds of one monotonic clock, that of the process which ran all clients.
 """
@@ -11,21 +11,21 @@ from typing import Literal
 import msgspec
 
 Kind = Literal["get", "stale-get", "create", "update", "put", "delete", "list", "decision"]
-"""`update` and `delete` with `expected` set compare and swap by resourceVersion; `put` and `delete` without it do not compare.
-`decision` is a request of a user whose right is the key: it reads whether the right exists."""
+"""`update`, and `delete` with `expected`, compare and swap by resourceVersion; `put`, and `delete` without it, do not compare.
+`decision` is a request of a user whose permission is the key: it reads whether the permission exists."""
 Outcome = Literal["ok", "absent", "exists", "conflict", "failed", "unknown"]
-"""`failed`: the server said that nothing was changed. `unknown`: a write whose answer did not come."""
+"""`failed`: the server said that nothing was changed. `unknown`: a write whose answer was lost."""
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """An object as a client saw it: each write has a value of its own."""
+class ObjectVersion(msgspec.Struct, frozen=True):
+    """An object as observed by a client. Each write has a unique value."""
 
     value: str
     version: int
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One request. `value` is what it wrote, `found` what it read, `expected` what a compare-and-swap compared with."""
+    """One request. `value` is the value written, `found` the value read, `expected` the version that a compare-and-swap names."""
 
     client: str
     server: int
@@ -35,10 +35,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     end: float | None
     outcome: Outcome = "ok"
     value: str | None = None
-    expected: Seen | None = None
+    expected: ObjectVersion | None = None
     found: str | None = None
     version: int = 0
-    items: dict[str, Seen] | None = None
+    items: dict[str, ObjectVersion] | None = None
 
     @property
     def is_write(self) -> bool:
@@ -51,7 +51,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One event of a watch, and when it came."""
+    """One event of a watch, and when it arrived."""
 
     type: str
     key: str
@@ -60,8 +60,8 @@ class Event(msgspec.Struct, frozen=True):
     time: float
 
 
-class Watching(msgspec.Struct):
-    """What one watcher saw, over all its connections. `reached` is the last version that it had to see and did."""
+class WatchLog(msgspec.Struct):
+    """The events of one watcher, over all its connections. `reached` is the last version that it had to deliver and did."""
 
     name: str
     after: int
@@ -72,7 +72,7 @@ class Watching(msgspec.Struct):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Something that breaks at a time after the beginning, for a while. `target` is the number of a server or a member."""
+    """A fault that starts `at` seconds after the beginning and lasts `seconds`. `target` is the number of a server or a member."""
 
     kind: str
     at: float
@@ -82,7 +82,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """All that is decided before a history begins. The seed decides it, and each client's choices."""
+    """Everything decided before a history begins. The seed determines it, and the choices of each client."""
 
     seed: int
     seconds: float
@@ -93,14 +93,14 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class History(msgspec.Struct):
-    """One run. `rights_bound` and `watch_bound` are the seconds that decisions and events may be late (None: not bounded)."""
+    """One run. `rights_bound` and `watch_bound` are the seconds by which decisions and events may be late (None: unbounded)."""
 
     target: str
     plan: Plan
     rights_bound: float
     watch_bound: float | None = None
     operations: list[Operation] = []
-    watches: list[Watching] = []
+    watches: list[WatchLog] = []
 
     def save(self, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """The sequential model: a map of independent registers, each of which holds a value or is absent.
 
-Every write has a value of its own, so a compare-and-swap by resourceVersion is one by value. The versions themselves are checked
-by `versions`, so that this model trusts none of them.
+Every write has a unique value, so a compare-and-swap by resourceVersion equals one by value. This model does not use versions;
+`version_checks` checks them separately.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import Final
 from linearizability.history import Operation
 
 State = str | None
-"""The register's value; None if there is no such object."""
+"""The value of the register; None if the object does not exist."""
 
 
 class Impossible:
-    """What `step` returns if an operation cannot have had its outcome in a state."""
+    """Returned by `step` if an operation cannot have its outcome in a state."""
 
 
 IMPOSSIBLE: Final = Impossible()
 
 
 def step(state: State, operation: Operation) -> State | Impossible:
-    """The state after an operation with this outcome. Of one whose outcome is unknown: the state after it took effect."""
+    """Returns the state after an operation with its outcome. For an unknown outcome: the state after it took effect."""
     if operation.kind in {"get", "decision"}:
         return state if _is_read(state, operation) else IMPOSSIBLE
     match operation.outcome:
@@ -39,7 +39,7 @@ def step(state: State, operation: Operation) -> State | Impossible:
 
 
 def is_pure(operation: Operation) -> bool:
-    """Whether it changes nothing: wherever it is possible, it may come at once."""
+    """Returns whether the operation changes nothing, so that it may come as soon as it is possible."""
     return not operation.is_write or operation.outcome not in {"ok", "unknown"}
 
 

@@ -1,9 +1,9 @@
-"""Runs the server with one bug planted: `python planted.py BUG serve --store …`. Histories have to find each of them.
+"""Runs the server with one planted bug: `python planted.py BUG serve --store …`. The history checks must find each of them.
 
-stale-read       an object that was read is remembered for half a second
-lost-update      a change that is refused because the object changed is made all the same
-skipped-event    watchers are never told of one change in twenty
-lasting-right    what a role binding's change means is honoured late (on etcd far too late)
+stale-read       reads of an object are cached for half a second
+lost-update      a write that fails because the object has changed is committed nevertheless
+skipped-event    one change in twenty is never delivered to watchers
+lasting-right    a change of a role binding is applied late (on etcd far too late)
 """
 
 from __future__ import annotations
@@ -18,67 +18,67 @@ from typing import Any
 import msgspec
 
 from probate.__main__ import main
-from probate.server.authz.rbac_cache import Following
-from probate.store.contract import Batch, Event, Outcome, Record, Refused, Revision, Txn, Unchanged
+from probate.server.authz.rbac_cache import RbacCache
+from probate.store.contract import Batch, CommitResult, Event, FailedGuards, Record, Revision, Txn, Unchanged
 from probate.store.etcd.store import EtcdStore
-from probate.store.hub import Hub
 from probate.store.sqlite.store import SqliteStore
+from probate.store.watch_hub import WatchHub
 
-REMEMBERED = 0.5
-LASTING = {"etcd": 8.0, "sqlite": 0.3}
+CACHE_SECONDS = 0.5
+DELAY_SECONDS = {"etcd": 8.0, "sqlite": 0.3}
 WATCHED = "objects/configmaps/history"
-"""The objects of histories; the server's own work stays whole."""
+"""The objects of histories; other objects are not affected by the bugs."""
 
 
 def stale_read(store: Any) -> None:
     read = store.read
-    known: dict[str, tuple[float, Record | None]] = {}
+    cache: dict[str, tuple[float, Record | None]] = {}
 
-    async def remembering(self: Any, key: str, *, at: Revision | None = None) -> Record | None:
+    async def read_cached(self: Any, key: str, *, at: Revision | None = None) -> Record | None:
         if not key.startswith(WATCHED) or at is not None:
-            found: Record | None = await read(self, key, at=at)
-            return found
-        if key not in known or known[key][0] < time.monotonic() - REMEMBERED:
-            known[key] = (time.monotonic(), await read(self, key))
-        return known[key][1]
+            record: Record | None = await read(self, key, at=at)
+            return record
+        if key not in cache or cache[key][0] < time.monotonic() - CACHE_SECONDS:
+            cache[key] = (time.monotonic(), await read(self, key))
+        return cache[key][1]
 
-    store.read = remembering
+    store.read = read_cached
 
 
 def lost_update(store: Any) -> None:
     commit = store.commit
 
-    async def careless(self: Any, txn: Txn) -> Outcome:
-        outcome: Outcome = await commit(self, txn)
-        is_changed = isinstance(outcome, Refused) and any(isinstance(guard, Unchanged) for guard in outcome.failed)
+    async def commit_again(self: Any, txn: Txn) -> CommitResult:
+        result: CommitResult = await commit(self, txn)
+        is_changed = isinstance(result, FailedGuards) and any(isinstance(guard, Unchanged) for guard in result.guards)
         if is_changed and txn.key.startswith(WATCHED) and (now := await self.read(txn.key)) is not None:
-            again: Outcome = await commit(self, msgspec.structs.replace(txn, expects=now.revision))
+            again: CommitResult = await commit(self, msgspec.structs.replace(txn, expected_revision=now.revision))
             return again
-        return outcome
+        return result
 
-    store.commit = careless
+    store.commit = commit_again
 
 
 def skipped_event(_store: Any) -> None:
-    publish = Hub.publish
+    publish = WatchHub.publish
     numbers = itertools.count(1)
 
-    def lossy(hub: Hub, events: Sequence[Event], *, revision: Revision) -> None:
-        kept = [event for event in events if event.value is None or not event.key.startswith(WATCHED) or next(numbers) % 20]
-        publish(hub, kept, revision=revision)
+    def publish_most(hub: WatchHub, events: Sequence[Event], *, revision: Revision) -> None:
+        published = [event for event in events if event.value is None or not event.key.startswith(WATCHED) or next(numbers) % 20]
+        publish(hub, published, revision=revision)
 
-    Hub.publish = lossy  # type: ignore[method-assign, assignment]
+    WatchHub.publish = publish_most  # type: ignore[method-assign, assignment]
 
 
 def lasting_right(store: Any) -> None:
-    take = Following._take
-    seconds = LASTING["etcd" if store is EtcdStore else "sqlite"]
+    take = RbacCache._apply
+    seconds = DELAY_SECONDS["etcd" if store is EtcdStore else "sqlite"]
 
-    def late(following: Following, prefix: str, batch: Batch) -> bool:
+    def late(following: RbacCache, prefix: str, batch: Batch) -> bool:
         asyncio.get_running_loop().call_later(seconds, take, following, prefix, batch)
         return True
 
-    Following._take = late  # type: ignore[method-assign, assignment]
+    RbacCache._apply = late  # type: ignore[method-assign, assignment]
 
 
 BUGS: dict[str, Callable[[Any], None]] = {

@@ -1,6 +1,6 @@
-"""What histories are made on: one server on SQLite, or two on an etcd of three members with a proxy on every connection.
+"""The systems under test: one server on SQLite, or two servers on three etcd members with a proxy on every connection.
 
-Everything runs for many histories, and is made whole after each.
+A target runs for many histories and is recovered after each.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from linearizability.door import Door
+from linearizability.api_client import ApiClient
 from linearizability.rights import RBAC, ROLE_OBJECT
 from support.etcd_members import Cluster
 from support.etcd_proxy import Proxy
-from support.server_process import FEW, Server
+from support.server_process import GC_CONTROLLERS, ServerProcess
 
 ETCD_RIGHTS_BOUND = 5.0
-"""Seconds by which a decision on rights may be late on etcd, where another server may have granted or revoked them."""
+"""Seconds by which an authorization decision may be stale on etcd, where another server may have changed the permission."""
 PROBATE = ("-m", "probate")
 ELECTIONS = ("--heartbeat-interval=50", "--election-timeout=500")
-"""Members that are away are missed soon, so that short histories see it."""
+"""Short timeouts, so that the effects of a missing member show within a short history."""
 
 
 class Target:
-    """Servers on one store. `program` is what runs them: planted bugs have one of their own."""
+    """Servers on one store. `program` is the program to run: planted bugs use another one."""
 
     name = "sqlite"
     rights_bound = 0.0
@@ -35,8 +35,8 @@ class Target:
         self._folder = folder
         self._program = program
         self._stack = AsyncExitStack()
-        self.servers: list[Server] = []
-        self.doors: list[Door] = []
+        self.servers: list[ServerProcess] = []
+        self.apis: list[ApiClient] = []
         self._starting = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -55,38 +55,38 @@ class Target:
         await self._prepare()
 
     async def _serve(self, store: str) -> None:
-        def start() -> Server:
-            return Server(self._folder, store, *FEW, program=self._program)
+        def start() -> ServerProcess:
+            return ServerProcess(self._folder, store, *GC_CONTROLLERS, program=self._program)
 
         server = await asyncio.to_thread(start)
-        self._stack.push_async_callback(asyncio.to_thread, server.over)
-        door = Door(len(self.servers), server.url)
-        self._stack.push_async_callback(door.close)
+        self._stack.push_async_callback(asyncio.to_thread, server.discard)
+        api = ApiClient(len(self.servers), server.url)
+        self._stack.push_async_callback(api.close)
         self.servers.append(server)
-        self.doors.append(door)
+        self.apis.append(api)
 
     async def _prepare(self) -> None:
-        await self.doors[0].insist("POST", f"{RBAC}/clusterroles", ROLE_OBJECT)
+        await self.apis[0].request_until_done("POST", f"{RBAC}/clusterroles", ROLE_OBJECT)
 
-    async def start_again(self, server: Server) -> None:
-        """Start a server that was killed. (Two faults may have killed it, and it is started once.)"""
+    async def start_again(self, server: ServerProcess) -> None:
+        """Starts a server that was killed. (Two faults may have killed it; it is started once.)"""
         async with self._starting:
             if not server.is_running:
-                await asyncio.to_thread(server.start_again)
+                await asyncio.to_thread(server.restart)
 
     async def restart_servers(self) -> None:
-        """Let every server forget what it knows of its store, and how it reaches it."""
+        """Restarts every server, so that it has no cached state and no connections."""
         for server in self.servers:
             server.kill()
-        await self.make_whole()
+        await self.recover()
 
-    async def make_whole(self) -> None:
-        """Start what was killed, and come back once every server serves."""
+    async def recover(self) -> None:
+        """Resumes and restarts all processes, and waits until every server serves."""
         for server in self.servers:
             server.resume()
             await self.start_again(server)
-        for door in self.doors:
-            await door.insist("GET", "/api/v1/namespaces/default")
+        for api in self.apis:
+            await api.request_until_done("GET", "/api/v1/namespaces/default")
 
 
 class EtcdTarget(Target):
@@ -101,11 +101,11 @@ class EtcdTarget(Target):
         self.cluster.advertise([f"http://{proxy.endpoint}" for proxy in self.peers])
         self._stack.push_async_callback(asyncio.to_thread, self._stop_members)
         await asyncio.to_thread(self.cluster.start)
-        self.links: list[list[Proxy]] = []  # of each server to each member
+        self.links: list[list[Proxy]] = []  # from each server to each member
         for number in range(2):
             links = [await self._proxy(endpoint) for endpoint in self.cluster.endpoints]
             self.links.append(links)
-            order = links[number:] + links[:number]  # each server begins with another member
+            order = links[number:] + links[:number]  # each server starts with another member
             await self._serve(f"etcd://{','.join(proxy.endpoint for proxy in order)}/linearizability")
         await self._prepare()
 
@@ -113,10 +113,10 @@ class EtcdTarget(Target):
         return await self._stack.enter_async_context(Proxy(target))
 
     def used_member(self, server: int) -> int:
-        """The member that a server last asked for something."""
+        """Returns the member to which a server sent its last request."""
         return max(range(len(self.links[server])), key=lambda number: self.links[server][number].last_request)
 
-    async def make_whole(self) -> None:
+    async def recover(self) -> None:
         for member in self.cluster.members:
             member.resume()
             if not member.is_running:
@@ -126,7 +126,7 @@ class EtcdTarget(Target):
                 proxy.cut()
         for member in self.cluster.members:
             await asyncio.to_thread(member.wait_until_serving)
-        await super().make_whole()
+        await super().recover()
 
     def _stop_members(self) -> None:
         for member in self.cluster.members:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.admission_policies import REGISTRATION, binding, changing, create_map, wanting, write
+from support.admission_policies import REGISTRATION, binding, create_map, create_registration, mutating_policy, validating_policy
 from support.cel_rule_kind import create, define, update
 from support.in_process_server import running
 from support.random_cel_expressions import EXPRESSIONS
@@ -53,19 +53,21 @@ def test_any_policy_is_refused_or_served(expressions: list[str]) -> None:
 
 async def _policies(expressions: list[str]) -> None:
     async with running(collects=False) as house:
-        assert (await write(house, "validatingadmissionpolicybindings", binding())).code == 201
+        assert (await create_registration(house, "validatingadmissionpolicybindings", binding())).code == 201
         assert (
-            await write(house, "mutatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": {"policyName": "p"}})
+            await create_registration(
+                house, "mutatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": {"policyName": "p"}}
+            )
         ).code == 201
         for number, one in enumerate(expressions):
             made = [
-                ("validatingadmissionpolicies", wanting(f"cel.bind(x, [object], {one})")),
-                ("mutatingadmissionpolicies", changing(f"cel.bind(x, [object], dyn({one}))", is_patch=bool(number % 2))),
-                ("mutatingadmissionpolicies", changing(f"cel.bind(x, 1, Object{{data: Object.data{{a: {one}}}}})")),
+                ("validatingadmissionpolicies", validating_policy(f"cel.bind(x, [object], {one})")),
+                ("mutatingadmissionpolicies", mutating_policy(f"cel.bind(x, [object], dyn({one}))", is_patch=bool(number % 2))),
+                ("mutatingadmissionpolicies", mutating_policy(f"cel.bind(x, 1, Object{{data: Object.data{{a: {one}}}}})")),
             ]
             for plural, policy in made:
-                told = await write(house, plural, policy)
+                told = await create_registration(house, plural, policy)
                 assert told.code in {201, 422}, (one, told.body)
                 answer = await create_map(house, f"m{number}", data={"a": "1"})
                 assert answer.code < 500, (one, answer.body)
-                await house.ask("DELETE", f"{REGISTRATION}/{plural}/p")
+                await house.request("DELETE", f"{REGISTRATION}/{plural}/p")

@@ -1,4 +1,7 @@
-"""Random graphs of owners and dependents against the rules of deletion, on every engine (`deletion_runs`: what a failure tells)."""
+"""Random graphs of owners and dependents against the model of deletion, on every engine.
+
+`deletion_machine_runs` says what a failure prints.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ ON_SQLITE = [pytest.param(100, id="everyday"), pytest.param(2_000, id="many", ma
 
 
 @pytest.mark.parametrize("amount", IN_MEMORY)
-def test_server_in_memory_does_what_the_rules_say(amount: int) -> None:
+def test_server_in_memory_matches_the_model(amount: int) -> None:
     class Machine(deletion_state_machine.DeletionMachine):
         def make_engine(self) -> store_engines.Engine:
             return store_engines.Memory()
@@ -28,22 +31,22 @@ def test_server_in_memory_does_what_the_rules_say(amount: int) -> None:
 
 
 @pytest.mark.parametrize("amount", ON_SQLITE)
-def test_server_on_sqlite_does_what_the_rules_say(quick_path: Path, amount: int) -> None:
+def test_server_on_sqlite_matches_the_model(quick_path: Path, amount: int) -> None:
     first = 0 if os.environ.get("CI") else random.randrange(1_000_000)  # noqa: S311
     runs = str(amount // PROCESSES)
     processes = [start("--runs", runs, "--seed", str(first + number), "--folder", str(quick_path)) for number in range(PROCESSES)]
-    told = [process.communicate()[0] for process in processes]
-    assert [process.returncode for process in processes] == [0] * PROCESSES, "\n".join(told)
+    outputs = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * PROCESSES, "\n".join(outputs)
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", deletion_machine_runs.__name__, *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
 
 
 @pytest.mark.parametrize("amount", ON_ETCD)
-def test_server_on_etcd_does_what_the_rules_say(etcd_member: etcd_members.Member, amount: int) -> None:
+def test_server_on_etcd_matches_the_model(etcd_member: etcd_members.Member, amount: int) -> None:
     class Machine(deletion_state_machine.DeletionMachine):
         pause = 0.001
 

@@ -24,8 +24,8 @@ from probate.kinds.builtin import catalog
 from probate.kinds.protobuf import decode
 from probate.server.app import App
 from probate.server.bootstrap import namespaces
-from probate.server.context import Api
-from probate.server.kind_registry import Kinds
+from probate.server.context import ServerContext
+from probate.server.kind_registry import KindRegistry
 from probate.store.sqlite.store import open_memory
 from support.json_value_paths import at, places
 from support.valid_objects import SAMPLES
@@ -58,8 +58,8 @@ class Writer:
 
     async def _start(self) -> tuple[App, list[tuple[Resource, dict[str, Any]]]]:
         self._store = await open_memory()
-        kinds = Kinds(self._store, catalog.load())
-        api = Api(self._store, kinds, FakeClock(), new_uid=lambda: str(uuid.uuid4()), random=self._chance)
+        kinds = KindRegistry(self._store, catalog.load())
+        api = ServerContext(self._store, kinds, FakeClock(), new_uid=lambda: str(uuid.uuid4()), random=self._chance)
         await namespaces.ensure_namespaces(api)
         found = [(api.catalog.find_kind(*key), sample) for key, sample in SAMPLES.items()]
         return App(api), [(resource, sample) for resource, sample in found if resource is not None]
@@ -129,7 +129,7 @@ class Writer:
 
 def _refusal(answer: bytes, form: str) -> Any:
     if answer.startswith(b"k8s\0"):
-        return {"kind": decode.opened(answer).kind}
+        return {"kind": decode.parse_envelope(answer).kind}
     return yaml.safe_load(answer) if "yaml" in form else orjson.loads(answer)
 
 

@@ -1,59 +1,64 @@
-"""RBAC by property: what is decided from indexes and memories is what the objects say, read one after the other.
+"""RBAC properties: decisions from indexes and caches equal those of a reference evaluator that reads all objects one by one.
 
-`rbac_evaluator` says what that is. It knows nothing of Probate's, and Probate nothing of it.
+`support.reference_rbac` is the reference. It and Probate share no code.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from probate.api.objects import Object
 from probate.api.rbac import escalation, policy_rules
-from probate.api.rbac.grants import Grants
-from probate.api.rbac.policy_rules import Ask, AskPath
-from probate.api.rbac.user_rules import Rights
+from probate.api.rbac.policy_rules import NonResourceAttributes, ResourceAttributes
+from probate.api.rbac.rule_resolver import RuleResolver
+from probate.api.rbac.user_rules import UserRules
 from probate.api.rbac.users import User
 from support import reference_rbac
-from support.rbac_samples import HISTORIES, PEOPLE, RULES, VISITS, WISHES
-from support.reference_rbac import Visit, Who, Wish
-
-Object = dict[str, Any]
+from support.rbac_samples import HISTORIES, PATH_REQUESTS, RESOURCE_REQUESTS, RULES, USERS
+from support.reference_rbac import Identity, PathRequest, ResourceRequest
 
 
-def in_our_words(asked: Wish | Visit) -> Ask | AskPath:
-    if isinstance(asked, Visit):
-        return AskPath(*asked)
-    resource, _, part = asked.resource.partition("/")
-    return Ask(asked.verb, asked.group, resource, part, asked.namespace, asked.name)
+def attributes_of(request: ResourceRequest | PathRequest) -> ResourceAttributes | NonResourceAttributes:
+    if isinstance(request, PathRequest):
+        return NonResourceAttributes(*request)
+    resource, _, subresource = request.resource.partition("/")
+    return ResourceAttributes(request.verb, request.group, resource, subresource, request.namespace, request.name)
 
 
-@given(HISTORIES, PEOPLE, st.lists(WISHES | VISITS, min_size=1, max_size=8))
-def test_what_is_remembered_is_what_the_objects_say(acts: list[tuple[Object, bool]], who: Who, asks: list[Wish | Visit]) -> None:
-    grants, there = Grants(), dict[tuple[str, str, str], Object]()
-    for object_, is_gone in acts:
+@given(HISTORIES, USERS, st.lists(RESOURCE_REQUESTS | PATH_REQUESTS, min_size=1, max_size=8))
+def test_cached_decisions_equal_the_reference_evaluator(
+    history: list[tuple[Object, bool]], user: Identity, requests: list[ResourceRequest | PathRequest]
+) -> None:
+    resolver, existing = RuleResolver(), dict[tuple[str, str, str], Object]()
+    for object_, is_gone in history:
         kind, meta = object_["kind"], object_["metadata"]
-        place = (f"{kind.lower()}s", meta.get("namespace", ""), meta["name"])
-        grants.put(*place, None if is_gone else object_)
-        there.pop(place, None) if is_gone else there.update({place: object_})
-        rights = Rights(grants, User(*who))
-        for asked in asks * 2:
-            ours = in_our_words(asked)
-            decided = rights.allow(ours) if isinstance(ours, Ask) else rights.allow_path(ours)
-            assert decided == reference_rbac.allows(there.values(), who, asked)
+        key = (f"{kind.lower()}s", meta.get("namespace", ""), meta["name"])
+        resolver.put(*key, None if is_gone else object_)
+        existing.pop(key, None) if is_gone else existing.update({key: object_})
+        user_rules = UserRules(resolver, User(*user))
+        for request in requests * 2:
+            attributes = attributes_of(request)
+            decided = (
+                user_rules.allow(attributes) if isinstance(attributes, ResourceAttributes) else user_rules.allow_path(attributes)
+            )
+            assert decided == reference_rbac.allows(existing.values(), user, request)
 
 
 @settings(max_examples=1_000)
 @given(RULES, RULES)
-def test_what_one_has_is_what_one_may_hand_on(held: list[Object], wanted: list[Object]) -> None:
-    ours, theirs = [policy_rules.of_object(one) for one in held], [policy_rules.of_object(one) for one in wanted]
-    missing = escalation.uncovered(ours, theirs)
-    assert (not missing) == reference_rbac.covers(held, wanted)
-    assert not escalation.uncovered([*ours, *missing], theirs)
-    assert not escalation.uncovered(theirs, missing)
+def test_covered_rules_equal_the_reference_evaluator(held: list[Object], requested: list[Object]) -> None:
+    held_rules, requested_rules = (
+        [policy_rules.rule_from_object(rule) for rule in held],
+        [policy_rules.rule_from_object(rule) for rule in requested],
+    )
+    missing = escalation.uncovered_rules(held_rules, requested_rules)
+    assert (not missing) == reference_rbac.covers(held, requested)
+    assert not escalation.uncovered_rules([*held_rules, *missing], requested_rules)
+    assert not escalation.uncovered_rules(requested_rules, missing)
 
 
-def test_the_evaluator_is_nobodys_but_its_own() -> None:
+def test_the_reference_evaluator_does_not_use_probate() -> None:
     assert "probate" not in Path(reference_rbac.__file__).read_text().replace("Probate", "")

@@ -1,7 +1,7 @@
-"""RBAC by property, through the door: what the server answers is what its objects say, as `rbac_evaluator` reads them.
+"""RBAC properties of a running server: its responses equal those of the reference evaluator, `support.reference_rbac`.
 
-The objects are written by requests; whether somebody may is asked by requests (a SubjectAccessReview, and by trying), and so is
-whether they may grant something themselves.
+Requests write the objects. SubjectAccessReviews and ordinary requests test what a user may do, and writes of roles and bindings
+test what a user may grant.
 """
 
 from __future__ import annotations
@@ -12,94 +12,98 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from probate.api.objects import Object
 from support import reference_rbac
-from support.in_process_server import House
+from support.in_process_server import InProcessServer
 from support.rbac_samples import (
     GROUP,
     HISTORIES,
     LABELS,
     NAMESPACED_RULES,
-    PEOPLE,
+    PATH_REQUESTS,
+    RESOURCE_REQUESTS,
     RULES,
     SELECTORS,
-    VISITS,
-    WISHES,
+    USERS,
+    aggregated_role,
     binding,
     role,
-    sum_of,
 )
-from support.rbac_server import RBAC, Guarded, guarded
-from support.reference_rbac import Visit, Who, Wish
+from support.rbac_server import RBAC, RbacServer, running_with_rbac
+from support.reference_rbac import Identity, PathRequest, ResourceRequest
 from support.virtual_time_server import in_memory
 
-Object = dict[str, Any]
 REVIEW = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
-def folder_of(object_: Object) -> str:
-    space = object_["metadata"].get("namespace")
-    return f"{RBAC}/{f'namespaces/{space}/' if space else ''}{object_['kind'].lower()}s"
+def collection_path(object_: Object) -> str:
+    namespace = object_["metadata"].get("namespace")
+    return f"{RBAC}/{f'namespaces/{namespace}/' if namespace else ''}{object_['kind'].lower()}s"
 
 
-async def put(house: House, object_: Object) -> None:
-    """Have it as it is now, whatever was there before."""
-    path = f"{folder_of(object_)}/{object_['metadata']['name']}"
-    await house.ask("DELETE", path)
-    told = await house.ask("POST", folder_of(object_), object_)
-    assert told.code == 201, told.body
+async def replace(house: InProcessServer, object_: Object) -> None:
+    """Replaces the object, whether or not it existed before."""
+    path = f"{collection_path(object_)}/{object_['metadata']['name']}"
+    await house.request("DELETE", path)
+    response = await house.request("POST", collection_path(object_), object_)
+    assert response.code == 201, response.body
 
 
-async def bare(house: House) -> None:
-    """What every server grants to everybody would be in the way."""
-    assert (await house.ask("DELETE", f"{RBAC}/clusterrolebindings")).code == 200
+async def delete_bootstrap_bindings(house: InProcessServer) -> None:
+    """Deletes the bindings that every server has, since they would grant too much."""
+    assert (await house.request("DELETE", f"{RBAC}/clusterrolebindings")).code == 200
 
 
-async def review(house: House, who: Who, asked: Wish | Visit) -> bool:
-    spec: Object = {"user": who.name, "groups": list(who.groups)}
-    if isinstance(asked, Visit):
-        spec["nonResourceAttributes"] = asked._asdict()
+async def review(house: InProcessServer, user: Identity, request: ResourceRequest | PathRequest) -> bool:
+    spec: Object = {"user": user.name, "groups": list(user.groups)}
+    if isinstance(request, PathRequest):
+        spec["nonResourceAttributes"] = request._asdict()
     else:
-        resource, _, part = asked.resource.partition("/")
-        about = {"verb": asked.verb, "group": asked.group, "resource": resource, "subresource": part}
-        spec["resourceAttributes"] = {**about, "namespace": asked.namespace, "name": asked.name}
-    told = await house.ask("POST", REVIEW, {"spec": spec})
-    assert told.code == 201, told.body
-    return bool(told.json["status"]["allowed"])
+        resource, _, subresource = request.resource.partition("/")
+        attributes = {"verb": request.verb, "group": request.group, "resource": resource, "subresource": subresource}
+        spec["resourceAttributes"] = {**attributes, "namespace": request.namespace, "name": request.name}
+    response = await house.request("POST", REVIEW, {"spec": spec})
+    assert response.code == 201, response.body
+    return bool(response.json["status"]["allowed"])
 
 
 @settings(max_examples=30)
-@given(HISTORIES, PEOPLE, st.lists(WISHES | VISITS, min_size=3, max_size=10))
-def test_who_may_is_what_the_objects_say(acts: list[tuple[Object, bool]], who: Who, asks: list[Wish | Visit]) -> None:
-    asyncio.run(_who_may(acts, who, asks))
+@given(HISTORIES, USERS, st.lists(RESOURCE_REQUESTS | PATH_REQUESTS, min_size=3, max_size=10))
+def test_reviews_and_requests_equal_the_reference_evaluator(
+    history: list[tuple[Object, bool]], user: Identity, requests: list[ResourceRequest | PathRequest]
+) -> None:
+    asyncio.run(_compare_reviews(history, user, requests))
 
 
-async def _who_may(acts: list[tuple[Object, bool]], who: Who, asks: list[Wish | Visit]) -> None:
-    there: dict[str, Object] = {}
-    async with guarded() as house:
-        await bare(house)
-        for object_, is_gone in acts:
-            path = f"{folder_of(object_)}/{object_['metadata']['name']}"
+async def _compare_reviews(
+    history: list[tuple[Object, bool]], user: Identity, requests: list[ResourceRequest | PathRequest]
+) -> None:
+    existing: dict[str, Object] = {}
+    async with running_with_rbac() as house:
+        await delete_bootstrap_bindings(house)
+        for object_, is_gone in history:
+            path = f"{collection_path(object_)}/{object_['metadata']['name']}"
             if is_gone:
-                await house.ask("DELETE", path)
-                there.pop(path, None)
+                await house.request("DELETE", path)
+                existing.pop(path, None)
             else:
-                await put(house, object_)
-                there[path] = object_
-            for asked in asks:
-                assert await review(house, who, asked) == reference_rbac.allows(there.values(), who, asked), asked
-            await _try(house, there, who)
+                await replace(house, object_)
+                existing[path] = object_
+            for request in requests:
+                assert await review(house, user, request) == reference_rbac.allows(existing.values(), user, request), request
+            await _compare_requests(house, existing, user)
 
 
-async def _try(house: Guarded, there: dict[str, Object], who: Who) -> None:
-    """Not only asked, but done."""
-    known = Who(who.name, (*who.groups, "system:authenticated"))
-    for path, wish in (
-        ("/api/v1/namespaces/a/pods/x", Wish("get", "", "pods", "a", "x")),
-        ("/api/v1/namespaces/b/pods", Wish("list", "", "pods", "b")),
-        ("/api/v1/pods", Wish("list", "", "pods")),
+async def _compare_requests(house: RbacServer, existing: dict[str, Object], user: Identity) -> None:
+    """Compares the results of ordinary requests, not only of reviews."""
+    authenticated = Identity(user.name, (*user.groups, "system:authenticated"))
+    for path, request in (
+        ("/api/v1/namespaces/a/pods/x", ResourceRequest("get", "", "pods", "a", "x")),
+        ("/api/v1/namespaces/b/pods", ResourceRequest("list", "", "pods", "b")),
+        ("/api/v1/pods", ResourceRequest("list", "", "pods")),
     ):
-        told = await house.ask_as(who.name, "GET", path, groups=who.groups)
-        assert (told.code != 403) == reference_rbac.allows(there.values(), known, wish), path
+        response = await house.ask_as(user.name, "GET", path, groups=user.groups)
+        assert (response.code != 403) == reference_rbac.allows(existing.values(), authenticated, request), path
 
 
 WRITE_ROLES = {"verbs": ["create"], "apiGroups": [GROUP], "resources": ["*"]}
@@ -107,74 +111,87 @@ WRITE_ROLES = {"verbs": ["create"], "apiGroups": [GROUP], "resources": ["*"]}
 
 @settings(max_examples=60)
 @given(RULES, NAMESPACED_RULES, RULES, st.lists(st.integers(0, 8), max_size=3), st.booleans())
-def test_nobody_grants_what_they_do_not_have(
-    everywhere: list[Object], here: list[Object], wanted: list[Object], had: list[int], is_binding: bool
+def test_users_cannot_grant_permissions_that_they_do_not_have(
+    everywhere: list[Object], in_namespace: list[Object], requested: list[Object], held: list[int], is_binding: bool
 ) -> None:
-    """What is wanted is something else, or some of what they have."""
-    both = [*here, *everywhere]
-    asyncio.run(_grant(everywhere, here, [both[number] for number in had if number < len(both)] or wanted, is_binding=is_binding))
+    """The requested rules are other rules, or some of those that the user has."""
+    all_held = [*in_namespace, *everywhere]
+    asyncio.run(
+        _grant(
+            everywhere,
+            in_namespace,
+            [all_held[number] for number in held if number < len(all_held)] or requested,
+            is_binding=is_binding,
+        )
+    )
 
 
-async def _grant(everywhere: list[Object], here: list[Object], wanted: list[Object], *, is_binding: bool) -> None:
-    """Somebody with rules everywhere, and some in the namespace `a`, grants others: there, and then everywhere."""
-    async with guarded() as house:
-        await bare(house)
+async def _grant(everywhere: list[Object], in_namespace: list[Object], requested: list[Object], *, is_binding: bool) -> None:
+    """A user with rules in all namespaces, and some in the namespace `a`, grants rules in `a`, and then in all namespaces."""
+    async with running_with_rbac() as house:
+        await delete_bootstrap_bindings(house)
         await house.grant("ann", WRITE_ROLES, *everywhere)
-        await house.grant("ann", *here, namespace="a")
-        for space, ours in (("a", [WRITE_ROLES, *everywhere, *here]), ("", [WRITE_ROLES, *everywhere])):
-            rules = [rule for rule in wanted if not (space and "nonResourceURLs" in rule and not is_binding)]
-            told = await (_bind if is_binding else _write)(house, space, rules)
-            is_exempt = reference_rbac.covers(ours, [_exemption(space, is_binding=is_binding)])
-            assert told.code == (201 if is_exempt or reference_rbac.covers(ours, rules) else 403), (space, told.body)
+        await house.grant("ann", *in_namespace, namespace="a")
+        for namespace, held in (("a", [WRITE_ROLES, *everywhere, *in_namespace]), ("", [WRITE_ROLES, *everywhere])):
+            rules = [rule for rule in requested if not (namespace and "nonResourceURLs" in rule and not is_binding)]
+            response = await (_bind if is_binding else _write)(house, namespace, rules)
+            is_exempt = reference_rbac.covers(held, [_exemption(namespace, is_binding=is_binding)])
+            assert response.code == (201 if is_exempt or reference_rbac.covers(held, rules) else 403), (namespace, response.body)
 
 
 def _exemption(namespace: str, *, is_binding: bool) -> Object:
-    """The rule with which somebody may grant more than they have."""
+    """Returns the rule that allows a user to grant more than they have."""
     resource = "roles" if namespace and not is_binding else "clusterroles"
     return {"verbs": ["bind" if is_binding else "escalate"], "apiGroups": [GROUP], "resources": [resource]}
 
 
-async def _write(house: Guarded, namespace: str, rules: list[Object]) -> Any:
-    wanted = role("wanted", namespace, rules)
-    return await house.ask_as("ann", "POST", folder_of(wanted), wanted)
+async def _write(house: RbacServer, namespace: str, rules: list[Object]) -> Any:
+    desired = role("wanted", namespace, rules)
+    return await house.ask_as("ann", "POST", collection_path(desired), desired)
 
 
-async def _bind(house: Guarded, namespace: str, rules: list[Object]) -> Any:
-    await put(house, role("wanted", "", rules))
-    wanted = binding("wanted", namespace, ("ClusterRole", "wanted"), [{"kind": "User", "name": "eve", "apiGroup": GROUP}])
-    return await house.ask_as("ann", "POST", folder_of(wanted), wanted)
+async def _bind(house: RbacServer, namespace: str, rules: list[Object]) -> Any:
+    await replace(house, role("wanted", "", rules))
+    desired = binding("wanted", namespace, ("ClusterRole", "wanted"), [{"kind": "User", "name": "eve", "apiGroup": GROUP}])
+    return await house.ask_as("ann", "POST", collection_path(desired), desired)
 
 
 PARTS = st.lists(st.tuples(LABELS, RULES), min_size=1, max_size=3)
-SUMS = st.lists(st.tuples(LABELS, st.lists(SELECTORS, min_size=1, max_size=2)), min_size=1, max_size=2)
+AGGREGATED_ROLES = st.lists(st.tuples(LABELS, st.lists(SELECTORS, min_size=1, max_size=2)), min_size=1, max_size=2)
 
 
 @settings(max_examples=25)
-@given(PARTS, SUMS, st.lists(WISHES | VISITS, min_size=3, max_size=8))
-def test_a_sum_of_roles_grants_what_its_parts_do(parts: list[Any], sums: list[Any], asks: list[Wish | Visit]) -> None:
-    asyncio.run(_sums(parts, sums, asks))
+@given(PARTS, AGGREGATED_ROLES, st.lists(RESOURCE_REQUESTS | PATH_REQUESTS, min_size=3, max_size=8))
+def test_an_aggregated_role_grants_what_its_parts_grant(
+    parts: list[Any], sums: list[Any], requests: list[ResourceRequest | PathRequest]
+) -> None:
+    asyncio.run(_compare_aggregated(parts, sums, requests))
 
 
-async def _sums(parts: list[Any], sums: list[Any], asks: list[Wish | Visit]) -> None:
-    made = [role(f"part-{number}", "", rules) for number, (_, rules) in enumerate(parts)]
-    for object_, (labels, _) in zip(made, parts, strict=True):
-        object_["metadata"]["labels"] = labels | OURS
-    chosen = [[_of_ours(one) for one in selectors] for _, selectors in sums]
-    made += [sum_of(f"sum-{number}", labels | OURS, chosen[number]) for number, (labels, _) in enumerate(sums)]
-    everybody = [{"kind": "User", "name": "ann", "apiGroup": GROUP}]
-    made += [binding(f"b-{number}", "a", ("ClusterRole", f"sum-{number}"), everybody) for number in range(len(sums))]
+async def _compare_aggregated(parts: list[Any], sums: list[Any], requests: list[ResourceRequest | PathRequest]) -> None:
+    objects = [role(f"part-{number}", "", rules) for number, (_, rules) in enumerate(parts)]
+    for object_, (labels, _) in zip(objects, parts, strict=True):
+        object_["metadata"]["labels"] = labels | TEST_LABEL
+    selectors_of_role = [[_within_test(selector) for selector in selectors] for _, selectors in sums]
+    objects += [
+        aggregated_role(f"sum-{number}", labels | TEST_LABEL, selectors_of_role[number]) for number, (labels, _) in enumerate(sums)
+    ]
+    subjects = [{"kind": "User", "name": "ann", "apiGroup": GROUP}]
+    objects += [binding(f"b-{number}", "a", ("ClusterRole", f"sum-{number}"), subjects) for number in range(len(sums))]
     async with in_memory("roles") as cluster:
         await cluster.create("namespaces", "", {"metadata": {"name": "a"}})
-        for object_ in reversed(made):  # the sums first: they follow their parts
-            await put(cluster, object_)
+        for object_ in reversed(objects):  # the aggregated roles first: they must follow changes of their parts
+            await replace(cluster, object_)
         await cluster.settle()
-        for asked in asks:
-            assert await review(cluster, Who("ann"), asked) == reference_rbac.allows(made, Who("ann"), asked), asked
+        for request in requests:
+            assert await review(cluster, Identity("ann"), request) == reference_rbac.allows(objects, Identity("ann"), request), (
+                request
+            )
 
 
-OURS = {"ours": "1"}
+TEST_LABEL = {"ours": "1"}
 
 
-def _of_ours(selector: Object) -> Object:
-    """None of the roles that every server has."""
+def _within_test(selector: Object) -> Object:
+    """Restricts a selector to the roles of this test, without the bootstrap roles."""
     return {**selector, "matchLabels": {**selector.get("matchLabels", {}), "ours": "1"}}

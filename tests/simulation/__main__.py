@@ -1,4 +1,4 @@
-"""Runs seeds, tells how it goes, and of a seed that fails: at which step, what happened last, and how to see it again."""
+"""Runs seeds and reports progress; for a failing seed: the step, the last log lines, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simulation.run import Report
 from simulation.seeds import play, play_all
 
 EVERY = 25
-"""Seeds from one line of progress to the next."""
+"""Seeds between two lines of progress."""
 
 
 def main() -> int:
@@ -18,11 +18,11 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=300, help="how many seeds (300)")
     parser.add_argument("--steps", type=int, default=500, help="how many steps of each (500)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
-    parser.add_argument("--seed", type=int, help="play this one alone, and tell all of it")
+    parser.add_argument("--seed", type=int, help="run only this seed, and print its whole log")
     options = parser.parse_args()
     if options.seed is not None:
-        report = play(options.seed, options.steps, story=1_000_000)
-        print("\n".join(report.story))
+        report = play(options.seed, options.steps, log_lines=1_000_000)
+        print("\n".join(report.log_lines))
         print(report.verdict)
         return 1 if report.failure else 0
     return _many(range(options.first, options.first + options.seeds), options.steps)
@@ -34,7 +34,7 @@ def _many(seeds: range, steps: int) -> int:
     for report in play_all(seeds, steps):
         done.append(report)
         if report.failure:
-            print("\n".join(report.story))
+            print("\n".join(report.log_lines))
             print(report.verdict)
             return 1
         if len(done) % EVERY == 0 or len(done) == len(seeds):

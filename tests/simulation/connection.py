@@ -1,4 +1,4 @@
-"""One request to the server in process, from the client's side: an answer, or a stream of lines, or a broken connection."""
+"""One request to the in-process server: a response, a stream of lines, or a broken connection."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from typing import Any, NamedTuple
 
 import orjson
 
-ROOM = 16
-"""Chunks of a stream that lie on the way. The server waits with the next one."""
+MAX_IN_FLIGHT = 16
+"""Chunks of a stream that the client has not read; the server waits before it sends more."""
 
 
 class Lost(Exception):
-    """The server is not there, or was not there any more: nobody knows what became of the request."""
+    """The server is down, or went down: the outcome of the request is unknown."""
 
 
 class Answer(NamedTuple):
-    """A whole answer."""
+    """A whole response."""
 
     code: int
     body: Any
 
 
 class Connection:
-    """What the client and the server's task for this request share. One that is direct takes answers and news past ASGI."""
+    """What the client and the server's task for this request share.
+
+    A direct one receives responses and watch events without ASGI.
+    """
 
     def __init__(self, method: str, path: str, query: str, body: Any, media: str, *, is_direct: bool) -> None:
         headers = [(b"content-type", media.encode())]
@@ -38,7 +41,7 @@ class Connection:
         }
         loop = asyncio.get_running_loop()
         self.task: asyncio.Task[Any] | None = None  # the server's, for this request
-        self.is_behind = False
+        self.is_write_paused = False
         self._body: bytes | None = b"" if body is None else orjson.dumps(body)
         self._left: asyncio.Future[None] = loop.create_future()
         self._code = 0
@@ -64,42 +67,42 @@ class Connection:
             if message["body"]:
                 self._chunks.append(message["body"])
             self._is_over = not message.get("more_body", False)
-        self._tell()
-        while len(self._chunks) > ROOM and not self._left.done():
+        self._notify()
+        while len(self._chunks) > MAX_IN_FLIGHT and not self._left.done():
             self._room = asyncio.get_running_loop().create_future()
             await self._room
 
-    def whole_body(self) -> bytes | None:
+    def complete_body(self) -> bytes | None:
         return self._body
 
-    def answer(self, code: int, _: object, body: bytes) -> None:
+    def respond(self, code: int, _: object, body: bytes) -> None:
         self._code, self._is_over = code, True
         self._chunks.append(body)
-        self._tell()
+        self._notify()
 
     def is_ready(self) -> bool:
-        return bool(self._code) and not self._is_over and len(self._chunks) < ROOM and not self._left.done()
+        return bool(self._code) and not self._is_over and len(self._chunks) < MAX_IN_FLIGHT and not self._left.done()
 
     def tell(self, chunk: bytes) -> None:
         self._chunks.append(chunk)
-        self._tell()
+        self._notify()
 
     # --- the client's side ----------------------------------------------------------------------------------------------
 
     async def whole(self) -> Answer:
-        """The answer, once it is complete. `Lost` if it never will be."""
+        """Returns the response once it is complete. Raises `Lost` if it never will be."""
         while not self._is_over:
             await self._wait()
         return Answer(self._code, orjson.loads(b"".join(self._chunks)))
 
     async def begin(self) -> int:
-        """The code of the answer, as soon as it has begun."""
+        """Returns the status code as soon as the response has begun."""
         while not self._code:
             await self._wait()
         return self._code
 
     async def lines(self) -> list[bytes]:
-        """The next lines of a stream; none at its end."""
+        """Returns the next lines of a stream; none at its end."""
         while not self._chunks and not self._is_over:
             await self._wait()
         chunks, self._chunks = self._chunks, []
@@ -107,15 +110,15 @@ class Connection:
         return b"".join(chunks).splitlines()
 
     def leave(self) -> None:
-        """The client goes away."""
+        """Closes the connection from the client's side."""
         _set(self._left)
         _set(self._room)
 
     def lose(self) -> None:
-        """The connection breaks."""
+        """Breaks the connection."""
         self._is_lost = True
         self.leave()
-        self._tell()
+        self._notify()
 
     async def _wait(self) -> None:
         if self._is_lost:
@@ -123,7 +126,7 @@ class Connection:
         self._news = asyncio.get_running_loop().create_future()
         await self._news
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         _set(self._news)
 
 

@@ -1,6 +1,6 @@
-"""All that was ever committed, read from the store's own tables between any two callbacks: what everybody else is held against.
+"""All commits, read from the store's own tables between any two callbacks: the reference for all checks.
 
-The store hands its changes out in many ways (reads, lists, watches); none of them is used here.
+The store's own ways to read changes (reads, lists, watches) are not used here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEARTBEATS = "objects/leases.coordination.k8s.io/"
 
 
 class Reference(msgspec.Struct, frozen=True, rename="camel"):
-    """A reference to an owner."""
+    """An owner reference."""
 
     api_version: str
     kind: str
@@ -32,7 +32,7 @@ class Reference(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    """What the rules look at."""
+    """The metadata that the rules look at."""
 
     name: str
     uid: str
@@ -44,7 +44,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Version(msgspec.Struct, frozen=True):
-    """An object as it was from one of its changes to the next."""
+    """An object between two of its changes."""
 
     metadata: Metadata
 
@@ -80,23 +80,23 @@ _decode = msgspec.json.Decoder(Version).decode
 
 
 class History:
-    """Every change, in order, and by where it happened."""
+    """Every change, in order and by key."""
 
     def __init__(self) -> None:
         self.revision = 0
-        self.newest = 0  # the revision of the last change that is more than a sign of life
+        self.newest = 0  # the revision of the last change that is not a heartbeat
         self.changes: list[Change] = []
         self.at: dict[int, Change] = {}
         self.of: dict[str, list[Change]] = {}  # by key
         self.removed: dict[str, int] = {}  # by uid
         self._by_resource: dict[str, tuple[list[int], list[Change]]] = {}
-        self.values: dict[str, tuple[int, bytes]] = {}  # what is there now
+        self.values: dict[str, tuple[int, bytes]] = {}  # current values
         self._now: dict[str, Version] = {}
-        self.damaged: dict[str, bytes] = {}  # what lies in the place of the values that are damaged now
+        self.damaged: dict[str, bytes] = {}  # what is stored in place of damaged values
         self.ever_damaged: set[tuple[str, int]] = set()  # keys and revisions
 
     def read_on(self, store: SqliteStore) -> bool:
-        """Take up what was committed since the last time. Whether there was anything."""
+        """Reads new commits. Returns whether there were any."""
         before = len(self.changes)
         for revision, key, value in store.database.reader.execute(_LOG, (self.revision,)):
             self._add(revision, key, value)
@@ -128,12 +128,12 @@ class History:
         changes.append(change)
 
     def note_damage(self, key: str, stored: bytes) -> None:
-        """This lies now in the place of the object's value."""
+        """Records that this is stored in place of the object's value."""
         self.damaged[key] = stored
         self.ever_damaged.add((key, self.values[key][0]))
 
     def differs_from(self, store: SqliteStore) -> str:
-        """What the store has, and should not, or the other way round; nothing if they agree."""
+        """Describes the difference between the store and the history; empty if they agree."""
         there = {key: (revision, value) for key, revision, value in store.database.reader.execute(_LIVE)}
         wanted = self.values | {key: (self.values[key][0], stored) for key, stored in self.damaged.items()}
         if there == wanted:
@@ -142,7 +142,7 @@ class History:
         return ", ".join(f"{key}: {wanted.get(key)} was committed, {there.get(key)} is there" for key in wrong[:3])
 
     def within(self, resource: str, namespace: str, *, after: int) -> Iterator[Change]:
-        """The changes of a range above a revision."""
+        """Yields the changes of a range after a revision."""
         prefix = f"objects/{resource}/{namespace}/" if namespace else f"objects/{resource}/"
         revisions, changes = self._by_resource.get(resource, ([], []))
         for at in range(bisect_right(revisions, after), len(changes)):
@@ -150,7 +150,7 @@ class History:
                 yield changes[at]
 
     def state(self, resource: str, namespace: str, revision: int) -> dict[str, int]:
-        """What a range held at a revision: its keys, each with the revision it was written at."""
+        """Returns what a range held at a revision: its keys, each with the revision of its last write."""
         found: dict[str, int] = {}
         for change in self.within(resource, namespace, after=0):
             if change.revision > revision:

@@ -1,4 +1,4 @@
-"""The kinds that the simulation plays with: plain ones, pods and what makes them, cluster-wide ones, custom ones."""
+"""The kinds of the simulation: plain ones, pods and their controllers, cluster-scoped ones, custom ones."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Kind(NamedTuple):
 
     @property
     def resource(self) -> str:
-        """As it is called in keys."""
+        """The resource as it is named in keys."""
         group = self.api_version.rpartition("/")[0]
         return f"{self.plural}.{group}" if group else self.plural
 
     @property
     def definition(self) -> str:
-        """The key of what defines it; nothing for a built-in one."""
+        """The key of its CRD; empty for a built-in kind."""
         is_custom = self.api_version.startswith(f"{GROUP}/")
         return f"objects/customresourcedefinitions.apiextensions.k8s.io/-/{self.resource}" if is_custom else ""
 
@@ -56,11 +56,11 @@ BY_RESOURCE = {kind.resource: kind for kind in KINDS}
 CUSTOM = (THING, ORB)
 
 _CONTAINERS = {"containers": [{"name": "c", "image": "i"}]}
-_LABELS = {"a": "b"}  # of all pods: controllers of pods get into each other's way
+_LABELS = {"a": "b"}  # of all pods, so that the controllers of pods compete
 
 
 def body(kind: Kind, *, is_bound: bool) -> dict[str, Any]:
-    """What an object of the kind needs besides its metadata."""
+    """Returns an object of the kind without metadata."""
     template = {"metadata": {"labels": _LABELS}, "spec": _CONTAINERS}
     if kind is POD:
         return {"spec": {**_CONTAINERS, **({"nodeName": "node"} if is_bound else {})}}
@@ -71,13 +71,13 @@ def body(kind: Kind, *, is_bound: bool) -> dict[str, Any]:
     if kind is JOB:
         return {"spec": {"completions": 2, "template": {"spec": {**_CONTAINERS, "restartPolicy": "Never"}}}}
     if kind in CUSTOM:
-        # A controller that never takes notice: the collector has to go on without it.
+        # Its controller never observes the deletion: the collector must continue without it.
         return {"apiVersion": kind.api_version, "kind": kind.kind, **({"status": {"observedGeneration": 1}} if is_bound else {})}
     return {}
 
 
 def definition(kind: Kind) -> dict[str, Any]:
-    """What defines a custom kind."""
+    """Returns the CRD of a custom kind."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     return {
         "metadata": {"name": kind.resource},

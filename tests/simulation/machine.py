@@ -1,7 +1,7 @@
-"""The machine that the server runs on: starts it, kills it at any moment, and starts it again on what it left on the disk.
+"""The machine that the server runs on: starts it, kills it at any time, and starts it again on what is left on the disk.
 
-A process is a set of tasks that share a context. When it dies, it is cut off from its store and its connections first, and only
-then are its tasks cancelled: whatever they still do on their way out, nobody sees it.
+A process is a set of tasks that share a context. When it dies, it is first cut off from its store and its connections, and then its
+tasks are cancelled: what they do while they end has no effect.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from probate.core.aio import tasks
 from probate.kinds.builtin import catalog
 from probate.server.app import App
 from probate.server.bootstrap import namespaces, rbac_roles
-from probate.server.context import Api
-from probate.server.kind_registry import Kinds
+from probate.server.context import ServerContext
+from probate.server.kind_registry import KindRegistry
 from probate.store import retention
-from probate.store.hub import Buffer
 from probate.store.sqlite.database import Database
 from probate.store.sqlite.store import SqliteStore, open_memory
+from probate.store.watch_hub import WatchBuffer
 from simulation.connection import Answer, Connection, Lost
-from simulation.court import Court
-from simulation.loop import LoopClock, VirtualLoop
-from simulation.store import ACTOR, RoughStore
-from simulation.weather import Weather
+from simulation.faults import FaultSchedule
+from simulation.faulty_store import ACTOR, FaultyStore
+from simulation.judge import Judge
+from simulation.virtual_loop import LoopClock, VirtualLoop
 
 
 class Process:
-    """One life of the server."""
+    """One process of the server."""
 
     def __init__(self) -> None:
         self.tasks: list[asyncio.Task[Any]] = []
@@ -51,45 +51,45 @@ PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
 
 
 class Machine:
-    """One machine. `tell` learns what happens to it."""
+    """One machine. `log` is called with what happens to it."""
 
-    def __init__(self, loop: VirtualLoop, seed: object, weather: Weather, court: Court, tell: Callable[[str], None]) -> None:
+    def __init__(self, loop: VirtualLoop, seed: object, faults: FaultSchedule, judge: Judge, log: Callable[[str], None]) -> None:
         self.inner: SqliteStore | None = None
         self.lives = 0
         self._loop = loop
         self._clock = LoopClock(loop)
-        self._weather = weather
-        self._court = court
-        self._tell = tell
+        self._faults = faults
+        self._judge = judge
+        self._log = log
         self._random = random.Random(f"server {seed}")  # noqa: S311
         self._left: Database | None = None
         self._process: Process | None = None
-        self._store: RoughStore | None = None
+        self._store: FaultyStore | None = None
         self._outside = contextvars.copy_context()
         loop.on_task = _note_task
 
     async def run(self) -> None:
-        """Keep a server running. Never returns."""
+        """Keeps a server running. Never returns."""
         while True:
             process = await self._boot()
             await process.death.wait()
-            await self._bury(process)
-            await asyncio.sleep(self._weather.between(0.01, 2.0))
+            await self._clean_up(process)
+            await asyncio.sleep(self._faults.between(0.01, 2.0))
 
     @property
     def is_up(self) -> bool:
         return self._process is not None and self._process.app is not None and self._process.is_open
 
     def set_clock(self, seconds: float) -> None:
-        """Somebody sets the wall clock while the server runs."""
-        self._tell(f"the clock is set by {seconds:+.0f} s")
+        """Sets the wall clock while the server runs."""
+        self._log(f"the clock is set by {seconds:+.0f} s")
         self._clock.wrong += seconds
 
     def crash(self) -> None:
-        """The process dies now."""
+        """Kills the process."""
         if self._process is None or self._store is None:
             return
-        self._tell("the server crashes")
+        self._log("the server crashes")
         process, self._process = self._process, None
         self._store.cut_off()
         for connection in process.connections:
@@ -97,11 +97,11 @@ class Machine:
         process.death.set()
 
     async def stop(self) -> None:
-        """The process is asked to end: it answers what it was asked, and goes."""
+        """Stops the process gracefully: it finishes its requests, and ends."""
         process = self._process
         if process is None or process.app is None or not process.is_open:
             return
-        self._tell("the server is stopped")
+        self._log("the server is stopped")
         process.is_open = False
         process.app.stop()
         if process.requests:
@@ -135,51 +135,53 @@ class Machine:
         return connection
 
     async def ask(self, who: str, method: str, path: str, *, query: str = "", body: Any = None, media: str = "") -> Answer:
-        """The server's answer. `Lost` if there is none."""
+        """Returns the server's response. Raises `Lost` if there is none."""
         return await self.connect(who, method, path, query=query, body=body, media=media).whole()
 
     async def _boot(self) -> Process:
-        buffer = Buffer(events=self._weather.climate.buffer)
+        buffer = WatchBuffer(events=self._faults.rates.buffer)
         self.inner = await open_memory(self._left, buffer=buffer)
         self._left = self.inner.database
-        self._court.compare(self.inner)
+        self._judge.compare(self.inner)
         self.lives += 1
-        self._tell("the server starts")
-        self._court.clock_was_set = self._court.clock_was_set or self._clock.wrong != 0.0
+        self._log("the server starts")
+        self._judge.clock_was_set = self._judge.clock_was_set or self._clock.wrong != 0.0
         process = self._process = Process()
-        self._store = RoughStore(self.inner, self._weather, self._outside, self._court.written, self.crash)
-        self._store.compacting = functools.partial(self._court.compacting, keep=self._weather.climate.history)
+        self._store = FaultyStore(self.inner, self._faults, self._outside, self._judge.written, self.crash)
+        self._store.compacting = functools.partial(self._judge.compacting, keep=self._faults.rates.history)
         self._loop.create_task(self._main(process, self._store), context=self._context(process))
         return process
 
-    async def _main(self, process: Process, store: RoughStore) -> None:
+    async def _main(self, process: Process, store: FaultyStore) -> None:
         def new_uid() -> str:
             return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
         clock = self._clock
         api, *others = [
-            Api(store, Kinds(store, catalog.load()), clock, new_uid=new_uid, random=self._random)
-            for _ in range(self._weather.climate.leaders)
+            ServerContext(store, KindRegistry(store, catalog.load()), clock, new_uid=new_uid, random=self._random)
+            for _ in range(self._faults.rates.leaders)
         ]
-        keep = self._weather.climate.history
-        tasks.guard(
-            retention.keep_history(store, clock, keep=keep, interval=keep / 4), name="retention", on_failure=self._loop.fail
+        keep = self._faults.rates.history
+        tasks.start_supervised(
+            retention.compact_periodically(store, clock, keep_seconds=keep, interval_seconds=keep / 4),
+            name="retention",
+            on_failure=self._loop.fail,
         )
         try:
             await namespaces.ensure_namespaces(api)
             await rbac_roles.ensure_roles(api)
             async with AsyncExitStack() as stack:
                 for one in (api, *others):  # each as if it were the only one that leads
-                    await one.kinds.refresh(now=one.now())
-                    await stack.enter_async_context(manager.at_work(one, clock, self._weather.climate.crew))
+                    await one.kinds.refresh(now=one.timestamp())
+                    await stack.enter_async_context(manager.run_all(one, clock, self._faults.rates.controllers))
                 process.app = App(api)
                 await process.death.wait()
         except errors.ApiError as error:
-            self._tell(f"the server cannot start: {error}")
+            self._log(f"the server cannot start: {error}")
             self.crash()
 
-    async def _bury(self, process: Process) -> None:
-        """End all that is left of the process, and close its store."""
+    async def _clean_up(self, process: Process) -> None:
+        """Cancels the tasks of a dead process, and closes its store."""
         while process.tasks:
             left, process.tasks = process.tasks, []
             await tasks.stop(*(task for task in left if not task.done()))

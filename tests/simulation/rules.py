@@ -1,27 +1,28 @@
-"""What must hold of every committed change, judged from what was there before it and from who made it."""
+"""The rules that every committed change must obey, given the state before it and its actor."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from probate.controllers import registry
 from simulation.history import COLLECTORS, FOREGROUND, Change, Version
-from simulation.world import Standing, World, reaches
+from simulation.object_graph import ObjectGraph, OwnerState, reaches
 
-COLLECTOR = "collector"
-SWEEPERS = ("namespaces", "definitions")
+COLLECTOR = registry.COLLECTOR
+SCOPE_CONTROLLERS = (registry.NAMESPACES, registry.CUSTOM_RESOURCE_DEFINITIONS)
 _NAMESPACES = "objects/namespaces/-/"
 _DEFINITIONS = "objects/customresourcedefinitions.apiextensions.k8s.io/-/"
 
 
 class Rules:
-    """The rules of one world."""
+    """The rules of one run."""
 
-    def __init__(self, world: World, damaged: Collection[str]) -> None:
+    def __init__(self, world: ObjectGraph, damaged: Collection[str]) -> None:
         self._world = world
         self._damaged = damaged
 
     def broken_by(self, change: Change, actor: str) -> Iterator[str]:
-        """The rules that the change breaks, in words."""
+        """Describes the rules that the change breaks."""
         if change.before is None:
             yield from self._created(change)
             return
@@ -29,7 +30,7 @@ class Rules:
             yield from self._emptied(change, change.before)
         if actor == COLLECTOR:
             yield from self._collected(change, change.before)
-        elif actor in SWEEPERS:
+        elif actor in SCOPE_CONTROLLERS:
             yield from self._swept(change, change.before)
 
     def _created(self, change: Change) -> Iterator[str]:
@@ -39,7 +40,7 @@ class Rules:
                 yield f"{change.key} was created in a closed scope: {scope}, {state}"
 
     def _scopes(self, key: str) -> list[tuple[str, Version | None]]:
-        """What an object lies in: its namespace, and the definition of its kind."""
+        """Returns the scopes of an object: its namespace, and the CRD of its kind."""
         _, resource, namespace, _ = key.split("/", 3)
         scopes = [] if namespace == "-" else [_NAMESPACES + namespace]
         if resource.endswith(".example.com"):
@@ -47,14 +48,14 @@ class Rules:
         return [(scope, self._world.objects.get(scope)) for scope in scopes]
 
     def _swept(self, change: Change, before: Version) -> Iterator[str]:
-        """Whoever empties scopes deletes only what lies in one that is being deleted."""
+        """The controllers of scopes delete only objects in a scope that is being deleted."""
         if before.is_deleting or (change.after is not None and not change.after.is_deleting):
             return
         if not any(found is not None and found.is_deleting for _, found in self._scopes(change.key)):
             yield f"{change.key} was swept away although nothing that it lies in is being deleted"
 
     def _emptied(self, change: Change, before: Version) -> Iterator[str]:
-        """A scope leaves only if nothing is in it."""
+        """A scope is removed only if it is empty."""
         name = before.metadata.name
         if change.key.startswith(_NAMESPACES):
             left = [key for key in self._world.objects if key.split("/")[2] == name]
@@ -79,17 +80,17 @@ class Rules:
             yield from self._unblocked(change.key, before, after)
 
     def _deleted(self, change: Change, before: Version) -> Iterator[str]:
-        """The collector deletes only what has no owner left that could be alive."""
-        standings = self._world.standings(before)
-        if not standings:
+        """The collector deletes only objects without an owner that could be solid."""
+        owner_states = self._world.owner_states(before)
+        if not owner_states:
             yield f"{change.key} was collected although it has no owner"
-        for owner, standing in standings.items():
-            if standing not in (Standing.DEAD, Standing.PRESUMED_DEAD, Standing.WAITING):
-                state = "damaged" if self._world.by_uid.get(owner.uid) in self._damaged else standing.value
+        for owner, owner_state in owner_states.items():
+            if owner_state not in (OwnerState.DEAD, OwnerState.PRESUMED_DEAD, OwnerState.WAITING):
+                state = "damaged" if self._world.by_uid.get(owner.uid) in self._damaged else owner_state.value
                 yield f"{change.key} was collected although its owner {owner.kind} {owner.name} ({owner.uid}) is {state}"
 
     def _released(self, change: Change, before: Version) -> Iterator[str]:
-        """An owner leaves after those who block it; an orphaning one after all references to it."""
+        """An owner is removed after the dependents that block it; an orphaning one after all references to it."""
         kept = () if change.after is None else change.after.metadata.finalizers
         uid = before.metadata.uid
         if before.is_orphaning:
@@ -102,18 +103,18 @@ class Rules:
                     yield f"{change.key} left before {key}, which blocks it"
 
     def _dropped(self, key: str, before: Version, after: Version) -> Iterator[str]:
-        """The collector takes off references to the dead, the waiting and the orphaning, or those that were so a moment ago."""
-        standings = self._world.standings(before)
-        for owner, standing in standings.items():
-            if after.refers_to(owner.uid) or standing is not Standing.SOLID:
+        """The collector removes references to owners that are, or just were, dangling, waiting or orphaning."""
+        owner_states = self._world.owner_states(before)
+        for owner, owner_state in owner_states.items():
+            if after.refers_to(owner.uid) or owner_state is not OwnerState.SOLID:
                 continue
-            is_doubtful = any(one.uid == owner.uid and standings[one] is not Standing.SOLID for one in standings)
+            is_doubtful = any(one.uid == owner.uid and owner_states[one] is not OwnerState.SOLID for one in owner_states)
             if owner.uid not in self._world.has_settled and not is_doubtful:
                 yield f"{key} lost its reference to {self._world.by_uid[owner.uid]}, which is alive"
 
     def _stripped(self, key: str, before: Version, after: Version) -> Iterator[str]:
-        """An owner that orphans takes no reference off an object of another namespace. (A living owner of that object may.)"""
-        if Standing.SOLID in self._world.standings(before).values() or not before.metadata.namespace:
+        """An orphaning owner removes no reference from an object of another namespace. (A solid owner of that object may.)"""
+        if OwnerState.SOLID in self._world.owner_states(before).values() or not before.metadata.namespace:
             return
         for uid in dict.fromkeys(owner.uid for owner in before.metadata.owner_references):
             owner = self._world.objects.get(self._world.by_uid.get(uid, ""))
@@ -121,10 +122,10 @@ class Rules:
                 yield f"{key} lost its reference to {self._world.by_uid[uid]}, which cannot own it"
 
     def _unblocked(self, key: str, before: Version, after: Version) -> Iterator[str]:
-        """Only references within a circle are made to block no more."""
+        """`blockOwnerDeletion` is cleared only in references within a cycle."""
         for uid in dict.fromkeys(owner.uid for owner in before.metadata.owner_references):
             if not before.blocks(uid) or after.blocks(uid) or not after.refers_to(uid):
                 continue
-            circle = {self._world.objects[one].metadata.uid for one in self._world.circle_of(key)}
-            if not {before.metadata.uid, uid} <= circle:
+            cycle = {self._world.objects[one].metadata.uid for one in self._world.cycle_of(key)}
+            if not {before.metadata.uid, uid} <= cycle:
                 yield f"{key} does not block {uid} any more although the two do not wait for each other"

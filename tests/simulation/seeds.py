@@ -1,4 +1,4 @@
-"""Many seeds at once: one process for each processor, each run for itself."""
+"""Runs many seeds in parallel: one process for each processor."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 
-from simulation.run import STORY, Report, Run
+from simulation.run import LOG_LINES, Report, Run
 
 
-def play(seed: int, steps: int, *, story: int = STORY) -> Report:
-    """One run."""
-    return Run(seed, steps, story=story).play()
+def play(seed: int, steps: int, *, log_lines: int = LOG_LINES) -> Report:
+    """Runs one seed."""
+    return Run(seed, steps, log_lines=log_lines).play()
 
 
 def play_all(seeds: Sequence[int], steps: int) -> Iterator[Report]:
-    """All of them, in their order, as they are done."""
+    """Runs all seeds. Yields their reports in order."""
     with multiprocessing.get_context("spawn").Pool(os.cpu_count() or 1) as pool:
         yield from pool.imap(functools.partial(play, steps=steps), seeds)
 
 
 def first_failure(seeds: Sequence[int], steps: int) -> Report | None:
-    """The first that fails, in this process: for what only this process knows of."""
+    """Returns the first failure. Runs in this process, where code may be patched."""
     return next((report for seed in seeds if (report := play(seed, steps)).failure), None)

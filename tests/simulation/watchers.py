@@ -1,4 +1,4 @@
-"""Clients that watch: each must see every change of its range once and in order, however often the watch is cut."""
+"""Clients that watch: each must see every change of its range once and in order, however often its watch is cut."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 import orjson
 
 from simulation.connection import Lost
-from simulation.court import Court, Violation
 from simulation.history import Change
+from simulation.judge import Judge, Violation
 from simulation.kinds import Kind
 from simulation.machine import Machine
 
 
 class Watcher:
-    """Lists once, then watches and resumes, for ever."""
+    """Lists once, then watches and resumes forever."""
 
     def __init__(
-        self, name: str, machine: Machine, court: Court, kind: Kind, namespace: str, *, patience: float, seed: object
+        self, name: str, machine: Machine, judge: Judge, kind: Kind, namespace: str, *, patience: float, seed: object
     ) -> None:
         self.name = name
         self._machine = machine
-        self._court = court
+        self._judge = judge
         self._kind = kind
         self._namespace = namespace
         self._patience = patience
-        self._dice = random.Random(f"{name} {seed}")  # noqa: S311
-        self._position: int | None = None  # everything up to here was seen
+        self._rng = random.Random(f"{name} {seed}")  # noqa: S311
+        self._position: int | None = None  # the revision up to which everything was seen
         self.is_calm = False
         self.seen = 0
 
@@ -41,12 +41,12 @@ class Watcher:
                     await self._watch(self._position)
             except Lost:
                 pass
-            await asyncio.sleep(self._dice.expovariate(1 / self._patience))
+            await asyncio.sleep(self._rng.expovariate(1 / self._patience))
 
     async def _list(self) -> None:
-        since = self._court.history.revision
+        since = self._judge.history.revision
         answer = await self._machine.ask(self.name, "GET", self._path)
-        self._court.listed(answer, self._kind, self._namespace, since)
+        self._judge.listed(answer, self._kind, self._namespace, since)
         if answer.code == 200:
             self._position = int(answer.body["metadata"]["resourceVersion"])
 
@@ -55,7 +55,7 @@ class Watcher:
         return self._kind.path(self._namespace)
 
     async def _watch(self, position: int) -> None:
-        seconds = 600 if self.is_calm else self._dice.randint(1, 60)
+        seconds = 600 if self.is_calm else self._rng.randint(1, 60)
         query = f"watch=1&resourceVersion={position}&allowWatchBookmarks=true&timeoutSeconds={seconds}"
         connection = self._machine.connect(self.name, "GET", self._path, query=query)
         try:
@@ -65,13 +65,13 @@ class Watcher:
                 for line in lines:
                     if not self._take(orjson.loads(line)):
                         return
-                if not self.is_calm and self._dice.random() < 0.02:
+                if not self.is_calm and self._rng.random() < 0.02:
                     return
         finally:
             connection.leave()
 
     def _take(self, event: dict[str, Any]) -> bool:
-        """Judge an event. Whether more can come."""
+        """Checks an event. Returns whether more can follow."""
         if event["type"] == "ERROR":
             if event["object"]["code"] == 410:
                 self._position = None
@@ -90,13 +90,13 @@ class Watcher:
         return True
 
     def missing(self) -> Change | None:
-        """The next change that it has to be told of."""
+        """Returns the next change that it has not seen."""
         after = 0 if self._position is None else self._position
-        return next(self._court.history.within(self._kind.resource, self._namespace, after=after), None)
+        return next(self._judge.history.within(self._kind.resource, self._namespace, after=after), None)
 
     def can_watch(self) -> bool:
         """Whether its kind is served."""
-        return not self._kind.definition or self._kind.definition in self._court.world.objects
+        return not self._kind.definition or self._kind.definition in self._judge.world.objects
 
     def __str__(self) -> str:
         return f"{self.name} of {self._kind.resource} in {self._namespace or 'all namespaces'}"

@@ -1,15 +1,15 @@
-"""Policies and bindings that tests write, and how they ask."""
+"""Builds admission policies and bindings, and creates them on a server."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from support.in_process_server import House, Told
+from probate.api.objects import Object
+from support.in_process_server import InProcessServer, Response
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 MAPS = "/api/v1/namespaces/default/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-Object = dict[str, Any]
 
 
 def rules(*resources: str, group: str = "", operations: tuple[str, ...] = ("CREATE", "UPDATE"), **more: Any) -> Object:
@@ -20,47 +20,47 @@ def policy(name: str = "p", *, match: Object | None = None, **spec: Any) -> Obje
     return {"metadata": {"name": name}, "spec": {"matchConstraints": match or {"resourceRules": [rules("configmaps")]}, **spec}}
 
 
-def wanting(*expressions: str, **spec: Any) -> Object:
-    return policy(validations=[{"expression": one} for one in expressions], **spec)
+def validating_policy(*expressions: str, **spec: Any) -> Object:
+    return policy(validations=[{"expression": expression} for expression in expressions], **spec)
 
 
 def binding(name: str = "b", to: str = "p", **spec: Any) -> Object:
     return {"metadata": {"name": name}, "spec": {"policyName": to, "validationActions": ["Deny"], **spec}}
 
 
-def changing(*expressions: str, name: str = "p", is_patch: bool = False, **spec: Any) -> Object:
+def mutating_policy(*expressions: str, name: str = "p", is_patch: bool = False, **spec: Any) -> Object:
     kind, field = ("JSONPatch", "jsonPatch") if is_patch else ("ApplyConfiguration", "applyConfiguration")
-    mutations = [{"patchType": kind, field: {"expression": one}} for one in expressions]
+    mutations = [{"patchType": kind, field: {"expression": expression}} for expression in expressions]
     return policy(name, mutations=mutations, **{"reinvocationPolicy": "Never", **spec})
 
 
-async def write(house: House, plural: str, object_: Object) -> Told:
-    return await house.ask("POST", f"{REGISTRATION}/{plural}", object_)
+async def create_registration(server: InProcessServer, plural: str, object_: Object) -> Response:
+    return await server.request("POST", f"{REGISTRATION}/{plural}", object_)
 
 
-async def validating(house: House, made: Object, *bindings: Object) -> None:
-    told = await write(house, "validatingadmissionpolicies", made)
-    assert told.code == 201, told.body
-    for one in bindings or (binding(to=made["metadata"]["name"]),):
-        told = await write(house, "validatingadmissionpolicybindings", one)
-        assert told.code == 201, told.body
+async def create_validating(server: InProcessServer, policy_object: Object, *bindings: Object) -> None:
+    response = await create_registration(server, "validatingadmissionpolicies", policy_object)
+    assert response.code == 201, response.body
+    for binding_object in bindings or (binding(to=policy_object["metadata"]["name"]),):
+        response = await create_registration(server, "validatingadmissionpolicybindings", binding_object)
+        assert response.code == 201, response.body
 
 
-async def mutating(house: House, made: Object, *bindings: Object) -> None:
-    told = await write(house, "mutatingadmissionpolicies", made)
-    assert told.code == 201, told.body
-    name = made["metadata"]["name"]
-    for one in bindings or ({"metadata": {"name": f"{name}-b"}, "spec": {"policyName": name}},):
-        told = await write(house, "mutatingadmissionpolicybindings", one)
-        assert told.code == 201, told.body
+async def create_mutating(server: InProcessServer, policy_object: Object, *bindings: Object) -> None:
+    response = await create_registration(server, "mutatingadmissionpolicies", policy_object)
+    assert response.code == 201, response.body
+    name = policy_object["metadata"]["name"]
+    for binding_object in bindings or ({"metadata": {"name": f"{name}-b"}, "spec": {"policyName": name}},):
+        response = await create_registration(server, "mutatingadmissionpolicybindings", binding_object)
+        assert response.code == 201, response.body
 
 
-async def create_map(house: House, name: str = "m", **object_: Any) -> Told:
+async def create_map(server: InProcessServer, name: str = "m", **object_: Any) -> Response:
     meta = {"name": name, **object_.pop("metadata", {})}
-    return await house.ask("POST", MAPS, {"metadata": meta, **object_})
+    return await server.request("POST", MAPS, {"metadata": meta, **object_})
 
 
-def refusal(told: Told) -> str:
-    """Why it was refused, without what it was."""
-    assert told.code >= 400, told.body
-    return str(told.json["message"]).partition("denied request: ")[2]
+def denial_message(response: Response) -> str:
+    """Returns the policy's message, without the text that Kubernetes puts before it."""
+    assert response.code >= 400, response.body
+    return str(response.json["message"]).partition("denied request: ")[2]

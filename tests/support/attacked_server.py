@@ -1,4 +1,4 @@
-"""A real server in a process of its own that is attacked over sockets, while somebody honest asks it too."""
+"""A server process that tests attack over sockets, while a well-behaved client uses it too."""
 
 from __future__ import annotations
 
@@ -18,59 +18,59 @@ from typing import Any
 
 import httpx
 
-PATIENCE = 1.0
-LIMIT = 60.0
-"""Seconds after which something that should happen has not: long, for slow machines."""
+PATIENCE_SECONDS = 1.0
+TIMEOUT_SECONDS = 60.0
+"""Time after which an expected event counts as missing: long, for slow machines."""
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
-class Target:
-    """The server."""
+class AttackedServer:
+    """A running server, a well-behaved client, and connections for attacks."""
 
     def __init__(self, process: subprocess.Popen[str], url: str, folder: Path) -> None:
         self.process = process
         self.url = url
         self.folder = folder
         self.port = int(url.rsplit(":", 1)[1])
-        self.is_secured = url.startswith("https")
+        self.uses_tls = url.startswith("https")
         verify: ssl.SSLContext | bool = True
-        if self.is_secured:
+        if self.uses_tls:
             pki = folder / "probate.pki"
             verify = ssl.create_default_context(cafile=str(pki / "ca.crt"))
             verify.load_cert_chain(pki / "admin.crt", pki / "admin.key")
-        self.honest = httpx.Client(base_url=url, verify=verify, timeout=LIMIT)
+        self.client = httpx.Client(base_url=url, verify=verify, timeout=TIMEOUT_SECONDS)
 
-    def raw(self) -> socket.socket:
-        """A connection on which nothing was said."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT)
+    def connect_tcp(self) -> socket.socket:
+        """Opens a TCP connection, without a TLS handshake."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT_SECONDS)
 
-    def narrow(self) -> socket.socket:
-        """A connection of somebody known who takes in little at a time."""
-        line = socket.socket()
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-        line.settimeout(LIMIT)
-        line.connect(("127.0.0.1", self.port))
-        return self._spoken_on(line, known=True)
+    def connect_slow_reader(self) -> socket.socket:
+        """Opens an administrator's connection with a small receive buffer."""
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        connection.settimeout(TIMEOUT_SECONDS)
+        connection.connect(("127.0.0.1", self.port))
+        return self._secure(connection, as_admin=True)
 
-    def line(self, *, known: bool = False) -> socket.socket:
-        """A connection on which HTTP can be spoken; as somebody `known` if that is wanted."""
-        return self._spoken_on(self.raw(), known=known)
+    def connect(self, *, as_admin: bool = False) -> socket.socket:
+        """Opens a connection for HTTP, without a client certificate or with the administrator's."""
+        return self._secure(self.connect_tcp(), as_admin=as_admin)
 
-    def _spoken_on(self, line: socket.socket, *, known: bool) -> socket.socket:
-        if not self.is_secured:
-            return line
+    def _secure(self, connection: socket.socket, *, as_admin: bool) -> socket.socket:
+        if not self.uses_tls:
+            return connection
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        if known:
+        if as_admin:
             context.load_cert_chain(self.folder / "probate.pki" / "admin.crt", self.folder / "probate.pki" / "admin.key")
-        return context.wrap_socket(line)
+        return context.wrap_socket(connection)
 
-    def check_others(self) -> None:
-        """Others are answered: on the connection they have, and on a new one."""
-        assert self.honest.get("/api/v1/namespaces/default").status_code == 200
-        made = self.honest.post(MAPS, params={"dryRun": "All"}, json={"metadata": {"generateName": "x-"}})
-        assert made.status_code == 201
-        with self.line() as new:
+    def check_other_clients(self) -> None:
+        """Asserts that other clients are served: on the connection that they have, and on a new one."""
+        assert self.client.get("/api/v1/namespaces/default").status_code == 200
+        response = self.client.post(MAPS, params={"dryRun": "All"}, json={"metadata": {"generateName": "x-"}})
+        assert response.status_code == 201
+        with self.connect() as new:
             new.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
             assert new.recv(20).startswith(b"HTTP/1.1 200")
 
@@ -80,9 +80,9 @@ class Target:
 
     @property
     def megabytes(self) -> float:
-        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
-        assert found is not None
-        return int(found[1]) / 1024
+        match = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
+        assert match is not None
+        return int(match[1]) / 1024
 
     @property
     def log(self) -> str:
@@ -90,26 +90,26 @@ class Target:
 
 
 @contextmanager
-def attacked(folder: Path, *options: str, descriptors: int = 0) -> Iterator[Target]:
-    """The server; at the end it stops as it should, and has logged no failure of its own. It may open so many descriptors."""
+def run_attacked_server(folder: Path, *options: str, descriptors: int = 0) -> Iterator[AttackedServer]:
+    """Runs a server with a limit of file descriptors. It must stop cleanly, and log no failure of its own."""
     command = [sys.executable, "-m", "probate", "serve", "--store", "memory:", "--listen", "127.0.0.1:0"]
-    command += ["--patience", f"{PATIENCE}s", "--controllers", "collector,namespaces,definitions", *options]
+    command += ["--patience", f"{PATIENCE_SECONDS}s", "--controllers", "collector,namespaces,definitions", *options]
     limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))) if descriptors else None
-    with (folder / "log").open("w") as log, _started(command, folder, log, limit) as process:
+    with (folder / "log").open("w") as log, _run(command, folder, log, limit) as process:
         assert process.stdout is not None
         greeting = re.search(r"https?://\S+?:\d+", process.stdout.readline())
         assert greeting is not None
-        target = Target(process, greeting[0], folder)
-        with target.honest:
-            target.check_others()
-            yield target
+        server = AttackedServer(process, greeting[0], folder)
+        with server.client:
+            server.check_other_clients()
+            yield server
         process.terminate()
-        assert process.wait(timeout=LIMIT) == 0
-    assert "Traceback" not in target.log
+        assert process.wait(timeout=TIMEOUT_SECONDS) == 0
+    assert "Traceback" not in server.log
 
 
 @contextmanager
-def _started(command: list[str], folder: Path, log: Any, limit: Callable[[], None] | None) -> Iterator[subprocess.Popen[str]]:
+def _run(command: list[str], folder: Path, log: Any, limit: Callable[[], None] | None) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder, preexec_fn=limit) as process:  # noqa: PLW1509
         try:
             yield process
@@ -118,51 +118,51 @@ def _started(command: list[str], folder: Path, log: Any, limit: Callable[[], Non
 
 
 @contextmanager
-def many(number: int, connect: Callable[[], socket.socket], say: bytes = b"") -> Iterator[list[socket.socket]]:
-    """So many connections, on each of which this is said, if it can be."""
-    allow_descriptors(number + 1_000)
-    with contextlib.ExitStack() as held:
-        lines = []
+def open_connections(number: int, connect: Callable[[], socket.socket], data: bytes = b"") -> Iterator[list[socket.socket]]:
+    """Opens so many connections, and sends data on each, if the server accepts them."""
+    raise_descriptor_limit(number + 1_000)
+    with contextlib.ExitStack() as stack:
+        connections = []
         for _ in range(number):
             with contextlib.suppress(OSError):
-                lines.append(held.enter_context(connect()))
-                if say:
-                    lines[-1].sendall(say)
-        yield lines
+                connections.append(stack.enter_context(connect()))
+                if data:
+                    connections[-1].sendall(data)
+        yield connections
 
 
-def allow_descriptors(number: int) -> None:
-    """This process may open so many."""
+def raise_descriptor_limit(number: int) -> None:
+    """Allows this process to open so many file descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < number:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, hard), hard))
 
 
-def until(check: Callable[[], bool], what: str) -> None:
-    """Come back when it is so."""
-    end = time.monotonic() + LIMIT
+def wait_until(check: Callable[[], bool], event: str) -> None:
+    """Blocks until the check returns true. Fails after `TIMEOUT_SECONDS`."""
+    end = time.monotonic() + TIMEOUT_SECONDS
     while not check():
-        assert time.monotonic() < end, f"{what} did not happen within {LIMIT} s"
+        assert time.monotonic() < end, f"{event} did not happen within {TIMEOUT_SECONDS} s"
         time.sleep(0.02)
 
 
-def answered(lines: list[socket.socket]) -> list[socket.socket]:
-    """Those on which something was said."""
-    poll, by_number = select.poll(), {line.fileno(): line for line in lines}
+def readable_connections(connections: list[socket.socket]) -> list[socket.socket]:
+    """Returns the connections on which the server has sent something, or that it has closed."""
+    poll, by_number = select.poll(), {connection.fileno(): connection for connection in connections}
     for number in by_number:
         poll.register(number, select.POLLIN)
     return [by_number[number] for number, _ in poll.poll(0)]
 
 
-def rest_of(line: socket.socket) -> bytes:
-    """All that is said until the server ends the connection, in whatever way."""
-    said = b""
+def read_to_end(connection: socket.socket) -> bytes:
+    """Returns everything that the server sends until it closes or resets the connection."""
+    data = b""
     with contextlib.suppress(OSError):
-        while part := line.recv(65_536):
-            said += part
-    return said
+        while part := connection.recv(65_536):
+            data += part
+    return data
 
 
-def codes(said: bytes) -> list[int]:
-    """Of all answers."""
-    return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d{3}) ", said)]
+def status_codes(data: bytes) -> list[int]:
+    """Returns the status codes of all responses."""
+    return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d{3}) ", data)]

@@ -1,12 +1,13 @@
-"""What those who attack in `threats` have in common: what they are allowed, what they write, and how they write it."""
+"""What the tests in `threats` share: the rights of an attacker, the objects that it writes, and the ways to write them."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from support.in_process_server import Told
-from support.rbac_server import Guarded
+from probate.api.objects import Object
+from support.in_process_server import Response
+from support.rbac_server import RbacServer
 
 CORE = "/api/v1/namespaces/a"
 MAPS = f"{CORE}/configmaps"
@@ -16,25 +17,23 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/a/deployments"
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 GONE = "00000000-dead-4000-8000-000000000000"
-"""The uid of nobody."""
-
-Object = dict[str, Any]
+"""The uid of an owner that does not exist."""
 
 
-def may(verbs: str, *resources: str, group: str = "", **more: Any) -> Object:
-    """A rule."""
-    return {"verbs": verbs.split(), "apiGroups": [group], "resources": list(resources), **more}
+def rbac_rule(verbs: str, *resources: str, group: str = "", **fields: Any) -> Object:
+    """Returns an RBAC rule."""
+    return {"verbs": verbs.split(), "apiGroups": [group], "resources": list(resources), **fields}
 
 
-def reference(owner: Object, **other: Any) -> Object:
-    about = owner["metadata"]
-    said = {"apiVersion": "v1", "kind": "ConfigMap", "name": about["name"], "uid": about["uid"]}
-    return {**said, **other}
+def owner_reference(owner: Object, **fields: Any) -> Object:
+    metadata = owner["metadata"]
+    fixed = {"apiVersion": "v1", "kind": "ConfigMap", "name": metadata["name"], "uid": metadata["uid"]}
+    return {**fixed, **fields}
 
 
-def nobody(**other: Any) -> Object:
-    """A reference to an owner that is gone."""
-    return {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": GONE, **other}
+def missing_owner_reference(**fields: Any) -> Object:
+    """Returns a reference to an owner that does not exist."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": GONE, **fields}
 
 
 def config_map(name: str, **meta: Any) -> Object:
@@ -52,35 +51,39 @@ def deployment(name: str) -> Object:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
 
-async def rewrite(house: Guarded, who: str, path: str, meta: Object) -> dict[str, Told]:
-    """Write these metadata of an object that is there, in all ways there are: what is said to each."""
-    now = (await house.ask("GET", path)).json
-    whole = {**now, "metadata": {**now["metadata"], **meta}}
-    document = {"apiVersion": now["apiVersion"], "kind": now["kind"], "metadata": {"name": now["metadata"]["name"], **meta}}
+async def write_metadata(server: RbacServer, user: str, path: str, meta: Object) -> dict[str, Response]:
+    """Writes these metadata of an existing object by every method. Returns the response to each."""
+    current = (await server.request("GET", path)).json
+    updated = {**current, "metadata": {**current["metadata"], **meta}}
+    document = {
+        "apiVersion": current["apiVersion"],
+        "kind": current["kind"],
+        "metadata": {"name": current["metadata"]["name"], **meta},
+    }
     steps = [{"op": "add", "path": f"/metadata/{name}", "value": value} for name, value in meta.items()]
-    forced = {"fieldManager": who, "force": "true"}
+    forced = {"fieldManager": user, "force": "true"}
     return {
-        "update": await house.ask_as(who, "PUT", path, whole),
-        "merge": await house.ask_as(who, "PATCH", path, {"metadata": meta}, media=MERGE),
-        "strategic": await house.ask_as(who, "PATCH", path, {"metadata": meta}, media="application/strategic-merge-patch+json"),
-        "json": await house.ask_as(who, "PATCH", path, steps, media="application/json-patch+json"),
-        "apply": await house.ask_as(who, "PATCH", path, document, media=APPLY, query=forced),
+        "update": await server.ask_as(user, "PUT", path, updated),
+        "merge": await server.ask_as(user, "PATCH", path, {"metadata": meta}, media=MERGE),
+        "strategic": await server.ask_as(user, "PATCH", path, {"metadata": meta}, media="application/strategic-merge-patch+json"),
+        "json": await server.ask_as(user, "PATCH", path, steps, media="application/json-patch+json"),
+        "apply": await server.ask_as(user, "PATCH", path, document, media=APPLY, query=forced),
     }
 
 
-def codes(told: dict[str, Told]) -> dict[str, int]:
-    return {way: one.code for way, one in told.items()}
+def codes(responses: dict[str, Response]) -> dict[str, int]:
+    return {method: response.code for method, response in responses.items()}
 
 
-async def is_there(house: Guarded, path: str) -> bool:
-    """Whether it is there once the collector has nothing left to do."""
-    await house.rest()
-    return (await house.ask("GET", path)).code == 200
+async def exists_after_collection(server: RbacServer, path: str) -> bool:
+    """Returns whether the object exists once the collector is idle."""
+    await server.wait_until_idle()
+    return (await server.request("GET", path)).code == 200
 
 
-async def until_gone(house: Guarded, path: str, *, tries: int = 2_000) -> bool:
+async def until_gone(server: RbacServer, path: str, *, tries: int = 2_000) -> bool:
     for _ in range(tries):
-        if (await house.ask("GET", path)).code == 404:
+        if (await server.request("GET", path)).code == 404:
             return True
         await asyncio.sleep(0)
     return False

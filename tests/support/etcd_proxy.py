@@ -1,14 +1,14 @@
-"""A TCP proxy in front of etcd that can lose things on the way: requests before etcd gets them, or answers after it gave them.
+"""A TCP proxy in front of etcd that can lose messages: requests before etcd receives them, or answers after etcd has sent them.
 
     async with Proxy(member.endpoint) as proxy:
         ... a store at proxy.endpoint ...
-        proxy.hold_answers()            # what etcd says from now on is kept back
-        await proxy.something_is_held()
-        proxy.cut()                     # all connections end, what was held is lost, new ones work as usual
+        proxy.hold_answers()            # holds back etcd's answers from now on
+        await proxy.wait_until_held()
+        proxy.cut()                     # ends all connections and drops what was held; new connections work as usual
 
-A connection can be cut off in one direction only: `hold_requests` or `hold_answers`, and later `cut` (what was sent is lost) or
-`release` (it arrives late). `release_first_request` delivers some of what was held, however late, as a slow network would. For
-that the proxy has to know a request from what a connection says of itself: it reads the heads of HTTP/2's frames.
+The proxy interrupts one direction only: `hold_requests` or `hold_answers`, and later `cut` (the held data is lost) or `release` (it
+arrives late). `release_first_request` delivers a part of what was held, however late, as a slow network would. To distinguish a
+request from other traffic of the connection, the proxy reads the headers of HTTP/2 frames.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REQUEST_END = (0, 1)  # a DATA frame with the flag END_STREAM
 
 
 class Proxy:
-    """Forwards bytes between its clients and one server, both ways, until told otherwise."""
+    """Forwards bytes between its clients and one server, in both directions, unless it holds them."""
 
     def __init__(self, target: str) -> None:
         self._host, _, port = target.rpartition(":")
@@ -39,7 +39,7 @@ class Proxy:
         self._holds_answers = False
         self.endpoint = ""
         self.last_request = 0.0
-        """When somebody last asked for something, by the loop's clock."""
+        """The time of the last request, by the loop's clock."""
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -53,15 +53,15 @@ class Proxy:
         await asyncio.gather(*self._pipes, return_exceptions=True)
 
     def hold_requests(self) -> None:
-        """From now on etcd gets nothing."""
+        """Holds back all requests from now on."""
         self._holds_requests = True
 
     def hold_answers(self) -> None:
-        """From now on clients get nothing."""
+        """Holds back all answers from now on."""
         self._holds_answers = True
 
-    async def something_is_held(self) -> None:
-        """Wait until something that was sent has been kept back."""
+    async def wait_until_held(self) -> None:
+        """Waits until the proxy has held back some data."""
         await self._is_held.wait()
 
     @property
@@ -69,28 +69,28 @@ class Proxy:
         return self._holds_requests or self._holds_answers
 
     def cut(self) -> None:
-        """End all connections and forget what was held. New connections work."""
+        """Ends all connections and drops what was held. New connections work."""
         self._held.clear()
         for writer in self._writers:
             writer.transport.abort()
         self._stop_holding()
 
     def release(self) -> None:
-        """Deliver all that was held, in its order, and hold nothing from now on."""
+        """Delivers all held data in order, and stops holding."""
         for writer, data in self._held:
-            if not writer.is_closing():  # its connection may have been given up meanwhile
+            if not writer.is_closing():  # its connection may have been closed meanwhile
                 writer.write(data)
         self._held.clear()
         self._stop_holding()
 
     async def release_first_request(self) -> None:
-        """Deliver the oldest request that was held, nothing that came after it, and wait until the other side has answered."""
+        """Delivers the oldest held request and nothing after it, and waits until the other side has answered."""
         self._is_answered.clear()
-        is_whole = False
-        while not is_whole:
+        is_complete = False
+        while not is_complete:
             writer, data = self._held.pop(0)
             writer.write(data)
-            is_whole = _REQUEST_END in _frames(data)
+            is_complete = _REQUEST_END in _frames(data)
         await self._is_answered.wait()
 
     def _stop_holding(self) -> None:
@@ -127,7 +127,7 @@ class Proxy:
 
 
 def _frames(data: bytes) -> Iterator[tuple[int, int]]:
-    """The kinds and flags of the frames that begin in a piece."""
+    """Yields the types and flags of the frames that begin in `data`."""
     start = 0
     while start + 9 <= len(data):
         yield data[start + 3], data[start + 4]

@@ -1,4 +1,4 @@
-"""The line between controllers and their server: a test can hold back news of a kind, and have requests refused."""
+"""The transport between controllers and their server: a test can delay watch events of a kind, and have requests refused."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from probate.api import status
 from probate.api.rbac import forbidden_message
 from probate.api.rbac.users import User
 from probate.core import errors
-from probate.server.context import Api
-from probate.server.local_transport import Local
+from probate.server.context import ServerContext
+from probate.server.local_transport import LocalTransport
 
 
-class Line(Local):
-    """Carries everything at once, as long as nobody interferes."""
+class FaultyTransport(LocalTransport):
+    """Passes everything on at once, unless the test interferes."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: ServerContext) -> None:
         super().__init__(api)
-        self.asked: list[str] = []  # of the server, as "GET /api/v1/pods"; until the test forgets it
-        self.ungranted: list[str] = []  # what was refused because no role grants it
-        self._lost: set[str] = set()
+        self.requests: list[str] = []  # as "GET /api/v1/pods", until the test clears it
+        self.missing_grants: list[str] = []  # messages of requests that no role grants
+        self._lost_kinds: set[str] = set()
         self._gates: dict[str, asyncio.Event] = {}
-        self._refusals: dict[re.Pattern[str], errors.ApiError] = {}
+        self._refused: dict[re.Pattern[str], errors.ApiError] = {}
 
-    def by(self, user: User) -> Line:
-        """The same line, as somebody else uses it."""
+    def as_user(self, user: User) -> FaultyTransport:
+        """Returns the same transport for another user."""
         other = copy.copy(self)
         other._user = user
         return other
 
     @contextmanager
-    def holding(self, plural: str) -> Generator[None, None, None]:
-        """No news of this kind arrives meanwhile; afterwards all of it does."""
+    def hold_events(self, plural: str) -> Generator[None, None, None]:
+        """Delays watch events of this kind until the end of the context."""
         gate = self._gates[plural] = asyncio.Event()
         try:
             yield
@@ -46,35 +46,35 @@ class Line(Local):
             gate.set()
 
     @contextmanager
-    def losing(self, plural: str) -> Generator[None, None, None]:
-        """No news of this kind arrives meanwhile, nor later: the connection breaks."""
-        with self.holding(plural):
+    def lose_events(self, plural: str) -> Generator[None, None, None]:
+        """Drops watch events of this kind: the connection breaks at the end of the context."""
+        with self.hold_events(plural):
             yield
-            self._lost.add(plural)
+            self._lost_kinds.add(plural)
 
     @contextmanager
-    def refusing(self, asked: str, error: errors.ApiError) -> Generator[None, None, None]:
-        """Requests like this ("PATCH .*/pods/a/status") are refused meanwhile."""
-        pattern = re.compile(asked)
-        self._refusals[pattern] = error
+    def refuse(self, requests: str, error: errors.ApiError) -> Generator[None, None, None]:
+        """Refuses requests that match a pattern ("PATCH .*/pods/a/status")."""
+        pattern = re.compile(requests)
+        self._refused[pattern] = error
         try:
             yield
         finally:
-            self._refusals.pop(pattern, None)
+            self._refused.pop(pattern, None)
 
-    def let_all_pass(self) -> None:
-        """Nothing is refused any more."""
-        self._refusals.clear()
+    def stop_refusing(self) -> None:
+        """Refuses nothing any more."""
+        self._refused.clear()
 
     async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> tuple[int, bytes]:
-        self.asked.append(f"{method} {path}")
-        for pattern, error in self._refusals.items():
-            if pattern.fullmatch(self.asked[-1]):
-                return error.code, orjson.dumps(status.failure(error))
-        code, told = await super().send(method, path, query, body, media)
-        if code == 403 and forbidden_message.RULE.encode() in told:
-            self.ungranted.append(orjson.loads(told)["message"])
-        return code, told
+        self.requests.append(f"{method} {path}")
+        for pattern, error in self._refused.items():
+            if pattern.fullmatch(self.requests[-1]):
+                return error.code, orjson.dumps(status.failure_status(error))
+        code, response = await super().send(method, path, query, body, media)
+        if code == 403 and forbidden_message.MISSING_RULE.encode() in response:
+            self.missing_grants.append(orjson.loads(response)["message"])
+        return code, response
 
     @asynccontextmanager
     async def stream(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[AsyncIterator[bytes], None]:
@@ -85,7 +85,7 @@ class Line(Local):
         async for line in lines:
             if plural in self._gates:
                 await self._gates[plural].wait()
-            if plural in self._lost:
-                self._lost.remove(plural)
+            if plural in self._lost_kinds:
+                self._lost_kinds.remove(plural)
                 raise errors.Gone("the connection broke")
             yield line

@@ -1,6 +1,6 @@
-"""A SQLite VFS on the system's own that records what was written and synced when, and that can fail at any call.
+"""A SQLite VFS on top of the system's VFS that records all writes and syncs, and can fail at any call.
 
-From a recording, `disk_images` makes what a power loss may leave of the files at each sync.
+From such a recording, `disk_images` builds the files that a power loss may leave at each sync.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from probate.store.sqlite.files import watermark
 WRITE, TRUNCATE, SYNC, ACKNOWLEDGE = "write", "truncate", "sync", "acknowledge"
 CREATE, RENAME, DELETE, SYNC_FOLDER = "create", "rename", "delete", "sync-folder"
 _SYNCS_FOLDER = apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL
-"""SQLite syncs the folder with the first sync of such a file, if it has made it."""
+"""SQLite syncs the folder at the first sync of such a file, if it created the file."""
 
 
 class Step(NamedTuple):
-    """One thing that was done to a file, or (ACKNOWLEDGE) a revision that somebody was told of."""
+    """One operation on a file, or (ACKNOWLEDGE) a revision that was acknowledged to a client."""
 
-    what: str
+    kind: str
     file: str = ""
     offset: int = 0
     data: bytes = b""
@@ -34,8 +34,8 @@ class Step(NamedTuple):
     to: str = ""  # a new name
 
 
-class Disk(apsw.VFS):
-    """Registered under its own name while it is in use. `fails` says before each call with which error it shall fail, if any."""
+class RecordingDisk(apsw.VFS):
+    """The VFS, registered under its own name while in use. `fails` returns the error with which a call shall fail, or None."""
 
     def __init__(self, name: str, *, fails: Callable[[str], Exception | None] = lambda _: None) -> None:
         self.vfs_name = name
@@ -46,91 +46,91 @@ class Disk(apsw.VFS):
         super().__init__(name, "unix")
 
     def begin(self, folder: Path) -> None:
-        """What is in the folder now is on disk."""
+        """Starts the recording: what is in the folder now is on disk."""
         self.before = {file.name: file.read_bytes() for file in folder.iterdir() if not file.name.endswith(("-shm", "-lock"))}
         self._known = {*self.before}
 
-    def note(self, step: Step) -> None:
-        if step.what == RENAME:
+    def record(self, step: Step) -> None:
+        if step.kind == RENAME:
             self._known.add(step.to)
-        if step.file and step.file not in self._known and step.what != DELETE:
+        if step.file and step.file not in self._known and step.kind != DELETE:
             self._known.add(step.file)
             self.steps.append(Step(CREATE, step.file))
         self.steps.append(step)
 
-    def called(self, name: str) -> None:
+    def before_call(self, name: str) -> None:
         error = self._fails(name)
         if error is not None:
             raise error
 
     def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 SQLite's names
-        self.called("xOpen")
+        self.before_call("xOpen")
         return DiskFile(self, name, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802
-        self.called("xDelete")
+        self.before_call("xDelete")
         super().xDelete(filename, syncdir)
         self._known.discard(Path(filename).name)
-        self.note(Step(DELETE, Path(filename).name))
+        self.record(Step(DELETE, Path(filename).name))
         if syncdir:
-            self.note(Step(SYNC_FOLDER))
+            self.record(Step(SYNC_FOLDER))
 
     def xAccess(self, pathname: str, flags: int) -> bool:  # noqa: N802
-        self.called("xAccess")
+        self.before_call("xAccess")
         return super().xAccess(pathname, flags)
 
 
 class DiskFile(apsw.VFSFile):
-    """One open file of it."""
+    """One open file of a `RecordingDisk`."""
 
-    def __init__(self, disk: Disk, name: Any, flags: list[int]) -> None:
+    def __init__(self, disk: RecordingDisk, name: Any, flags: list[int]) -> None:
         self._disk = disk
         self._name = Path(name if isinstance(name, str) else name.filename()).name if name is not None else ""
         self._syncs_folder = bool(flags[0] & _SYNCS_FOLDER) and self._name not in disk._known
         super().__init__("unix", name, flags)
         if self._name and self._name not in disk._known:
             disk._known.add(self._name)
-            disk.note(Step(CREATE, self._name))
+            disk.record(Step(CREATE, self._name))
 
-    def _note(self, step: Step) -> None:
+    def _record(self, step: Step) -> None:
         if self._name:
-            self._disk.note(step)
+            self._disk.record(step)
 
     def xRead(self, amount: int, offset: int) -> Any:  # noqa: N802
-        self._disk.called("xRead")
+        self._disk.before_call("xRead")
         return super().xRead(amount, offset)
 
     def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802
-        self._disk.called("xWrite")
+        self._disk.before_call("xWrite")
         super().xWrite(data, offset)
-        self._note(Step(WRITE, self._name, offset, bytes(data)))
+        self._record(Step(WRITE, self._name, offset, bytes(data)))
 
     def xTruncate(self, newsize: int) -> None:  # noqa: N802
-        self._disk.called("xTruncate")
+        self._disk.before_call("xTruncate")
         super().xTruncate(newsize)
-        self._note(Step(TRUNCATE, self._name, newsize))
+        self._record(Step(TRUNCATE, self._name, newsize))
 
     def xSync(self, flags: int) -> None:  # noqa: N802
-        self._disk.called("xSync")
+        self._disk.before_call("xSync")
         super().xSync(flags)
-        self._note(Step(SYNC, self._name))
+        self._record(Step(SYNC, self._name))
         if self._syncs_folder:
             self._syncs_folder = False
-            self._disk.note(Step(SYNC_FOLDER))
+            self._disk.record(Step(SYNC_FOLDER))
 
     def xFileSize(self) -> int:  # noqa: N802
-        self._disk.called("xFileSize")
+        self._disk.before_call("xFileSize")
         return super().xFileSize()
 
     def xLock(self, level: int) -> None:  # noqa: N802
-        self._disk.called("xLock")
+        self._disk.before_call("xLock")
         super().xLock(level)
 
 
 class _WatchedOs(ModuleType):
-    """The module `os`, for the one file that the store writes without SQLite."""
+    """Stands in for the module `os`, to record the one file that the store writes without SQLite: the watermark."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: RecordingDisk) -> None:
         super().__init__("os")
         self._disk = disk
         self._files: dict[int, str] = {}
@@ -144,16 +144,16 @@ class _WatchedOs(ModuleType):
         return file
 
     def pwrite(self, file: int, data: bytes, offset: int) -> int:
-        self._disk.note(Step(WRITE, self._files[file], offset, data))
+        self._disk.record(Step(WRITE, self._files[file], offset, data))
         return os.pwrite(file, data, offset)
 
     def fsync(self, file: int) -> None:
         name = self._files[file]
-        self._disk.note(Step(SYNC, name) if name else Step(SYNC_FOLDER))
+        self._disk.record(Step(SYNC, name) if name else Step(SYNC_FOLDER))
 
     def replace(self, path: Path, to: Path) -> None:
         os.replace(path, to)  # noqa: PTH105
-        self._disk.note(Step(RENAME, path.name, to=to.name))
+        self._disk.record(Step(RENAME, path.name, to=to.name))
         self._files = {file: to.name if name == path.name else name for file, name in self._files.items()}
 
     def close(self, file: int) -> None:
@@ -162,8 +162,8 @@ class _WatchedOs(ModuleType):
 
 
 @contextmanager
-def in_use(disk: Disk) -> Iterator[Disk]:
-    """What the store writes goes through this disk, until the block ends."""
+def use_disk(disk: RecordingDisk) -> Iterator[RecordingDisk]:
+    """Records everything the store writes through this disk, until the block ends."""
     vars(watermark)["os"] = _WatchedOs(disk)
     try:
         yield disk
@@ -173,12 +173,12 @@ def in_use(disk: Disk) -> Iterator[Disk]:
 
 
 class FailAt:
-    """Fails the call of this number, counted over all of them; and all later ones if it `persists`."""
+    """Fails the call of this number, counted over all calls; and all later ones if it `persists`."""
 
     def __init__(self, number: int, error: Callable[[str], Exception], *, persists: bool = False) -> None:
         self.calls = 0
         self.failed = 0
-        self.is_over = False  # nothing fails any more
+        self.is_over = False  # set when nothing shall fail any more
         self._number, self._error, self._persists = number, error, persists
         self._lock = threading.Lock()
 

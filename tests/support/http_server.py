@@ -1,4 +1,4 @@
-"""A real server with an empty store in memory, for tests that ask it over HTTP, or over HTTPS as an administrator."""
+"""A real server process with an empty store in memory, for tests over HTTP, or over HTTPS as an administrator."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from urllib.parse import urlsplit
 import httpx
 
 from support import server_process
-from support.server_process import FEW, Server
+from support.server_process import GC_CONTROLLERS, ServerProcess
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[str]:
-    """Its URL."""
-    with started(*options) as server:
+def memory_server_url(*options: str) -> Iterator[str]:
+    """Runs a server over HTTP and yields its URL."""
+    with run_memory_server(*options) as server:
         yield server.url
 
 
 @contextmanager
-def started(*options: str) -> Iterator[Server]:
-    """The server itself."""
-    with tempfile.TemporaryDirectory() as folder, server_process.serving(Path(folder), "memory:", *FEW, *options) as server:
+def run_memory_server(*options: str) -> Iterator[ServerProcess]:
+    """Runs a server over HTTP and yields its process."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        server_process.run_server(Path(folder), "memory:", *GC_CONTROLLERS, *options) as server,
+    ):
         yield server
 
 
@@ -35,15 +38,15 @@ SCHEMES = ("http", "https")
 
 
 class Endpoint(NamedTuple):
-    """How a server is reached: in plain HTTP, or over TLS with the administrator's certificate."""
+    """The URL of a server: over plain HTTP, or over TLS with the administrator's certificate."""
 
     url: str
     context: ssl.SSLContext | None
 
     def connect(self) -> socket.socket:
-        """A connection on which HTTP can be spoken."""
-        at = urlsplit(self.url)
-        plain = socket.create_connection((at.hostname, at.port), timeout=60)
+        """Opens a connection for HTTP."""
+        parts = urlsplit(self.url)
+        plain = socket.create_connection((parts.hostname, parts.port), timeout=60)
         return plain if self.context is None else self.context.wrap_socket(plain, server_hostname="localhost")
 
     def client(self) -> httpx.Client:
@@ -51,14 +54,14 @@ class Endpoint(NamedTuple):
 
 
 @contextmanager
-def serving_over(scheme: str, *options: str) -> Iterator[Endpoint]:
-    """A server that is asked over `http` or `https`."""
+def run_endpoint(scheme: str, *options: str) -> Iterator[Endpoint]:
+    """Runs a server over `http` or `https` and yields its endpoint."""
     if scheme == "http":
-        with serving(*options) as url:
+        with memory_server_url(*options) as url:
             yield Endpoint(url, None)
         return
-    secured = [option for option in FEW if option != "--insecure"]
-    with tempfile.TemporaryDirectory() as folder, server_process.serving(Path(folder), "memory:", *secured, *options) as server:
+    secure = [option for option in GC_CONTROLLERS if option != "--insecure"]
+    with tempfile.TemporaryDirectory() as folder, server_process.run_server(Path(folder), "memory:", *secure, *options) as server:
         pki = Path(folder) / "probate.pki"
         context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
         context.load_cert_chain(pki / "admin.crt", pki / "admin.key")

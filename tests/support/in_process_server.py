@@ -1,9 +1,9 @@
-"""The whole server in the test's own process and loop: its store, its app, its collector. Asked by ASGI, without a socket.
+"""InProcessServer: a whole server (store, ASGI app, collector) in the test's process and event loop. Requests use ASGI, no socket.
 
-async with running(clock=SystemClock()) as house:
-    owner = await house.create("configmaps", "a", {"metadata": {"name": "owner"}})
-    await house.ask("DELETE", "/api/v1/namespaces/a/configmaps/owner", {"propagationPolicy": "Foreground"})
-    await house.rest()
+async with running(clock=SystemClock()) as server:
+    owner = await server.create("configmaps", "a", {"metadata": {"name": "owner"}})
+    await server.request("DELETE", "/api/v1/namespaces/a/configmaps/owner", {"propagationPolicy": "Foreground"})
+    await server.wait_until_idle()
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ import orjson
 from probate.core.aio import tasks
 from probate.core.aio.offload import Offload
 from probate.core.clock import Clock, FakeClock, SystemClock
-from probate.gc.backends.store.backend import World
+from probate.gc.backends.store.store_backend import StoreBackend
 from probate.gc.collector import Collector
 from probate.kinds.builtin import catalog
 from probate.server.admission import plugin_registry
 from probate.server.app import App
 from probate.server.bootstrap import namespaces
-from probate.server.context import Api
-from probate.server.kind_registry import Kinds
+from probate.server.context import ServerContext
+from probate.server.kind_registry import KindRegistry
 from probate.settings import Settings
 from probate.store.contract import Store
 from probate.store.sqlite.store import open_memory
 
-OPEN = Settings(insecure=True)
-"""Of a server where everybody may do anything: so it needs no roles."""
+INSECURE = Settings(insecure=True)
+"""Settings of a server without authentication and authorization, which needs no RBAC roles."""
 
 
-class Told(NamedTuple):
+class Response(NamedTuple):
+    """A response that a test received."""
+
     code: int
     headers: dict[str, str]
     body: bytes
@@ -47,26 +49,26 @@ class Told(NamedTuple):
         return orjson.loads(self.body)
 
 
-class House:
-    """One API on one store. Uids are numbered, so that what is made in the same order is called the same."""
+class InProcessServer:
+    """One server on one store. Uids are numbered: creating the same objects in the same order gives the same uids."""
 
     def __init__(self, store: Store, clock: Clock, offload: Offload | None = None) -> None:
         self.uids = itertools.count(1)
         self.store = store
         self.clock = clock
-        self.api = Api(
+        self.api = ServerContext(
             store,
-            Kinds(store, catalog.load()),
+            KindRegistry(store, catalog.load()),
             clock,
             new_uid=lambda: f"00000000-0000-4000-8000-{next(self.uids):012d}",
             random=random.Random(1),  # noqa: S311
             offload=offload,
         )
         self.app = App(self.api)
-        self.collector = Collector(World(self.api), clock)
-        self.api.readiness["collector"] = lambda: self.collector.trouble
+        self.collector = Collector(StoreBackend(self.api), clock)
+        self.api.readiness_checks["garbage-collector-controller"] = lambda: self.collector.trouble
 
-    async def ask(
+    async def request(
         self,
         method: str,
         path: str,
@@ -77,7 +79,8 @@ class House:
         media: str = "application/json",
         headers: Sequence[tuple[bytes, bytes]] = (),
         client: tuple[str, int] | None = None,
-    ) -> Told:
+    ) -> Response:
+        """Sends a request with a JSON body."""
         content = b"" if body is None else orjson.dumps(body)
         return await self.send(method, path, content, query=query, accept=accept, media=media, headers=headers, client=client)
 
@@ -92,9 +95,9 @@ class House:
         media: str = "application/json",
         headers: Sequence[tuple[bytes, bytes]] = (),
         client: tuple[str, int] | None = None,
-    ) -> Told:
-        """Ask with a body as it goes on the wire."""
-        sent: list[Any] = []
+    ) -> Response:
+        """Sends a request with a raw body."""
+        messages: list[Any] = []
         scope = {
             "type": "http",
             "method": method,
@@ -108,28 +111,28 @@ class House:
             return {"type": "http.request", "body": content}
 
         async def send(message: Any) -> None:
-            sent.append(message)
+            messages.append(message)
 
         await self.app(scope, receive, send)
-        told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        return Told(sent[0]["status"], told, sent[1]["body"])
+        response_headers = {name.decode(): value.decode() for name, value in messages[0]["headers"]}
+        return Response(messages[0]["status"], response_headers, messages[1]["body"])
 
     async def create(self, resource: str, namespace: str, object_: Any) -> Any:
-        """Create an object at `configmaps` or `apis/apps/v1/replicasets`; returns it as the server did."""
+        """Creates an object of a resource such as `configmaps` or `apis/apps/v1/replicasets`, and returns the server's response."""
         folder, _, plural = resource.rpartition("/")
         within = f"namespaces/{namespace}/" if namespace else ""
-        told = await self.ask("POST", f"/{folder or 'api/v1'}/{within}{plural}", object_)
-        assert told.code == 201, told.body
-        return told.json
+        response = await self.request("POST", f"/{folder or 'api/v1'}/{within}{plural}", object_)
+        assert response.code == 201, response.body
+        return response.json
 
-    async def turns(self, number: int = 200) -> None:
-        """Let everybody go on for a while, in which no time passes."""
+    async def yield_to_loop(self, number: int = 200) -> None:
+        """Yields to the event loop this many times. The clock does not advance."""
         for _ in range(number):
             await asyncio.sleep(0)
 
-    async def rest(self) -> None:
-        """Wait until the collector has seen everything and has nothing left to do. (Not with a clock that stands still.)"""
-        while self.collector.seen < await self.store.revision() or not self.collector.is_idle:  # noqa: ASYNC110
+    async def wait_until_idle(self) -> None:
+        """Waits until the collector has processed all changes and is idle. Does not work with a clock that stands still."""
+        while self.collector.revision < await self.store.revision() or not self.collector.is_idle:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
 
@@ -141,22 +144,24 @@ async def running(
     collects: bool = True,
     offload: Offload | None = None,
     admission: Collection[str] = (),
-) -> AsyncGenerator[House, None]:
-    """A server, with its collector at work if it `collects`, and a namespace `default`."""
-    opened = store or await open_memory()
-    house = House(opened, clock or SystemClock(), offload)
-    await namespaces.ensure_namespaces(house.api)
-    await house.api.kinds.refresh(now=house.api.now())
-    await plugin_registry.install(house.api, admission)
+) -> AsyncGenerator[InProcessServer, None]:
+    """Runs a server with a namespace `default`. `collects`: its collector runs."""
+    opened_store = store or await open_memory()
+    server = InProcessServer(opened_store, clock or SystemClock(), offload)
+    await namespaces.ensure_namespaces(server.api)
+    await server.api.kinds.refresh(now=server.api.timestamp())
+    await plugin_registry.install(server.api, admission)
     failures: list[BaseException] = []
-    working = [tasks.guard(house.collector.run(), name="collector", on_failure=failures.append)] if collects else []
+    collector_tasks = (
+        [tasks.start_supervised(server.collector.run(), name="collector", on_failure=failures.append)] if collects else []
+    )
     try:
-        yield house
+        yield server
     finally:
-        await tasks.stop(*working)
-        await house.api.close()
-        await opened.close()
+        await tasks.stop(*collector_tasks)
+        await server.api.close()
+        await opened_store.close()
     assert not failures, failures
 
 
-__all__ = ["OPEN", "FakeClock", "House", "Told", "running"]
+__all__ = ["INSECURE", "FakeClock", "InProcessServer", "Response", "running"]

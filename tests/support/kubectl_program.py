@@ -1,4 +1,4 @@
-"""A kubectl, run as people run it."""
+"""Runs a kubectl binary as a user does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class Kubectl:
-    """kubectl of one version. What it remembers of the server is in `home`; it runs in `folder`."""
+    """A kubectl of one version. Its discovery cache is in `home`; its working directory is `folder`."""
 
     def __init__(self, program: Path, kubeconfig: Path, home: Path, folder: Path) -> None:
         self._program = program
@@ -18,8 +18,8 @@ class Kubectl:
         self._environment = {**os.environ, "HOME": str(home), "KUBECONFIG": str(kubeconfig)}
 
     def __call__(self, *arguments: str, fails: bool = False, **variables: str) -> str:
-        """What it prints; fails the test if it fails."""
-        done = subprocess.run(
+        """Runs kubectl and returns its output. Fails the test if kubectl exits with an error, or with `fails` if it does not."""
+        result = subprocess.run(
             [self._program, *arguments],
             env=self._environment | variables,
             capture_output=True,
@@ -28,12 +28,12 @@ class Kubectl:
             check=False,
             cwd=self._folder,
         )
-        assert (done.returncode != 0) == fails, f"kubectl {' '.join(arguments)}: {done.stdout}{done.stderr}"
-        return done.stdout + done.stderr
+        assert (result.returncode != 0) == fails, f"kubectl {' '.join(arguments)}: {result.stdout}{result.stderr}"
+        return result.stdout + result.stderr
 
     @contextmanager
-    def following(self, *arguments: str) -> Iterator[Iterator[str]]:
-        """The lines that it prints, as they come."""
+    def stream(self, *arguments: str) -> Iterator[Iterator[str]]:
+        """Runs kubectl in the background and yields the lines of its output as they arrive."""
         with subprocess.Popen(
             [self._program, *arguments],
             env=self._environment,

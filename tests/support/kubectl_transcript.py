@@ -1,16 +1,16 @@
-"""A session with kubectl, written down: what is typed, and what is to be seen.
+"""Parses a transcript of a kubectl session: the commands, and the output that each must have.
 
     ## a section: a test of its own, in a namespace of its own, for each version of kubectl
-    $ get deploy -o name                       a command; `$!` begins one that fails
+    $ get deploy -o name                       a command; `$!` marks one that must fail
     deployment.apps/web                        its whole output: stdout, then stderr
-    $ EDITOR='sed -i s/a/b/' edit cm c         may begin with variables
-    [1.24-1.30] $ alpha events                 only with these versions of kubectl, both included; either may be left out
+    $ EDITOR='sed -i s/a/b/' edit cm c         environment variables may come first
+    [1.24-1.30] $ alpha events                 only with these versions of kubectl, both included; either may be omitted
     [-1.30] pod "p" deleted
     [1.34-] pod "p" deleted from NS namespace
-    ...                                        any lines, or none
+    ...                                        any number of lines
 
-NS is the namespace; files are in `files`. What differs each time is replaced before the comparison: AGE, TIME, UID, URL and so on.
-The width of columns depends on that, so several spaces inside a line count as two.
+NS is the namespace; files are in `files`. Values that differ on every run are replaced before the comparison: AGE, TIME, UID, URL
+and so on. Their length affects column widths, so several spaces inside a line count as two.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _CONDITION = re.compile(r"\[(\d+\.\d+)?-(\d+\.\d+)?\] ?(.*)")
-_BLURS = (
+_REPLACEMENTS = (
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
     (re.compile(r"http://127\.0\.0\.1:\d+"), "URL"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "TIME"),
@@ -39,7 +39,7 @@ _BLURS = (
 
 
 class Step(NamedTuple):
-    """A command, and what it prints. `variables` are for its environment."""
+    """A command and its expected output. `variables` are added to its environment."""
 
     line: str
     words: tuple[str, ...]
@@ -49,35 +49,35 @@ class Step(NamedTuple):
 
 
 def sections(path: Path) -> list[str]:
-    """The titles of all sections."""
+    """Returns the titles of all sections."""
     return re.findall(r"^## (.+)$", path.read_text(), re.MULTILINE)
 
 
 def steps(path: Path, section: str, version: str) -> Iterator[Step]:
-    """What is done in a section with this version of kubectl."""
-    found: list[Step] = []
+    """Returns the steps of a section that apply to this version of kubectl."""
+    result: list[Step] = []
     is_skipped = True
     for line in _lines(path, section):
-        is_meant, text = _meant(line, version)
+        applies, text = _parse_condition(line, version)
         if text.startswith(("$ ", "$! ")):
-            is_skipped = not is_meant
-            if is_meant:
-                found.append(_step(text))
-        elif is_meant and not is_skipped:
-            found[-1].expected.append(text)
-    return iter(found)
+            is_skipped = not applies
+            if applies:
+                result.append(_step(text))
+        elif applies and not is_skipped:
+            result[-1].expected.append(text)
+    return iter(result)
 
 
-def blurred(text: str, namespace: str) -> str:
-    """The output without what differs each time."""
+def normalize(text: str, namespace: str) -> str:
+    """Returns the output with values that differ on every run replaced by placeholders."""
     text = text.replace(namespace, "NS")
-    for pattern, replacement in _BLURS:
+    for pattern, replacement in _REPLACEMENTS:
         text = pattern.sub(replacement, text)
     return text.strip("\n")
 
 
 def matches(expected: str, output: str) -> bool:
-    """Whether the output is as expected."""
+    """Returns whether the output matches the expected one."""
     pattern = "".join(r"(?:.*\n)*?" if line == "..." else re.escape(line + "\n") for line in expected.split("\n"))
     return re.fullmatch(pattern, output + "\n") is not None
 
@@ -87,15 +87,15 @@ def _lines(path: Path, section: str) -> list[str]:
     return [line for line in rest.partition("\n## ")[0].splitlines() if not line.startswith("# ")]
 
 
-def _meant(line: str, version: str) -> tuple[bool, str]:
+def _parse_condition(line: str, version: str) -> tuple[bool, str]:
     condition = _CONDITION.fullmatch(line)
     if condition is None:
         return True, line
     lowest, highest, text = condition.groups()
-    return _number(lowest or "0.0") <= _number(version) <= _number(highest or "99.0"), text
+    return _version_tuple(lowest or "0.0") <= _version_tuple(version) <= _version_tuple(highest or "99.0"), text
 
 
-def _number(version: str) -> tuple[int, ...]:
+def _version_tuple(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 

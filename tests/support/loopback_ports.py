@@ -1,7 +1,7 @@
-"""Ports for servers that go and come back at the same place.
+"""Ports for servers that stop and start again at the same port.
 
-The system's own choice (port 0) will not do: while the server is away, anybody's outgoing connection may be given its port.
-Workers that test side by side have ports of their own, so that none takes what another's server will want again.
+A port chosen by the system (port 0) does not work: while the server is down, the system may use the port for an outgoing
+connection. Each test worker has its own set of ports, so that no worker takes the port of another worker's stopped server.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import os
 import random
 import socket
 
-_MOST_WORKERS = 16
-_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _MOST_WORKERS
-_given: set[int] = set()
+_MAX_WORKERS = 16
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _MAX_WORKERS
+_used: set[int] = set()
 
 
 def free_port() -> int:
-    """A loopback port that nobody uses now, and that no outgoing connection takes: those come from above 32767."""
+    """Returns a loopback port that is free now and never used for outgoing connections: those get ports above 32767."""
     while True:
-        port = random.randrange(12_000 + _WORKER, 32_000, _MOST_WORKERS)  # noqa: S311
-        if port not in _given and _is_free(port):
-            _given.add(port)
+        port = random.randrange(12_000 + _WORKER, 32_000, _MAX_WORKERS)  # noqa: S311
+        if port not in _used and _is_free(port):
+            _used.add(port)
             return port
 
 

@@ -1,4 +1,4 @@
-"""An issuer of OpenID Connect on loopback, with a certificate of an authority of its own, and keys that it can change."""
+"""An OpenID Connect issuer on loopback, with a certificate by an authority of its own, and keys that tests can change."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def encoded(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
-def number(value: int) -> str:
+def encode_integer(value: int) -> str:
     return encoded(value.to_bytes((value.bit_length() + 7) // 8, "big"))
 
 
-def joined(header: Claims, claims: Claims) -> str:
+def signing_input(header: Claims, claims: Claims) -> str:
     return ".".join(encoded(json.dumps(part).encode()) for part in (header, claims))
 
 
-class Key:
-    """An RSA key of the issuer's."""
+class IssuerKey:
+    """An RSA key of the issuer."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -45,40 +45,47 @@ class Key:
         return self._key.public_key()
 
     @property
-    def published(self) -> Claims:
+    def jwk(self) -> Claims:
         numbers = self._key.public_key().public_numbers()
-        return {"kty": "RSA", "kid": self.name, "use": "sig", "alg": "RS256", "n": number(numbers.n), "e": number(numbers.e)}
+        return {
+            "kty": "RSA",
+            "kid": self.name,
+            "use": "sig",
+            "alg": "RS256",
+            "n": encode_integer(numbers.n),
+            "e": encode_integer(numbers.e),
+        }
 
     def token(self, claims: Claims, *, algorithm: str = "RS256", name: str | None = None) -> str:
-        """A token with these claims, whatever algorithm and key it says that it is signed with."""
-        text = joined({"alg": algorithm, "kid": self.name if name is None else name, "typ": "JWT"}, claims)
+        """Returns a token with these claims; its header names any algorithm and key."""
+        text = signing_input({"alg": algorithm, "kid": self.name if name is None else name, "typ": "JWT"}, claims)
         return f"{text}.{encoded(self._key.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
 
 
 class Issuer:
-    """What it publishes, and how often that was asked for."""
+    """What the issuer publishes, and how many requests it has received."""
 
     def __init__(self, server: ThreadingHTTPServer, ca_file: Path) -> None:
         self.url = f"https://127.0.0.1:{server.server_address[1]}"
         self.ca_file = ca_file
-        self.keys: list[Any] = [Key("one")]
-        self.asked = 0
+        self.keys: list[Any] = [IssuerKey("one")]
+        self.requests = 0
         self.is_broken = False
         self.may_answer = threading.Event()
-        """While it is not set, nobody gets an answer."""
+        """While it is not set, requests get no response."""
         self.may_answer.set()
-        self.delay = 0.0  # seconds before each answer
+        self.delay = 0.0  # seconds before each response
 
     def answer(self, path: str) -> Claims:
-        self.asked += 1
+        self.requests += 1
         if path.endswith("openid-configuration"):
             return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
-        return {"keys": [{"kty": "oct", "k": "x"}, *(key.published for key in self.keys)]}
+        return {"keys": [{"kty": "oct", "k": "x"}, *(key.jwk for key in self.keys)]}
 
 
 @contextmanager
-def issuing(folder: Path) -> Iterator[Issuer]:
-    """An issuer at work."""
+def run_issuer(folder: Path) -> Iterator[Issuer]:
+    """Runs an issuer."""
     ca = trustme.CA()
     ca_file = folder / "issuer.crt"
     ca.cert_pem.write_to_path(str(ca_file))
@@ -90,7 +97,7 @@ def issuing(folder: Path) -> Iterator[Issuer]:
             issuer.may_answer.wait()
             time.sleep(issuer.delay)
             body = b"[]" if issuer.is_broken else json.dumps(issuer.answer(self.path)).encode()
-            with contextlib.suppress(ConnectionError, ssl.SSLError):  # whoever asked may have left
+            with contextlib.suppress(ConnectionError, ssl.SSLError):  # the client may have disconnected
                 self.send_response(200)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
@@ -112,10 +119,10 @@ def issuing(folder: Path) -> Iterator[Issuer]:
             serving.join()
 
 
-def elliptic(claims: Claims, key: ec.EllipticCurvePrivateKey, name: str, **header: Any) -> str:
-    """A token that is signed on the curve P-256, whatever its header says besides."""
+def es256_token(claims: Claims, key: ec.EllipticCurvePrivateKey, name: str, **header: Any) -> str:
+    """Returns a token that is signed on the curve P-256; its header has any other fields."""
     from cryptography.hazmat.primitives.asymmetric import utils  # noqa: PLC0415
 
-    text = joined({"alg": "ES256", "kid": name, **header}, claims)
+    text = signing_input({"alg": "ES256", "kid": name, **header}, claims)
     parts = utils.decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
     return f"{text}.{encoded(b''.join(part.to_bytes(32, 'big') for part in parts))}"

@@ -1,4 +1,4 @@
-"""Parts of the schemas of Deployments, Services and ConfigMaps, by hand: as much as patches of them need."""
+"""Hand-written parts of the schemas of Deployments, Services and ConfigMaps, as far as the tests' patches need them."""
 
 from __future__ import annotations
 
@@ -9,54 +9,60 @@ NUMBER = Schema(type="integer")
 MERGE = frozenset({"merge"})
 
 
-def record(**properties: Schema) -> Schema:
+def object_schema(**properties: Schema) -> Schema:
     return Schema(type="object", properties=properties)
 
 
-def mapping(values: Schema) -> Schema:
+def map_schema(values: Schema) -> Schema:
     return Schema(type="object", values=values)
 
 
-def merged_by(key: str, items: Schema, *more: str) -> Schema:
-    return Schema(type="array", items=items, list_type="map", map_keys=(key,), merge_key=key, strategies=MERGE | set(more))
+def merged_list(key: str, items: Schema, *strategies: str) -> Schema:
+    return Schema(
+        type="array", items=items, list_type="map", map_keys=(key,), merge_key=key, patch_strategies=MERGE | set(strategies)
+    )
 
 
-def replaced(items: Schema) -> Schema:
+def atomic_list(items: Schema) -> Schema:
     return Schema(type="array", items=items)
 
 
-METADATA = record(
-    labels=mapping(TEXT),
-    annotations=mapping(TEXT),
-    finalizers=Schema(type="array", items=TEXT, list_type="set", strategies=MERGE),
-    ownerReferences=merged_by("uid", record(apiVersion=TEXT, kind=TEXT, name=TEXT, uid=TEXT)),
+METADATA = object_schema(
+    labels=map_schema(TEXT),
+    annotations=map_schema(TEXT),
+    finalizers=Schema(type="array", items=TEXT, list_type="set", patch_strategies=MERGE),
+    ownerReferences=merged_list("uid", object_schema(apiVersion=TEXT, kind=TEXT, name=TEXT, uid=TEXT)),
 )
-PORT = record(containerPort=NUMBER, name=TEXT, protocol=TEXT)
-CONTAINER = record(
+PORT = object_schema(containerPort=NUMBER, name=TEXT, protocol=TEXT)
+CONTAINER = object_schema(
     name=TEXT,
     image=TEXT,
-    args=replaced(TEXT),
-    env=merged_by("name", record(name=TEXT, value=TEXT)),
-    ports=merged_by("containerPort", PORT),
+    args=atomic_list(TEXT),
+    env=merged_list("name", object_schema(name=TEXT, value=TEXT)),
+    ports=merged_list("containerPort", PORT),
 )
-VOLUME = record(name=TEXT, emptyDir=record(medium=TEXT), configMap=record(name=TEXT, items=replaced(record(key=TEXT))))
-POD_SPEC = record(
-    containers=merged_by("name", CONTAINER),
-    volumes=merged_by("name", VOLUME, "retainKeys"),
-    hostAliases=merged_by("ip", record(ip=TEXT, hostnames=replaced(TEXT))),
-    tolerations=replaced(record(key=TEXT, operator=TEXT)),
-    nodeSelector=mapping(TEXT),
+VOLUME = object_schema(
+    name=TEXT, emptyDir=object_schema(medium=TEXT), configMap=object_schema(name=TEXT, items=atomic_list(object_schema(key=TEXT)))
 )
-TEMPLATE = record(metadata=METADATA, spec=POD_SPEC)
+POD_SPEC = object_schema(
+    containers=merged_list("name", CONTAINER),
+    volumes=merged_list("name", VOLUME, "retainKeys"),
+    hostAliases=merged_list("ip", object_schema(ip=TEXT, hostnames=atomic_list(TEXT))),
+    tolerations=atomic_list(object_schema(key=TEXT, operator=TEXT)),
+    nodeSelector=map_schema(TEXT),
+)
+TEMPLATE = object_schema(metadata=METADATA, spec=POD_SPEC)
 STRATEGY = Schema(
-    type="object", properties={"type": TEXT, "rollingUpdate": record(maxSurge=TEXT)}, strategies=frozenset({"retainKeys"})
+    type="object",
+    properties={"type": TEXT, "rollingUpdate": object_schema(maxSurge=TEXT)},
+    patch_strategies=frozenset({"retainKeys"}),
 )
-DEPLOYMENT = record(
+DEPLOYMENT = object_schema(
     metadata=METADATA,
-    spec=record(replicas=NUMBER, selector=record(matchLabels=mapping(TEXT)), template=TEMPLATE, strategy=STRATEGY),
+    spec=object_schema(replicas=NUMBER, selector=object_schema(matchLabels=map_schema(TEXT)), template=TEMPLATE, strategy=STRATEGY),
 )
-CONFIG_MAP = record(metadata=METADATA, data=mapping(TEXT))
-SERVICE = record(
+CONFIG_MAP = object_schema(metadata=METADATA, data=map_schema(TEXT))
+SERVICE = object_schema(
     metadata=METADATA,
-    spec=record(ports=merged_by("port", record(port=NUMBER, name=TEXT, protocol=TEXT)), selector=mapping(TEXT)),
+    spec=object_schema(ports=merged_list("port", object_schema(port=NUMBER, name=TEXT, protocol=TEXT)), selector=map_schema(TEXT)),
 )

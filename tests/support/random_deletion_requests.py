@@ -1,6 +1,6 @@
-"""Random requests about owners and dependents: how they are drawn, sent, and what the rules say they do.
+"""Random requests about owners and dependents: how they are generated, sent, and what they do in the model.
 
-A plan names objects by numbers, so that it means something in any world. It becomes an `Op` once the objects are known.
+A plan names objects by numbers, so that it is valid for any objects. It becomes a `Request` once the objects are known.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from support import deletion_model as model
 from support import sample_kinds
-from support.deletion_model import Ref, Thing, World
-from support.in_process_server import Told
-from support.virtual_time_server import MERGE_PATCH, Cluster
+from support.deletion_model import ModelObject, Objects, Ref
+from support.in_process_server import Response
+from support.virtual_time_server import MERGE_PATCH, VirtualTimeServer
 
 SHORTS = ("cm", "widget", "plot", "pod", "rc", "event")
 NAMESPACES = ("default", "kube-public")
@@ -34,27 +34,27 @@ OPTIONS: tuple[tuple[dict[str, Any], str | None], ...] = (
     ({"deleteAfterDependentsDeleted": True}, "Foreground"),
     ({"garbageCollectionPolicy": "Orphan"}, "Orphan"),
 )
-MEANWHILE = {"a moment": 0.01, "a while": 6.0}
-"""The first is enough for a new object to be looked at, the second for the collector to note where it got to."""
+PAUSES = {"a moment": 0.01, "a while": 6.0}
+"""The first is enough for a new object to be checked, the second for the collector to save its position."""
 
 FEW_TURNS, MANY_TURNS = 20, 300
-"""Of the event loop, in which an owner is marked, its dependents are dealt with, and it leaves: few where nothing takes time, many
-where a disk does."""
+"""Turns of the event loop in which an owner is marked, its dependents are collected, and it is released: few where nothing takes
+time, many where a disk does."""
 
-Known = Sequence[Thing]
-"""What a plan can name: all that is there, owners of many first, and some that went lately."""
-
-
-class Op(Protocol):
-    """A request. `apply` says what it does if this was the answer; None if it cannot have been answered so."""
-
-    async def send(self, server: Cluster) -> Told: ...
-
-    def apply(self, world: World, answer: Told) -> World | None: ...
+Known = Sequence[ModelObject]
+"""The objects that a plan can name: all that exist, those with most dependents first, and some that were removed recently."""
 
 
-class Plan(Protocol):
-    def op(self, known: Known) -> Op: ...
+class Request(Protocol):
+    """A request. `apply` returns the objects after it; None if the model does not allow this response."""
+
+    async def send(self, server: VirtualTimeServer) -> Response: ...
+
+    def apply(self, objects: Objects, answer: Response) -> Objects | None: ...
+
+
+class RequestPlan(Protocol):
+    def request(self, known: Known) -> Request: ...
 
 
 # --- references -------------------------------------------------------------------------------------------------------------
@@ -66,9 +66,9 @@ class RefPlan(NamedTuple):
     wrong: str = ""
 
     def ref(self, known: Known) -> Ref:
-        of = known[self.target % len(known)]
-        kind = sample_kinds.KINDS[of.short]
-        right = Ref(kind.version, kind.kind, of.name, of.uid, self.blocks)
+        target_object = known[self.target % len(known)]
+        kind = sample_kinds.KINDS[target_object.short]
+        right = Ref(kind.version, kind.kind, target_object.name, target_object.uid, self.blocks)
         return right._replace(**WRONG[self.wrong]) if self.wrong else right
 
 
@@ -79,8 +79,8 @@ def references(refs: Sequence[Ref]) -> list[dict[str, Any]]:
     ]
 
 
-def allowed(plans: Sequence[RefPlan], known: Known) -> tuple[Ref, ...]:
-    """References that the API takes: not to Events, and no two alike."""
+def valid_references(plans: Sequence[RefPlan], known: Known) -> tuple[Ref, ...]:
+    """Returns the references that the API accepts: none to Events, and no duplicates."""
     refs = (plan.ref(known) for plan in plans) if known else ()
     return tuple(dict.fromkeys(ref for ref in refs if ref.kind != "Event"))
 
@@ -89,158 +89,158 @@ def allowed(plans: Sequence[RefPlan], known: Known) -> tuple[Ref, ...]:
 
 
 class Create(NamedTuple):
-    thing: Thing
+    object_: ModelObject
 
-    async def send(self, server: Cluster) -> Told:
-        new = self.thing
+    async def send(self, server: VirtualTimeServer) -> Response:
+        new = self.object_
         meta = {"name": new.name, "ownerReferences": references(new.refs), "finalizers": list(new.finalizers)}
         body = sample_kinds.body(new.short, node="node" if new.on_node else "")
         if new.short == "event":
             body = {"involvedObject": {"namespace": new.namespace}}
-        return await server.ask("POST", sample_kinds.KINDS[new.short].path(new.namespace), {**body, "metadata": meta})
+        return await server.request("POST", sample_kinds.KINDS[new.short].path(new.namespace), {**body, "metadata": meta})
 
-    def apply(self, world: World, answer: Told) -> World | None:
-        if model.are_contradictory(self.thing.finalizers):
-            return world if answer.code == 422 else None
-        if model.at(world, self.thing.place) is not None:
-            return world if answer.code == 409 else None
-        return model.create(world, self.made(answer)) if answer.code == 201 else None
+    def apply(self, objects: Objects, answer: Response) -> Objects | None:
+        if model.contradict(self.object_.finalizers):
+            return objects if answer.code == 422 else None
+        if model.find(objects, self.object_.location) is not None:
+            return objects if answer.code == 409 else None
+        return model.create(objects, self.made(answer)) if answer.code == 201 else None
 
-    def made(self, answer: Told) -> Thing:
-        return self.thing._replace(uid=answer.json["metadata"]["uid"])
+    def made(self, answer: Response) -> ModelObject:
+        return self.object_._replace(uid=answer.json["metadata"]["uid"])
 
 
 class Delete(NamedTuple):
-    place: tuple[str, str, str]
+    location: tuple[str, str, str]
     options: dict[str, Any]
     policy: str | None
     grace: int | None = None
 
-    async def send(self, server: Cluster) -> Told:
+    async def send(self, server: VirtualTimeServer) -> Response:
         grace = {} if self.grace is None else {"gracePeriodSeconds": self.grace}
-        return await server.ask("DELETE", path(self.place), {**self.options, **grace})
+        return await server.request("DELETE", path(self.location), {**self.options, **grace})
 
-    def apply(self, world: World, answer: Told) -> World | None:
-        thing = model.at(world, self.place)
-        if thing is None:
-            return world if answer.code == 404 else None
-        after = model.delete(world, thing, self.policy, self.grace)
-        stays = thing.uid in after and not after[thing.uid].is_leaving
+    def apply(self, objects: Objects, answer: Response) -> Objects | None:
+        object_ = model.find(objects, self.location)
+        if object_ is None:
+            return objects if answer.code == 404 else None
+        after = model.delete(objects, object_, self.policy, self.grace)
+        stays = object_.uid in after and not after[object_.uid].is_removable
         expected = 202 if stays and self.options.get("orphanDependents") is False else 200
         return after if answer.code == expected else None
 
 
-class DeleteOneOfMany(NamedTuple):
-    """A part of a deletecollection: nobody is told what became of it."""
+class DeleteOfCollection(NamedTuple):
+    """One object of a deletecollection, which has no response of its own."""
 
-    place: tuple[str, str, str]
+    location: tuple[str, str, str]
     policy: str | None
 
-    async def send(self, server: Cluster) -> Told:
+    async def send(self, server: VirtualTimeServer) -> Response:
         raise NotImplementedError
 
-    def apply(self, world: World, answer: Told) -> World | None:
-        thing = model.at(world, self.place)
-        return world if thing is None else model.delete(world, thing, self.policy)
+    def apply(self, objects: Objects, answer: Response) -> Objects | None:
+        object_ = model.find(objects, self.location)
+        return objects if object_ is None else model.delete(objects, object_, self.policy)
 
 
-class DeleteMany(NamedTuple):
+class DeleteCollection(NamedTuple):
     short: str
     namespace: str
     options: dict[str, Any]
     policy: str | None
 
-    async def send(self, server: Cluster) -> Told:
-        return await server.ask("DELETE", sample_kinds.KINDS[self.short].path(self.namespace), self.options)
+    async def send(self, server: VirtualTimeServer) -> Response:
+        return await server.request("DELETE", sample_kinds.KINDS[self.short].path(self.namespace), self.options)
 
-    def apply(self, world: World, answer: Told) -> World | None:
-        return world if answer.code == 200 else None
+    def apply(self, objects: Objects, answer: Response) -> Objects | None:
+        return objects if answer.code == 200 else None
 
-    def parts(self, answer: Told) -> list[DeleteOneOfMany]:
-        """The deletes that this one is made of: those of the objects it says it has found."""
+    def parts(self, answer: Response) -> list[DeleteOfCollection]:
+        """Returns the single deletes that it consists of, according to the response."""
         found = [one["metadata"] for one in answer.json["items"]]
-        return [DeleteOneOfMany((self.short, one.get("namespace", ""), one["name"]), self.policy) for one in found]
+        return [DeleteOfCollection((self.short, one.get("namespace", ""), one["name"]), self.policy) for one in found]
 
 
-class Finalize(NamedTuple):
-    place: tuple[str, str, str]
+class ChangeFinalizers(NamedTuple):
+    location: tuple[str, str, str]
     finalizers: tuple[str, ...]
 
-    async def send(self, server: Cluster) -> Told:
+    async def send(self, server: VirtualTimeServer) -> Response:
         change = {"metadata": {"finalizers": list(self.finalizers) or None}}
-        return await server.ask("PATCH", path(self.place), change, media=MERGE_PATCH)
+        return await server.request("PATCH", path(self.location), change, media=MERGE_PATCH)
 
-    def apply(self, world: World, answer: Told) -> World | None:
-        thing = model.at(world, self.place)
-        if thing is None:
-            return world if answer.code == 404 else None
-        after = model.rewrite_finalizers(world, thing, self.finalizers)
+    def apply(self, objects: Objects, answer: Response) -> Objects | None:
+        object_ = model.find(objects, self.location)
+        if object_ is None:
+            return objects if answer.code == 404 else None
+        after = model.update_finalizers(objects, object_, self.finalizers)
         if after is None:
-            return world if answer.code == 422 else None
+            return objects if answer.code == 422 else None
         return after if answer.code == 200 else None
 
 
-class Adopt(NamedTuple):
-    place: tuple[str, str, str]
+class ChangeOwners(NamedTuple):
+    location: tuple[str, str, str]
     refs: tuple[Ref, ...]
 
-    async def send(self, server: Cluster) -> Told:
+    async def send(self, server: VirtualTimeServer) -> Response:
         change = {"metadata": {"ownerReferences": references(self.refs) or None}}
-        return await server.ask("PATCH", path(self.place), change, media=MERGE_PATCH)
+        return await server.request("PATCH", path(self.location), change, media=MERGE_PATCH)
 
-    def apply(self, world: World, answer: Told) -> World | None:
-        thing = model.at(world, self.place)
-        if thing is None:
-            return world if answer.code == 404 else None
-        return model.rewrite_owners(world, thing, self.refs) if answer.code == 200 else None
+    def apply(self, objects: Objects, answer: Response) -> Objects | None:
+        object_ = model.find(objects, self.location)
+        if object_ is None:
+            return objects if answer.code == 404 else None
+        return model.update_owners(objects, object_, self.refs) if answer.code == 200 else None
 
 
 class Edit(NamedTuple):
-    """A change of what the rules do not look at, by reading and writing back. Others may be faster."""
+    """Changes a label by a read and an update, which may conflict."""
 
-    place: tuple[str, str, str]
+    location: tuple[str, str, str]
     label: str
 
-    async def send(self, server: Cluster) -> Told:
-        found = await server.ask("GET", path(self.place))
+    async def send(self, server: VirtualTimeServer) -> Response:
+        found = await server.request("GET", path(self.location))
         if found.code != 200:
             return found
         object_ = found.json
         object_["metadata"]["labels"] = {"edited": self.label}
-        return await server.ask("PUT", path(self.place), object_)
+        return await server.request("PUT", path(self.location), object_)
 
-    def apply(self, world: World, answer: Told) -> World | None:
-        thing = model.at(world, self.place)
-        if thing is None or answer.code == 409:
-            return world if answer.code in {404, 409} else None
-        return model.rewrite(world, thing) if answer.code == 200 else None
+    def apply(self, objects: Objects, answer: Response) -> Objects | None:
+        object_ = model.find(objects, self.location)
+        if object_ is None or answer.code == 409:
+            return objects if answer.code in {404, 409} else None
+        return model.update(objects, object_) if answer.code == 200 else None
 
 
-class Meanwhile(NamedTuple):
-    """No request: time goes on, or the collector is put out and another one takes its place."""
+class Pause(NamedTuple):
+    """No request: lets time pass, or replaces the collector by a new one."""
 
     what: str
 
-    async def send(self, server: Cluster) -> Told:
+    async def send(self, server: VirtualTimeServer) -> Response:
         if self.what == "restart":
             await server.restart_collector()
         else:
-            await server.clock.advance(MEANWHILE[self.what])
-        return Told(200, {}, b"")
+            await server.clock.advance(PAUSES[self.what])
+        return Response(200, {}, b"")
 
-    def apply(self, world: World, answer: Told) -> World | None:
-        return world
+    def apply(self, objects: Objects, answer: Response) -> Objects | None:
+        return objects
 
-    def op(self, known: Known) -> Op:
+    def request(self, known: Known) -> Request:
         return self
 
 
-def path(place: tuple[str, str, str]) -> str:
-    short, namespace, name = place
+def path(location: tuple[str, str, str]) -> str:
+    short, namespace, name = location
     return sample_kinds.KINDS[short].path(namespace, name)
 
 
-# --- how they are drawn -----------------------------------------------------------------------------------------------------
+# --- strategies -----------------------------------------------------------------------------------------------------
 
 
 class CreatePlan(NamedTuple):
@@ -251,11 +251,11 @@ class CreatePlan(NamedTuple):
     finalizers: tuple[str, ...]
     on_node: bool
 
-    def op(self, known: Known) -> Op:
+    def request(self, known: Known) -> Request:
         namespace = NAMESPACES[self.namespace] if sample_kinds.KINDS[self.short].is_namespaced else ""
-        refs = allowed(self.refs, known)
+        refs = valid_references(self.refs, known)
         return Create(
-            Thing(self.short, namespace, self.name, "", refs, self.finalizers, on_node=self.short == "pod" and self.on_node)
+            ModelObject(self.short, namespace, self.name, "", refs, self.finalizers, on_node=self.short == "pod" and self.on_node)
         )
 
 
@@ -264,75 +264,79 @@ class DeletePlan(NamedTuple):
     options: tuple[dict[str, Any], str | None]
     grace: int | None
 
-    def op(self, known: Known) -> Op:
-        of = known[self.target % len(known)]
-        return Delete(of.place, *self.options, self.grace)
+    def request(self, known: Known) -> Request:
+        target_object = known[self.target % len(known)]
+        return Delete(target_object.location, *self.options, self.grace)
 
 
-class DeleteManyPlan(NamedTuple):
+class DeleteCollectionPlan(NamedTuple):
     short: str
     namespace: int
     options: tuple[dict[str, Any], str | None]
 
-    def op(self, known: Known) -> Op:
+    def request(self, known: Known) -> Request:
         namespace = NAMESPACES[self.namespace] if sample_kinds.KINDS[self.short].is_namespaced else ""
-        return DeleteMany(self.short, namespace, *self.options)
+        return DeleteCollection(self.short, namespace, *self.options)
 
 
-class FinalizePlan(NamedTuple):
+class ChangeFinalizersPlan(NamedTuple):
     target: int
     finalizers: tuple[str, ...]
 
-    def op(self, known: Known) -> Op:
-        return Finalize(known[self.target % len(known)].place, self.finalizers)
+    def request(self, known: Known) -> Request:
+        return ChangeFinalizers(known[self.target % len(known)].location, self.finalizers)
 
 
-class AdoptPlan(NamedTuple):
+class ChangeOwnersPlan(NamedTuple):
     target: int
     refs: list[RefPlan]
 
-    def op(self, known: Known) -> Op:
-        return Adopt(known[self.target % len(known)].place, allowed(self.refs, known))
+    def request(self, known: Known) -> Request:
+        return ChangeOwners(known[self.target % len(known)].location, valid_references(self.refs, known))
 
 
 class EditPlan(NamedTuple):
     target: int
     label: str
 
-    def op(self, known: Known) -> Op:
-        return Edit(known[self.target % len(known)].place, self.label)
+    def request(self, known: Known) -> Request:
+        return Edit(known[self.target % len(known)].location, self.label)
 
 
-class Comer(NamedTuple):
-    """One who comes to an owner, a few turns of the event loop after the owner was told to go."""
+class LateDependentPlan(NamedTuple):
+    """A dependent that is added to an owner a number of turns of the event loop after the owner was deleted."""
 
     turns: int
     blocks: bool
-    plan: CreatePlan | AdoptPlan
+    plan: CreatePlan | ChangeOwnersPlan
 
-    def op(self, owner: int, known: Known) -> Op:
+    def request(self, owner: int, known: Known) -> Request:
         refs = [RefPlan(owner, self.blocks), *self.plan.refs[1:]]
-        if isinstance(self.plan, AdoptPlan):
-            return self.plan._replace(refs=refs).op(known)
-        near = NAMESPACES.index(known[owner % len(known)].namespace or NAMESPACES[self.plan.namespace])
-        return self.plan._replace(refs=refs, namespace=near).op(known)
+        if isinstance(self.plan, ChangeOwnersPlan):
+            return self.plan._replace(refs=refs).request(known)
+        namespace_index = NAMESPACES.index(known[owner % len(known)].namespace or NAMESPACES[self.plan.namespace])
+        return self.plan._replace(refs=refs, namespace=namespace_index).request(known)
 
 
-class Parting(NamedTuple):
-    """An owner goes while others come to it: they aim at the moment at which the collector has found it free and lets it go. And at
-    any moment the collector may be put out.
+class OwnerDeletionPlan(NamedTuple):
+    """Deletes an owner while dependents are added to it: about when the collector has found it unblocked and releases it. The
+    collector may be replaced at any time.
     """
 
     owner: int
     options: tuple[dict[str, Any], str | None]
-    comers: list[Comer]
+    late_dependents: list[LateDependentPlan]
     outages: list[int]
 
-    def ops(self, known: Known) -> list[tuple[int, Op]]:
-        """Each with the turns that it waits."""
-        going = DeletePlan(self.owner, self.options, None).op(known)
-        outages = [(turns, Meanwhile("restart")) for turns in self.outages]
-        return [(0, going), *((comer.turns, comer.op(self.owner, known)) for comer in self.comers), *outages]
+    def requests(self, known: Known) -> list[tuple[int, Request]]:
+        """Returns the requests, each with the turns that it waits."""
+        deletion = DeletePlan(self.owner, self.options, None).request(known)
+        outages = [(turns, Pause("restart")) for turns in self.outages]
+        return [
+            (0, deletion),
+            *((late_dependent.turns, late_dependent.request(self.owner, known)) for late_dependent in self.late_dependents),
+            *outages,
+        ]
 
 
 targets = st.sampled_from((0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8))
@@ -342,19 +346,19 @@ some_refs = st.lists(
     max_size=3,
 )
 refs: st.SearchStrategy[list[RefPlan]] = st.one_of(some_refs, some_refs, st.just([]))
-held = ("example.com/x",)
+foreign = ("example.com/x",)
 finalizers = st.sampled_from(
     (
         (),
         (),
         (),
-        held,
-        held,
-        held,
-        (*held, "example.com/y"),
+        foreign,
+        foreign,
+        foreign,
+        (*foreign, "example.com/y"),
         ("orphan",),
         ("foregroundDeletion",),
-        ("foregroundDeletion", *held),
+        ("foregroundDeletion", *foreign),
         ("CollectingGarbage",),
     )
 )
@@ -369,18 +373,22 @@ creates = st.builds(
 )
 options = st.sampled_from(OPTIONS)
 deletes = st.builds(DeletePlan, targets, options, st.sampled_from((None, None, None, 0)))
-finalizes = st.builds(FinalizePlan, targets, finalizers)
-adopts = st.builds(AdoptPlan, targets, refs)
-plans: st.SearchStrategy[Plan] = st.one_of(
+finalizer_changes = st.builds(ChangeFinalizersPlan, targets, finalizers)
+owner_changes = st.builds(ChangeOwnersPlan, targets, refs)
+plans: st.SearchStrategy[RequestPlan] = st.one_of(
     *[creates] * 6,
     *[deletes] * 4,
-    *[finalizes] * 2,
-    *[adopts] * 3,
+    *[finalizer_changes] * 2,
+    *[owner_changes] * 3,
     st.builds(EditPlan, targets, st.sampled_from("abc")),
-    st.builds(DeleteManyPlan, st.sampled_from(SHORTS), st.sampled_from((0, 1)), options),
-    st.builds(Meanwhile, st.sampled_from(("restart", *MEANWHILE))),
+    st.builds(DeleteCollectionPlan, st.sampled_from(SHORTS), st.sampled_from((0, 1)), options),
+    st.builds(Pause, st.sampled_from(("restart", *PAUSES))),
 )
 turns = st.one_of(st.integers(0, FEW_TURNS), st.integers(0, MANY_TURNS))
-comers = st.builds(Comer, turns, st.sampled_from((True, True, False)), st.one_of(creates, creates, adopts))
+late_dependents = st.builds(
+    LateDependentPlan, turns, st.sampled_from((True, True, False)), st.one_of(creates, creates, owner_changes)
+)
 outages = st.lists(turns, max_size=2)
-partings = st.builds(Parting, targets, st.sampled_from(OPTIONS), st.lists(comers, min_size=1, max_size=2), outages)
+owner_deletions = st.builds(
+    OwnerDeletionPlan, targets, st.sampled_from(OPTIONS), st.lists(late_dependents, min_size=1, max_size=2), outages
+)

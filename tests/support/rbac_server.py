@@ -1,4 +1,4 @@
-"""The server of `in_process` with the roles that every server has, asked by various people."""
+"""The server of `in_process_server` with the default RBAC roles, and requests as various users."""
 
 from __future__ import annotations
 
@@ -9,51 +9,51 @@ from typing import Any
 from probate.core.aio import tasks
 from probate.core.clock import Clock
 from probate.server.bootstrap import rbac_roles
-from support.in_process_server import House, Told, running
-from support.virtual_time_server import Cluster, in_memory
+from support.in_process_server import InProcessServer, Response, running
+from support.virtual_time_server import VirtualTimeServer, in_memory
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
-class Guarded(House):
-    """One server. Who asks as nobody in particular may do anything."""
+class RbacServer(InProcessServer):
+    """One server. Requests of no particular user may do anything."""
 
     async def ask_as(
-        self, who: str, method: str, path: str, body: Any = None, *, groups: tuple[str, ...] = (), **more: Any
-    ) -> Told:
-        """As a user of this name. (Whoever asks may act as anybody.)"""
-        headers = [(b"impersonate-user", who.encode()), *((b"impersonate-group", group.encode()) for group in groups)]
-        return await self.ask(method, path, body, headers=[*headers, *more.pop("headers", ())], **more)
+        self, user: str, method: str, path: str, body: Any = None, *, groups: tuple[str, ...] = (), **options: Any
+    ) -> Response:
+        """Sends a request as this user, by impersonation."""
+        headers = [(b"impersonate-user", user.encode()), *((b"impersonate-group", group.encode()) for group in groups)]
+        return await self.request(method, path, body, headers=[*headers, *options.pop("headers", ())], **options)
 
-    async def grant(self, who: str, *rules: dict[str, Any], namespace: str = "") -> None:
-        """Give a user these rules, in a namespace or everywhere."""
+    async def grant(self, user: str, *rules: dict[str, Any], namespace: str = "") -> None:
+        """Gives a user these rules, in a namespace or in the whole cluster."""
         scope, kind = (f"/namespaces/{namespace}/", "Role") if namespace else ("/cluster", "ClusterRole")
-        name = f"{who}-{next(self.uids)}"
-        role = await self.ask("POST", f"{RBAC}{scope}roles", {"metadata": {"name": name}, "rules": list(rules)})
+        name = f"{user}-{next(self.uids)}"
+        role = await self.request("POST", f"{RBAC}{scope}roles", {"metadata": {"name": name}, "rules": list(rules)})
         assert role.code == 201, role.body
-        await self.bind(who, kind, name, namespace=namespace)
+        await self.bind(user, kind, name, namespace=namespace)
 
-    async def bind(self, who: str, kind: str, role: str, *, namespace: str = "") -> Told:
-        """Bind a role to a user."""
+    async def bind(self, user: str, kind: str, role: str, *, namespace: str = "") -> Response:
+        """Binds a role to a user."""
         scope = f"/namespaces/{namespace}/" if namespace else "/cluster"
-        name = f"{who}-{next(self.uids)}"
+        name = f"{user}-{next(self.uids)}"
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
-        body = {"metadata": {"name": name}, "roleRef": reference, "subjects": [{"kind": "User", "name": who}]}
-        told = await self.ask("POST", f"{RBAC}{scope}rolebindings", body)
-        assert told.code == 201, told.body
-        return told
+        body = {"metadata": {"name": name}, "roleRef": reference, "subjects": [{"kind": "User", "name": user}]}
+        response = await self.request("POST", f"{RBAC}{scope}rolebindings", body)
+        assert response.code == 201, response.body
+        return response
 
 
-class GuardedCluster(Guarded, Cluster):
-    """The same with controllers, on a clock that the test moves."""
+class RbacCluster(RbacServer, VirtualTimeServer):
+    """An `RbacServer` with controllers, on a virtual clock."""
 
 
 @asynccontextmanager
-async def controlled(*names: str) -> AsyncGenerator[GuardedCluster, None]:
-    """A server in memory, with namespaces a and b, its collector, and the controllers of these names."""
+async def rbac_cluster(*names: str) -> AsyncGenerator[RbacCluster, None]:
+    """Runs a server in memory with namespaces a and b, its collector, and the controllers of these names."""
     async with in_memory(*names) as cluster:
-        cluster.__class__ = GuardedCluster
-        assert isinstance(cluster, GuardedCluster)
+        cluster.__class__ = RbacCluster
+        assert isinstance(cluster, RbacCluster)
         for namespace in ("a", "b"):
             await cluster.create("namespaces", "", {"metadata": {"name": namespace}})
         await cluster.settle()
@@ -61,18 +61,20 @@ async def controlled(*names: str) -> AsyncGenerator[GuardedCluster, None]:
 
 
 @asynccontextmanager
-async def guarded(clock: Clock | None = None, *, collects: bool = False) -> AsyncGenerator[Guarded, None]:
-    """A server in memory, with namespaces a and b."""
-    async with running(clock=clock, collects=collects) as house:
-        house.__class__ = Guarded
-        assert isinstance(house, Guarded)
-        await rbac_roles.ensure_roles(house.api)
+async def running_with_rbac(clock: Clock | None = None, *, collects: bool = False) -> AsyncGenerator[RbacServer, None]:
+    """Runs a server in memory with namespaces a and b."""
+    async with running(clock=clock, collects=collects) as server:
+        server.__class__ = RbacServer
+        assert isinstance(server, RbacServer)
+        await rbac_roles.ensure_roles(server.api)
         failures: list[BaseException] = []
-        following = tasks.guard(house.api.access.following.run(house.turns), name="grants", on_failure=failures.append)
+        watching = tasks.start_supervised(
+            server.api.authorizer.cache.run(server.yield_to_loop), name="grants", on_failure=failures.append
+        )
         for namespace in ("a", "b"):
-            await house.create("namespaces", "", {"metadata": {"name": namespace}})
+            await server.create("namespaces", "", {"metadata": {"name": namespace}})
         try:
-            yield house
+            yield server
         finally:
-            await tasks.stop(following)
+            await tasks.stop(watching)
     assert not failures

@@ -1,8 +1,9 @@
-"""RBAC as the documentation of Kubernetes tells it, with nothing of Probate's: objects are read one after the other, for each
-question anew. It is slow, and it is short enough to be read at one sitting.
+"""A reference implementation of RBAC after Kubernetes' documentation, independent of Probate's.
 
-    allows(objects, Who("ann", ("staff",)), Wish("get", "", "pods/log", "a", "x"))
-    covers(held, wanted)                    whether rules allow all that others do, also of what nobody has thought of yet
+It reads all objects anew for each request: slow, but short enough to be verified by reading.
+
+    allows(objects, Identity("ann", ("staff",)), ResourceRequest("get", "", "pods/log", "a", "x"))
+    covers(held, wanted)                    whether rules allow all that others do, also for names that no rule mentions
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import Any, NamedTuple
 Object = dict[str, Any]
 
 
-class Who(NamedTuple):
+class Identity(NamedTuple):
     name: str
     groups: tuple[str, ...] = ()
 
 
-class Wish(NamedTuple):
-    """May this be done to a resource? `resource` has its subresource: pods/log."""
+class ResourceRequest(NamedTuple):
+    """A request for a resource. `resource` includes the subresource: pods/log."""
 
     verb: str
     group: str
@@ -29,31 +30,31 @@ class Wish(NamedTuple):
     name: str = ""
 
 
-class Visit(NamedTuple):
-    """May this be done at a path?"""
+class PathRequest(NamedTuple):
+    """A request for a path."""
 
     verb: str
     path: str
 
 
-def allows(objects: Iterable[Object], who: Who, asked: Wish | Visit) -> bool:
-    """Whether any binding gives them a rule that does."""
-    there = list(objects)
-    space = asked.namespace if isinstance(asked, Wish) else ""
-    return any(fits(rule, asked) for rule in held(there, who, space))
+def allows(objects: Iterable[Object], user: Identity, request: ResourceRequest | PathRequest) -> bool:
+    """Returns whether any binding gives the user a rule that allows the request."""
+    stored = list(objects)
+    namespace = request.namespace if isinstance(request, ResourceRequest) else ""
+    return any(rule_allows(rule, request) for rule in rules_of(stored, user, namespace))
 
 
-def held(objects: list[Object], who: Who, namespace: str) -> Iterator[Object]:
-    """All rules that somebody has in a namespace, those that they have everywhere included."""
+def rules_of(objects: list[Object], user: Identity, namespace: str) -> Iterator[Object]:
+    """Returns all rules of a user in a namespace, including those of the whole cluster."""
     for binding in objects:
         if binding["kind"] == "ClusterRoleBinding":
-            where = ""
+            namespace_of_rules = ""
         elif binding["kind"] == "RoleBinding" and binding["metadata"]["namespace"] == namespace:
-            where = namespace
+            namespace_of_rules = namespace
         else:
             continue
-        if any(_is(who, subject, where) for subject in binding.get("subjects", [])):
-            yield from _rules(objects, binding["roleRef"], where)
+        if any(_is_subject(user, subject, namespace_of_rules) for subject in binding.get("subjects", [])):
+            yield from _rules(objects, binding["roleRef"], namespace_of_rules)
 
 
 def _rules(objects: list[Object], reference: Object, namespace: str) -> Iterator[Object]:
@@ -63,94 +64,100 @@ def _rules(objects: list[Object], reference: Object, namespace: str) -> Iterator
             yield from of_role(objects, role)
 
 
-def of_role(objects: list[Object], role: Object, seen: tuple[str, ...] = ()) -> Iterator[Object]:
-    """A role's rules; of one that is put together, those of its parts, and of theirs."""
+def of_role(objects: list[Object], role: Object, visited: tuple[str, ...] = ()) -> Iterator[Object]:
+    """Returns a role's rules; for an aggregated role, those of its parts, and of theirs."""
     selectors = role.get("aggregationRule", {}).get("clusterRoleSelectors")
     if not selectors:
         yield from role.get("rules", [])
         return
     name = role["metadata"]["name"]
-    for part in objects:
-        is_another = part["kind"] == "ClusterRole" and part["metadata"]["name"] not in (*seen, name)
-        if is_another and any(_selects(one, part["metadata"].get("labels", {})) for one in selectors):
-            yield from of_role(objects, part, (*seen, name))
+    for candidate in objects:
+        is_candidate = candidate["kind"] == "ClusterRole" and candidate["metadata"]["name"] not in (*visited, name)
+        if is_candidate and any(_selects(selector, candidate["metadata"].get("labels", {})) for selector in selectors):
+            yield from of_role(objects, candidate, (*visited, name))
 
 
 def _selects(selector: Object, labels: dict[str, str]) -> bool:
     if any(labels.get(key) != value for key, value in selector.get("matchLabels", {}).items()):
         return False
-    return all(_holds(one, labels) for one in selector.get("matchExpressions", []))
+    return all(_expression_matches(expression, labels) for expression in selector.get("matchExpressions", []))
 
 
-def _holds(wanted: Object, labels: dict[str, str]) -> bool:
-    key, found = wanted["key"], labels.get(wanted["key"])
+def _expression_matches(expression: Object, labels: dict[str, str]) -> bool:
+    key, value = expression["key"], labels.get(expression["key"])
     return {
-        "In": lambda: found in wanted["values"],
-        "NotIn": lambda: found not in wanted["values"],
+        "In": lambda: value in expression["values"],
+        "NotIn": lambda: value not in expression["values"],
         "Exists": lambda: key in labels,
         "DoesNotExist": lambda: key not in labels,
-    }[wanted["operator"]]()
+    }[expression["operator"]]()
 
 
-def _is(who: Who, subject: Object, namespace: str) -> bool:
+def _is_subject(user: Identity, subject: Object, namespace: str) -> bool:
     if subject["kind"] == "User":
-        return bool(subject["name"] == who.name)
+        return bool(subject["name"] == user.name)
     if subject["kind"] == "Group":
-        return subject["name"] in who.groups
-    where = subject.get("namespace") or namespace
-    return bool(where) and who.name == f"system:serviceaccount:{where}:{subject['name']}"
+        return subject["name"] in user.groups
+    account_namespace = subject.get("namespace") or namespace
+    return bool(account_namespace) and user.name == f"system:serviceaccount:{account_namespace}:{subject['name']}"
 
 
-def fits(rule: Object, asked: Wish | Visit) -> bool:
-    """Whether the rule allows it."""
-    if asked.verb not in rule["verbs"] and "*" not in rule["verbs"]:
+def rule_allows(rule: Object, request: ResourceRequest | PathRequest) -> bool:
+    """Returns whether the rule allows the request."""
+    if request.verb not in rule["verbs"] and "*" not in rule["verbs"]:
         return False
-    if isinstance(asked, Visit):
-        return any(_is_at(url, asked.path) for url in rule.get("nonResourceURLs", []))
+    if isinstance(request, PathRequest):
+        return any(_matches_url(url, request.path) for url in rule.get("nonResourceURLs", []))
     groups, names = rule.get("apiGroups", []), rule.get("resourceNames", [])
-    if asked.group not in groups and "*" not in groups:
+    if request.group not in groups and "*" not in groups:
         return False
-    if names and asked.name not in names:
+    if names and request.name not in names:
         return False
-    _, slash, part = asked.resource.partition("/")
-    words = {"*", asked.resource} | ({f"*/{part}"} if slash else set())
+    _, slash, subresource = request.resource.partition("/")
+    words = {"*", request.resource} | ({f"*/{subresource}"} if slash else set())
     return not words.isdisjoint(rule.get("resources", []))
 
 
-def _is_at(url: str, path: str) -> bool:
+def _matches_url(url: str, path: str) -> bool:
     if url == "*":
         return True
     return path.startswith(url[:-1]) if url.endswith("*") else path == url
 
 
 FRESH = "fresh"
-"""A verb, a group, a resource, a name that nobody has thought of. What allows it allows all."""
+"""A verb, group, resource or name that no rule mentions. A rule that allows it allows all."""
 
 
-def covers(ours: list[Object], wanted: list[Object]) -> bool:
-    """Whether ours allow each thing that the wanted ones do: tried one by one, with all words there are, and a fresh one."""
-    both = [*ours, *wanted]
-    things: list[Wish | Visit] = [*_wishes(both), *_visits(both)]
-    return all(any(fits(rule, one) for rule in ours) for one in things if any(fits(rule, one) for rule in wanted))
+def covers(granted: list[Object], wanted: list[Object]) -> bool:
+    """Returns whether `granted` allows all that `wanted` allows. Tries all combinations of all words, and a fresh one."""
+    all_rules = [*granted, *wanted]
+    requests: list[ResourceRequest | PathRequest] = [*_resource_requests(all_rules), *_path_requests(all_rules)]
+    return all(
+        any(rule_allows(rule, request) for rule in granted)
+        for request in requests
+        if any(rule_allows(rule, request) for rule in wanted)
+    )
 
 
 def _words(rules: list[Object], field: str) -> list[str]:
     return sorted({word for rule in rules for word in rule.get(field, []) if word != "*"} | {FRESH})
 
 
-def _wishes(rules: list[Object]) -> Iterator[Wish]:
-    named = _words(rules, "resources")
-    resources = {one for one in named if not one.startswith("*/")} | {f"{FRESH}/{one[2:]}" for one in named if one.startswith("*/")}
+def _resource_requests(rules: list[Object]) -> Iterator[ResourceRequest]:
+    listed = _words(rules, "resources")
+    resources = {resource_name for resource_name in listed if not resource_name.startswith("*/")} | {
+        f"{FRESH}/{resource_name[2:]}" for resource_name in listed if resource_name.startswith("*/")
+    }
     resources |= {f"{FRESH}/{FRESH}"}
     of_objects = [*_words(rules, "resourceNames"), ""]
     for verb, group, resource, name in product(_words(rules, "verbs"), _words(rules, "apiGroups"), sorted(resources), of_objects):
-        yield Wish(verb, group, resource, "", name)
+        yield ResourceRequest(verb, group, resource, "", name)
 
 
-def _visits(rules: list[Object]) -> Iterator[Visit]:
+def _path_requests(rules: list[Object]) -> Iterator[PathRequest]:
     urls = _words(rules, "nonResourceURLs")
     paths = {url for url in urls if not url.endswith("*")} | {
         url[:-1] + end for url in urls if url.endswith("*") for end in ("", FRESH)
     }
     for verb, path in product(_words(rules, "verbs"), sorted(paths)):
-        yield Visit(verb, path)
+        yield PathRequest(verb, path)

@@ -1,24 +1,25 @@
-"""Kinds that tests of deletion make objects of, by short names: where they are served, and what a small one looks like."""
+"""Kinds that deletion tests use, by short name: their API path and a minimal object."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from probate.api.objects import Object
 from support import virtual_time_server
 
 GROUP = "conformance.example.com"
 
-Object = dict[str, Any]
-
 
 class Kind(NamedTuple):
+    """A kind and where it is served."""
+
     version: str
     plural: str
     kind: str
     is_namespaced: bool = True
 
     def path(self, namespace: str = "", name: str = "") -> str:
-        """Where an object is asked for, or, without a name, all of a namespace."""
+        """Returns the path of an object or, without a name, of a collection."""
         parts = ["/api" if self.version == "v1" else "/apis", self.version]
         if self.is_namespaced and namespace:
             parts += ["namespaces", namespace]
@@ -46,16 +47,16 @@ CUSTOM = ("widget", "plot")
 
 
 def body(short: str, *, label: str = "x", replicas: int = 0, node: str = "", grace: int = 30) -> Object:
-    """All of an object but its metadata."""
+    """Returns everything of a minimal object except its metadata."""
     pod = {"containers": [{"name": "c", "image": "none.invalid/x"}], "terminationGracePeriodSeconds": grace}
     template = {"metadata": {"labels": {"app": label}}, "spec": pod}
-    counted = {"replicas": replicas, "template": template}
+    replicated = {"replicas": replicas, "template": template}
     bodies: dict[str, Object] = {
         "svc": {"spec": {"selector": {"app": label}, "ports": [{"port": 80}]}},
         "pod": {"spec": {**pod, **({"nodeName": node} if node else {})}},
-        "rc": {"spec": {**counted, "selector": {"app": label}}},
-        "rs": {"spec": {**counted, "selector": {"matchLabels": {"app": label}}}},
-        "deploy": {"spec": {**counted, "selector": {"matchLabels": {"app": label}}}},
+        "rc": {"spec": {**replicated, "selector": {"app": label}}},
+        "rs": {"spec": {**replicated, "selector": {"matchLabels": {"app": label}}}},
+        "deploy": {"spec": {**replicated, "selector": {"matchLabels": {"app": label}}}},
         "job": {
             "spec": {
                 "parallelism": replicas or 1,
@@ -72,7 +73,7 @@ def body(short: str, *, label: str = "x", replicas: int = 0, node: str = "", gra
 
 
 def definition(short: str) -> Object:
-    """The definition of a custom kind."""
+    """Returns the CRD of a custom kind."""
     kind = KINDS[short]
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     return {
@@ -86,8 +87,8 @@ def definition(short: str) -> Object:
     }
 
 
-async def define(server: virtual_time_server.Cluster) -> None:
-    """Make the custom kinds known."""
+async def define(server: virtual_time_server.VirtualTimeServer) -> None:
+    """Creates the CRDs of the custom kinds."""
     for short in CUSTOM:
-        answer = await server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(short))
-        assert answer.code == 201, answer
+        response = await server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(short))
+        assert response.code == 201, response

@@ -1,4 +1,4 @@
-"""Objects that tests make through the door."""
+"""Creates objects over HTTP."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 
 
-def made(http: httpx.Client, path: str, name: str, **fields: Any) -> dict[str, Any]:
-    """The object as it was created."""
+def create_object(http: httpx.Client, path: str, name: str, **fields: Any) -> dict[str, Any]:
+    """Creates an object and returns it as the server did."""
     meta = {"name": name, **fields.pop("metadata", {})}
-    answer = http.post(path, json={"metadata": meta, **fields})
-    assert answer.status_code == 201, answer.text
-    return dict(answer.json())
+    response = http.post(path, json={"metadata": meta, **fields})
+    assert response.status_code == 201, response.text
+    return dict(response.json())

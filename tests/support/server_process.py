@@ -1,7 +1,7 @@
-"""A `probate serve` in a process of its own: the one way in which tests start one, end it, kill it, and start it again.
+"""A `probate serve` process: the one way in which tests start, stop, kill and restart a server.
 
-Its log is in a file. When the server is gone, what it wrote goes to where tests write, and is searched: no key and no token may be
-in it, whatever the test was about.
+Its log goes to a file. After the server has ended, the log is copied to the test's standard error and searched for secrets: no key
+and no token may be in it, whatever the test is about.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-ENDING = 30.0
-"""Seconds in which a server has to end when it is told to."""
-FEW = ("--insecure", "--controllers", "collector,namespaces,definitions")
-"""Objects stay as the tests make them."""
+SHUTDOWN_SECONDS = 30.0
+"""Time within which a server must end after SIGTERM."""
+GC_CONTROLLERS = ("--insecure", "--controllers", "collector,namespaces,definitions")
+"""Options for a server without workload controllers: objects stay as the tests create them."""
 _numbers = itertools.count(1)
 
 
-class Server:
-    """Its files are in `folder`. `url` is where it serves, and stays."""
+class ServerProcess:
+    """A running server. Its files are in `folder`. Its `url` stays the same when it is restarted."""
 
     def __init__(
         self, folder: Path, store: str, *options: str, listen: str = "127.0.0.1:0", program: Sequence[str] = ("-m", "probate")
@@ -35,13 +35,13 @@ class Server:
         number = next(_numbers)
         self.kubeconfig = folder / f"probate-{number}.kubeconfig"
         self.log = folder / f"server-{number}.log"
-        self._process, self.url = self._started(listen)
+        self._process, self.url = self._start(listen)
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def _started(self, listen: str) -> tuple[subprocess.Popen[str], str]:
+    def _start(self, listen: str) -> tuple[subprocess.Popen[str], str]:
         command = [*self._command, "--listen", listen, "--kubeconfig", str(self.kubeconfig)]
         with self.log.open("a") as log:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=self._folder)
@@ -53,84 +53,84 @@ class Server:
         return process, greeting[0]
 
     def kill(self) -> None:
-        """As if the machine had failed."""
+        """Kills the process, as if the machine had failed."""
         self._process.send_signal(signal.SIGKILL)
-        self._ended()
+        self._wait()
 
-    def kill_and_start_again(self) -> None:
-        """And had come back."""
+    def kill_and_restart(self) -> None:
+        """Kills the process and starts it again, as if the machine had restarted."""
         self.kill()
-        self.start_again()
+        self.restart()
 
-    def start_again(self) -> None:
-        """Start it where it was, after it was killed."""
-        self._process, url = self._started(self.url.partition("//")[2])
+    def restart(self) -> None:
+        """Starts a killed server again at the same address."""
+        self._process, url = self._start(self.url.partition("//")[2])
         assert url == self.url
 
     def pause(self) -> None:
-        """It stands still, and its connections stay open (SIGSTOP)."""
+        """Stops the process from running, with its connections open (SIGSTOP)."""
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """It goes on where it was."""
+        """Lets the process run again (SIGCONT)."""
         self._process.send_signal(signal.SIGCONT)
 
     @property
     def is_running(self) -> bool:
         return self._process.poll() is None
 
-    def end(self) -> None:
-        """As its owner ends it. It must end well."""
+    def stop(self) -> None:
+        """Stops the server with SIGTERM. It must exit with code 0."""
         self._process.terminate()
-        code = self._ended()
-        self._look_at_log()
-        assert code == 0, "the server did not end well"
+        code = self._wait()
+        self._check_log()
+        assert code == 0, "the server did not stop cleanly"
 
-    def _ended(self) -> int:
+    def _wait(self) -> int:
         with self._process:  # closes its pipe
             try:
-                return self._process.wait(ENDING)
+                return self._process.wait(SHUTDOWN_SECONDS)
             finally:
                 self._process.kill()
 
-    def _look_at_log(self) -> None:
+    def _check_log(self) -> None:
         sys.stderr.write(self.log.read_text(errors="replace"))
-        told = [one.what for one in _secrets().found_in([self.log])]
-        assert not told, f"the server's log has {', '.join(told)}"
+        secrets = [secret.what for secret in _load_secret_finder().found_in([self.log])]
+        assert not secrets, f"the server's log contains {', '.join(secrets)}"
 
-    def over(self) -> None:
-        """Nobody needs it any more, however it is doing."""
+    def discard(self) -> None:
+        """Kills the server if it still runs, and checks its log."""
         if self._process.poll() is None:
             self.kill()
-        self._look_at_log()
+        self._check_log()
 
 
-def _secrets() -> Any:
-    """The tool that finds them, whose name is none for a module."""
+def _load_secret_finder() -> Any:
+    """Loads tools/find-secrets.py, whose file name is not a module name."""
     path = Path(__file__).parents[2] / "tools" / "find-secrets.py"
     spec = importlib.util.spec_from_file_location("find_secrets", path)
     assert spec is not None
     assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @contextmanager
-def serving(folder: Path, store: str, *options: str, listen: str = "127.0.0.1:0") -> Iterator[Server]:
-    """A server until the block ends; it must end well."""
-    server = Server(folder, store, *options, listen=listen)
+def run_server(folder: Path, store: str, *options: str, listen: str = "127.0.0.1:0") -> Iterator[ServerProcess]:
+    """Runs a server until the block ends. It must stop cleanly."""
+    server = ServerProcess(folder, store, *options, listen=listen)
     try:
         yield server
     finally:
-        server.end()
+        server.stop()
 
 
 @contextmanager
-def mortal(folder: Path, store: str, *options: str) -> Iterator[Server]:
-    """A server that may be killed, and is when the block ends."""
-    server = Server(folder, store, *options)
+def run_killable_server(folder: Path, store: str, *options: str) -> Iterator[ServerProcess]:
+    """Runs a server that the block may kill, and kills it when the block ends."""
+    server = ServerProcess(folder, store, *options)
     try:
         yield server
     finally:
-        server.over()
+        server.discard()

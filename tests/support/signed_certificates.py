@@ -1,4 +1,4 @@
-"""Certificates of any kind and time, by an authority that is not Probate's: roots, those in between, and those of clients."""
+"""Certificates by an authority that is not Probate's, with any validity: roots, intermediates, and client certificates."""
 
 from __future__ import annotations
 
@@ -17,50 +17,57 @@ DAY = 86400.0
 CLIENT, SERVER = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
 
 
-class Signed(NamedTuple):
-    """A certificate with its key, and those by which it is believed, up to the root, which nobody sends."""
+class SignedCertificate(NamedTuple):
+    """A certificate with its key, and the chain to its root, without the root, which is never sent."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
-    by: tuple[x509.Certificate, ...] = ()
+    chain: tuple[x509.Certificate, ...] = ()
 
     @property
     def pem(self) -> bytes:
-        """What others are to believe."""
+        """The certificate alone: what a server trusts."""
         return self.certificate.public_bytes(Encoding.PEM)
 
     @property
-    def shown(self) -> bytes:
-        """What a client shows: its key, its certificate, and those in between."""
+    def client_pem(self) -> bytes:
+        """What a client uses: its key, its certificate, and the intermediates."""
         key = self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        return key + b"".join(one.public_bytes(Encoding.PEM) for one in (self.certificate, *self.by))
+        return key + b"".join(certificate.public_bytes(Encoding.PEM) for certificate in (self.certificate, *self.chain))
 
 
-class Span(NamedTuple):
-    """From when to when, in seconds from now."""
+class Validity(NamedTuple):
+    """When a certificate is valid, in seconds from now."""
 
-    begins: float = -300.0
-    ends: float = DAY
-
-
-OVER, LATER = Span(-3 * DAY, -DAY), Span(DAY, 2 * DAY)
+    not_before: float = -300.0
+    not_after: float = DAY
 
 
-def root(name: str, span: Span = Span()) -> Signed:  # noqa: B008 it cannot be changed
+VALID_NOW = Validity()
+EXPIRED, NOT_YET_VALID = Validity(-3 * DAY, -DAY), Validity(DAY, 2 * DAY)
+
+
+def new_root(name: str, validity: Validity = VALID_NOW) -> SignedCertificate:
     key = ec.generate_private_key(ec.SECP256R1())
-    return Signed(_made(_name(name), key, span, None, signs=True), key)
+    return SignedCertificate(_issue(_name(name), key, validity, None, signs=True), key)
 
 
-def between(signer: Signed, name: str, span: Span = Span()) -> Signed:  # noqa: B008
+def new_intermediate(signer: SignedCertificate, name: str, validity: Validity = Validity()) -> SignedCertificate:  # noqa: B008
     key = ec.generate_private_key(ec.SECP256R1())
-    made = _made(_name(name), key, span, signer, signs=True)
-    return Signed(made, key, (made, *signer.by))
+    certificate = _issue(_name(name), key, validity, signer, signs=True)
+    return SignedCertificate(certificate, key, (certificate, *signer.chain))
 
 
-def of(signer: Signed, name: str, groups: Sequence[str] = (), span: Span = Span(), purposes: Sequence[Any] = (CLIENT,)) -> Signed:  # noqa: B008
-    """A client's, or whoever's these purposes are."""
+def new_leaf(
+    signer: SignedCertificate,
+    name: str,
+    groups: Sequence[str] = (),
+    validity: Validity = VALID_NOW,
+    purposes: Sequence[Any] = (CLIENT,),
+) -> SignedCertificate:
+    """Returns a client certificate, or one with other purposes."""
     key = ec.generate_private_key(ec.SECP256R1())
-    return Signed(_made(_name(name, groups), key, span, signer, purposes=purposes), key, signer.by)
+    return SignedCertificate(_issue(_name(name, groups), key, validity, signer, purposes=purposes), key, signer.chain)
 
 
 def _name(common: str, groups: Sequence[str] = ()) -> x509.Name:
@@ -68,8 +75,14 @@ def _name(common: str, groups: Sequence[str] = ()) -> x509.Name:
     return x509.Name([*parts, *([x509.NameAttribute(NameOID.COMMON_NAME, common)] if common else [])])
 
 
-def _made(
-    name: x509.Name, key: Any, span: Span, signer: Signed | None, *, signs: bool = False, purposes: Sequence[Any] = ()
+def _issue(
+    name: x509.Name,
+    key: Any,
+    validity: Validity,
+    signer: SignedCertificate | None,
+    *,
+    signs: bool = False,
+    purposes: Sequence[Any] = (),
 ) -> x509.Certificate:
     now = datetime.fromtimestamp(time.time(), UTC)
     builder = x509.CertificateBuilder(
@@ -77,8 +90,8 @@ def _made(
         issuer_name=name if signer is None else signer.certificate.subject,
         public_key=key.public_key(),
         serial_number=x509.random_serial_number(),
-        not_valid_before=now + timedelta(seconds=span.begins),
-        not_valid_after=now + timedelta(seconds=span.ends),
+        not_valid_before=now + timedelta(seconds=validity.not_before),
+        not_valid_after=now + timedelta(seconds=validity.not_after),
     ).add_extension(x509.BasicConstraints(ca=signs, path_length=None), critical=True)
     if purposes:
         builder = builder.add_extension(x509.ExtendedKeyUsage(list(purposes)), critical=False)

@@ -1,15 +1,15 @@
-"""A store that does not answer, or takes its time."""
+"""A store that is slow or does not answer."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from probate.store.contract import Outcome, Record, Revision, Store, Txn
+from probate.store.contract import CommitResult, Record, Revision, Store, Txn
 
 
-class Stuck:
-    """One that never says what became of a write, and takes `seconds` for each read."""
+class HangingStore:
+    """A store whose commits never return, and whose reads take `seconds`."""
 
     def __init__(self, store: Store, seconds: float = 0.0) -> None:
         self._store = store
@@ -22,6 +22,6 @@ class Stuck:
         await asyncio.sleep(self._seconds)
         return await self._store.read(key, at=at)
 
-    async def commit(self, txn: Txn) -> Outcome:
+    async def commit(self, txn: Txn) -> CommitResult:
         await asyncio.Event().wait()
         raise AssertionError

@@ -1,8 +1,8 @@
-"""An engine and the model, taken through the same random steps: after each of them they must agree.
+"""A state machine that takes an engine and the model through the same random steps; after each step they must agree.
 
-Reads, refusals, lists of the past, watches and errors are all held against `store_model`. Where the contract leaves an
-engine a choice, the machine follows the engine and checks that it chose within what is allowed: which revisions it hands
-out, how it orders what is independent in a batch or concurrent, how many events a watch hands out at once.
+It compares reads, failed guards, lists of past revisions, watches and errors with `store_model`. Where the contract leaves an
+engine a choice, the machine follows the engine and checks that its choice is allowed: which revisions it assigns, how it orders
+independent transactions of a batch or concurrent ones, how many events a watch delivers at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from probate.core import errors
 from probate.store import contract
-from probate.store.contract import Batch, Event, Outcome, Refused, Revision, Store, Txn, Watch
+from probate.store.contract import Batch, CommitResult, Event, FailedGuards, Revision, Store, Txn, Watch
 from support import random_transactions as plans
 from support import store_engines, store_model
 from support import store_operations as steps
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class OpenWatch:
-    """A watch under way, and how far it has been read."""
+    """An open watch, and the revision up to which it has been read."""
 
     def __init__(self, manager: AbstractAsyncContextManager[Watch], watch: Watch, prefix: str, after: Revision) -> None:
         self.manager = manager
@@ -36,17 +36,17 @@ class OpenWatch:
         self.waiting: asyncio.Future[Batch] | None = None
 
     async def wait(self) -> None:
-        """Wait for the next batch in the background, as a server does: this is what makes a watch live."""
+        """Waits for the next batch in the background, as a server does: only a watch that waits gets events pushed."""
         if self.waiting is None:
             self.waiting = asyncio.ensure_future(anext(aiter(self.watch)))
         for _ in range(3):
             await asyncio.sleep(0)
 
     async def take(self, count: int) -> list[Event]:
-        """At least so many events; what was waited for comes first."""
+        """Returns at least `count` events, starting with those of the batch awaited in the background."""
         waiting, self.waiting = self.waiting, None
-        events = [] if waiting is None else await asyncio.wait_for(waiting, steps.PATIENCE)
-        return events + await steps.take(self.watch, max(0, count - len(events)))
+        events = [] if waiting is None else await asyncio.wait_for(waiting, steps.TIMEOUT_SECONDS)
+        return events + await steps.take_events(self.watch, max(0, count - len(events)))
 
     async def close(self) -> None:
         if self.waiting is not None:
@@ -56,7 +56,7 @@ class OpenWatch:
 
 
 class StoreMachine(stateful.RuleBasedStateMachine):
-    """The steps. A subclass says which engine."""
+    """The rules and invariants. A subclass provides the engine."""
 
     def make_engine(self) -> store_engines.Engine:
         raise NotImplementedError
@@ -85,86 +85,90 @@ class StoreMachine(stateful.RuleBasedStateMachine):
     @stateful.rule(plan=plans.txn_plans)
     def commit(self, plan: plans.TxnPlan) -> None:
         txn = plan.concrete(self.model)
-        self.follow(txn, self.run(self.store.commit(txn)))
+        self.apply(txn, self.run(self.store.commit(txn)))
 
     @stateful.initialize(steps=st.lists(st.tuples(plans.objects, plans.changes), max_size=12))
-    def begin_with_a_past(self, steps: list[tuple[str, bytes | None]]) -> None:
+    def start_with_history(self, steps: list[tuple[str, bytes | None]]) -> None:
         self.write(steps)
 
     @stateful.rule(steps=st.lists(st.tuples(plans.objects, plans.changes), min_size=1, max_size=4))
     def write(self, steps: list[tuple[str, bytes | None]]) -> None:
         for key, value in steps:
-            txn = plans.simple(self.model, key, value)
-            outcome = self.run(self.store.commit(txn))
-            assert not isinstance(outcome, Refused)
-            self.follow(txn, outcome)
+            txn = plans.unconditional(self.model, key, value)
+            result = self.run(self.store.commit(txn))
+            assert not isinstance(result, FailedGuards)
+            self.apply(txn, result)
 
     @stateful.rule(batch=st.lists(plans.txn_plans, max_size=6))
     def commit_many(self, batch: list[plans.TxnPlan]) -> None:
         self.commit_together([plan.concrete(self.model) for plan in batch])
 
     @stateful.rule(
-        value=plans.changes, guards=st.lists(plans.guard_plans, max_size=1), wrong=st.sets(st.integers(0, 99), max_size=2)
+        value=plans.changes, guards=st.lists(plans.guard_plans, max_size=1), changed=st.sets(st.integers(0, 99), max_size=2)
     )
-    def delete_many(self, value: bytes | None, guards: list[plans.GuardPlan], wrong: set[int]) -> None:
-        """As a cascade does: objects that were just read, under the same guards. Some may have changed since."""
-        self.write([(key, value or b"v") for key in plans.MANY])
-        records = self.run(self.store.read_many(plans.MANY))
-        given = tuple(guard.concrete(self.model) for guard in guards)
-        self.write([(plans.MANY[number], b"w") for number in wrong if number < len(plans.MANY)])
+    def delete_many(self, value: bytes | None, guards: list[plans.GuardPlan], changed: set[int]) -> None:
+        """Deletes objects that were just read, under the same guards, as a cascade does. Some may have changed since."""
+        self.write([(key, value or b"v") for key in plans.BULK_KEYS])
+        records = self.run(self.store.read_many(plans.BULK_KEYS))
+        shared = tuple(guard.concrete(self.model) for guard in guards)
+        self.write([(plans.BULK_KEYS[number], b"w") for number in changed if number < len(plans.BULK_KEYS)])
         self.commit_together(
-            [contract.delete(one.key, revision=one.revision, leave=plans.ENTRIES[:1], guards=given) for one in records if one]
+            [
+                contract.delete(record.key, revision=record.revision, remove_entries=plans.ENTRIES[:1], guards=shared)
+                for record in records
+                if record
+            ]
         )
 
     def commit_together(self, txns: list[Txn]) -> None:
-        outcomes = self.run(self.store.commit_many(txns))
-        assert len(outcomes) == len(txns)
-        self.check_order(txns, outcomes)
+        results = self.run(self.store.commit_many(txns))
+        assert len(results) == len(txns)
+        self.check_order(txns, results)
         floor = self.model.revision
-        for txn, outcome in zip(txns, outcomes, strict=True):
-            self.follow(txn, outcome, floor=floor)
+        for txn, result in zip(txns, results, strict=True):
+            self.apply(txn, result, floor=floor)
 
-    @stateful.rule(together=st.lists(plans.txn_plans, min_size=2, max_size=5))
-    def commit_at_once(self, together: list[plans.TxnPlan]) -> None:
-        """Concurrent commits come in some order; every refusal must be right at some point of it."""
-        txns = [plan.concrete(self.model) for plan in together]
-        outcomes = self.run(gather([self.store.commit(txn) for txn in txns]))
-        refused = [(txn, outcome) for txn, outcome in zip(txns, outcomes, strict=True) if isinstance(outcome, Refused)]
-        done = [(outcome, txn) for txn, outcome in zip(txns, outcomes, strict=True) if not isinstance(outcome, Refused)]
-        possible = {index: [self.model.failed_guards(txn)] for index, (txn, _) in enumerate(refused)}
+    @stateful.rule(batch=st.lists(plans.txn_plans, min_size=2, max_size=5))
+    def commit_concurrently(self, batch: list[plans.TxnPlan]) -> None:
+        """Concurrent commits happen in some order; the failed guards of each must be right at some point of it."""
+        txns = [plan.concrete(self.model) for plan in batch]
+        results = self.run(gather([self.store.commit(txn) for txn in txns]))
+        failed = [(txn, result) for txn, result in zip(txns, results, strict=True) if isinstance(result, FailedGuards)]
+        done = [(result, txn) for txn, result in zip(txns, results, strict=True) if not isinstance(result, FailedGuards)]
+        possible = {index: [self.model.failed_guards(txn)] for index, (txn, _) in enumerate(failed)}
         for revision, txn in sorted(done, key=lambda pair: pair[0]):
-            self.follow(txn, revision)
-            for index, (other, _) in enumerate(refused):
-                possible[index].append(self.model.failed_guards(other))
-        for index, (_, outcome) in enumerate(refused):
-            assert outcome.failed
-            assert outcome.failed in possible[index]
+            self.apply(txn, revision)
+            for index, (failed_txn, _) in enumerate(failed):
+                possible[index].append(self.model.failed_guards(failed_txn))
+        for index, (_, result) in enumerate(failed):
+            assert result.guards
+            assert result.guards in possible[index]
 
-    def follow(self, txn: Txn, outcome: Outcome, *, floor: Revision | None = None) -> None:
-        """The model does what the engine did, if that was right."""
+    def apply(self, txn: Txn, result: CommitResult, *, floor: Revision | None = None) -> None:
+        """Applies to the model what the engine did, after checking that it was right."""
         failed = self.model.failed_guards(txn)
         if failed:
-            assert outcome == Refused(failed)
+            assert result == FailedGuards(failed)
             return
-        assert not isinstance(outcome, Refused), f"{txn} was refused by {outcome}, but its guards hold"
-        assert outcome > (self.model.revision if floor is None else floor)
-        assert outcome not in [change.revision for change in self.model.changes]
-        self.model.apply(txn, outcome)
+        assert not isinstance(result, FailedGuards), f"{txn} failed with {result}, but its guards hold"
+        assert result > (self.model.revision if floor is None else floor)
+        assert result not in [change.revision for change in self.model.changes]
+        self.model.apply(txn, result)
 
-    def check_order(self, txns: Sequence[Txn], outcomes: Sequence[Outcome]) -> None:
-        """Transactions of one batch that can see each other have their revisions in the order of the list."""
-        done = [(txn, revision) for txn, revision in zip(txns, outcomes, strict=True) if not isinstance(revision, Refused)]
+    def check_order(self, txns: Sequence[Txn], results: Sequence[CommitResult]) -> None:
+        """Checks that dependent transactions of one batch have their revisions in the order of the list."""
+        done = [(txn, revision) for txn, revision in zip(txns, results, strict=True) if not isinstance(revision, FailedGuards)]
         for index, (later, revision) in enumerate(done):
             for earlier, smaller in done[:index]:
                 assert smaller < revision or not store_model.conflict(earlier, later)
 
     # Reading
 
-    @stateful.rule(keys=st.lists(plans.objects, min_size=1, max_size=4), moment=plans.moments)
-    def read_at(self, keys: list[str], moment: int) -> None:
-        at = self.moment(moment)
+    @stateful.rule(keys=st.lists(plans.objects, min_size=1, max_size=4), number=plans.revision_numbers)
+    def read_at(self, keys: list[str], number: int) -> None:
+        at = self.revision(number)
         for key in keys:
-            self.same(lambda key=key: self.store.read(key, at=at), lambda key=key: self.model.read(key, at=at))  # type: ignore[misc]
+            self.compare(lambda key=key: self.store.read(key, at=at), lambda key=key: self.model.read(key, at=at))  # type: ignore[misc]
 
     @stateful.rule(keys=st.lists(plans.any_key, max_size=6))
     def read_many(self, keys: list[str]) -> None:
@@ -176,36 +180,39 @@ class StoreMachine(stateful.RuleBasedStateMachine):
         assert self.run(self.store.count(prefix, after=after)) == self.model.count(prefix, after=after)
 
     @stateful.rule(
-        prefix=plans.object_ranges, after=st.one_of(st.just(""), plans.any_key), limit=st.integers(1, 9), moment=plans.moments
+        prefix=plans.object_ranges,
+        after=st.one_of(st.just(""), plans.any_key),
+        limit=st.integers(1, 9),
+        number=plans.revision_numbers,
     )
-    def scan_at(self, prefix: str, after: str, limit: int, moment: int) -> None:
-        at = self.moment(moment)
-        self.same(
+    def scan_at(self, prefix: str, after: str, limit: int, number: int) -> None:
+        at = self.revision(number)
+        self.compare(
             lambda: self.store.scan(prefix, after=after, limit=limit, at=at),
             lambda: self.model.scan(prefix, after=after, limit=limit, at=at),
         )
-        self.same(lambda: self.store.count(prefix, after=after, at=at), lambda: self.model.count(prefix, after=after, at=at))
+        self.compare(lambda: self.store.count(prefix, after=after, at=at), lambda: self.model.count(prefix, after=after, at=at))
 
-    def moment(self, number: int) -> Revision:
-        """Never from before the start: what is known of that differs from engine to engine."""
-        return plans.moment(number, first=self.start, last=self.model.revision)
+    def revision(self, number: int) -> Revision:
+        """Returns a revision, never one before the start: what engines know of those differs."""
+        return plans.pick_revision(number, first=self.start, last=self.model.revision)
 
-    def same(self, ask: Callable[[], Awaitable[object]], expect: Callable[[], object]) -> None:
-        """Both give the same answer, or fail in the same way."""
-        found, expected = self.run(answer(ask)), model_answer(expect)
-        assert type(found) is type(expected) if isinstance(expected, errors.ApiError) else found == expected
+    def compare(self, call: Callable[[], Awaitable[object]], model_call: Callable[[], object]) -> None:
+        """Checks that the store and the model return the same result or raise the same error."""
+        actual, expected = self.run(result_of(call)), model_result_of(model_call)
+        assert type(actual) is type(expected) if isinstance(expected, errors.ApiError) else actual == expected
 
     # Watching
 
-    @stateful.rule(prefix=plans.object_ranges, moment=plans.moments)
-    def open_watch(self, prefix: str, moment: int) -> None:
-        self.begin_watch(prefix, self.moment(moment))
+    @stateful.rule(prefix=plans.object_ranges, number=plans.revision_numbers)
+    def open_watch(self, prefix: str, number: int) -> None:
+        self.begin_watch(prefix, self.revision(number))
 
     def begin_watch(self, prefix: str, after: Revision) -> None:
-        refusal = model_answer(lambda: self.model.check_kept(after))
-        if refusal is not None:
-            found = self.run(answer(lambda: steps.follow(self.store, prefix, after=after, last=Revision(0))))
-            assert type(found) is type(refusal)
+        expected_error = model_result_of(lambda: self.model.check_available(after))
+        if expected_error is not None:
+            error = self.run(result_of(lambda: steps.collect_events(self.store, prefix, after=after, last=Revision(0))))
+            assert type(error) is type(expected_error)
             return
         manager = self.store.watch(prefix, after=after)
         self.watches.append(OpenWatch(manager, self.run(enter(manager)), prefix, after))
@@ -213,16 +220,16 @@ class StoreMachine(stateful.RuleBasedStateMachine):
     @stateful.precondition(lambda self: self.watches)
     @stateful.rule(skip=st.integers(0, 3), everything=st.booleans())
     def read_watches(self, skip: int, everything: bool) -> None:
-        """Some fall behind, and some take only the next batch."""
+        """Some watches fall behind, and some take only the next batch."""
         for watched in self.watches[skip % len(self.watches) :]:
             pending = self.pending(watched)
             if pending:
                 self.read_watch(watched, pending, len(pending) if everything else 1)
 
     def read_watch(self, watched: OpenWatch, pending: list[Event], count: int) -> None:
-        found = self.run(answer(lambda: watched.take(count)))
+        found = self.run(result_of(lambda: watched.take(count)))
         if isinstance(found, errors.Gone):
-            assert watched.position < self.model.horizon
+            assert watched.position < self.model.compacted
             self.drop(watched)
             return
         assert isinstance(found, list), found
@@ -237,7 +244,7 @@ class StoreMachine(stateful.RuleBasedStateMachine):
         self.collect()
 
     def collect(self) -> None:
-        """Take from those who waited what has come."""
+        """Reads the batches that background waits have received."""
         for watched in tuple(self.watches):
             if watched.waiting is not None and watched.waiting.done():
                 self.read_watch(watched, self.pending(watched), 1)
@@ -245,7 +252,7 @@ class StoreMachine(stateful.RuleBasedStateMachine):
     @stateful.precondition(lambda self: self.watches)
     @stateful.rule(index=st.integers(0, 9))
     def close_and_resume_watch(self, index: int) -> None:
-        """What the watch says it has handed out is where the next one goes on."""
+        """A new watch continues from the revision up to which the old one says it has delivered."""
         self.collect()
         watched = self.watches[index % len(self.watches)] if self.watches else None
         if watched is None:
@@ -262,27 +269,27 @@ class StoreMachine(stateful.RuleBasedStateMachine):
         self.watches.remove(watched)
         self.run(watched.close())
 
-    # Forgetting, stopping
+    # Compaction, restart
 
-    @stateful.rule(moment=plans.moments)
-    def compact(self, moment: int) -> None:
-        before = self.moment(moment)
-        self.same(lambda: self.store.compact(before), lambda: self.model.compact(before))
+    @stateful.rule(number=plans.revision_numbers)
+    def compact(self, number: int) -> None:
+        before = self.revision(number)
+        self.compare(lambda: self.store.compact(before), lambda: self.model.compact(before))
 
     @stateful.rule(now=st.integers(100, 120))
-    def note_time(self, now: int) -> None:
-        self.run(self.store.note_time(float(now)))
-        self.model.note_time(float(now))
+    def record_time(self, now: int) -> None:
+        self.run(self.store.record_time(float(now)))
+        self.model.record_time(float(now))
 
     @stateful.rule(time=st.integers(99, 121))
-    def ask_revision_at(self, time: int) -> None:
-        """Notes from before what was compacted may be forgotten with it."""
+    def revision_at(self, time: int) -> None:
+        """Times recorded before the compacted revision may be dropped with it."""
         found, expected = self.run(self.store.revision_at(float(time))), self.model.revision_at(float(time))
-        assert found == expected or (found is None and expected is not None and expected < self.model.horizon)
+        assert found == expected or (found is None and expected is not None and expected < self.model.compacted)
 
     @stateful.rule()
     def restart(self) -> None:
-        """Watches end with the store; each goes on in the new one from where it was."""
+        """Watches end with the store; each is opened again in the new one from where it was."""
         self.collect()
         open_watches = [(watched.prefix, watched.position) for watched in self.watches]
         self.run(self.close())
@@ -295,7 +302,7 @@ class StoreMachine(stateful.RuleBasedStateMachine):
             await self.watches.pop().close()
         await self.store.close()
 
-    # What holds after every step
+    # Invariants
 
     @stateful.invariant()
     def revision_is_that_of_the_newest_transaction(self) -> None:
@@ -310,20 +317,20 @@ class StoreMachine(stateful.RuleBasedStateMachine):
             assert page.records == self.model.scan(prefix, limit=100).records
 
     @stateful.invariant()
-    def watches_promise_no_more_than_they_handed_out(self) -> None:
+    def watches_claim_no_more_than_they_delivered(self) -> None:
         self.collect()
         for watched in self.watches:
             assert watched.position <= watched.watch.revision <= self.model.revision
             assert all(event.revision > watched.watch.revision for event in self.pending(watched))
 
     async def compare_all_history(self) -> None:
-        """At the end: every revision that is kept, and every event since the first of them."""
-        first = max(self.model.horizon, self.start)
+        """Compares, at the end, every revision that is not compacted and every event since the first of them."""
+        first = max(self.model.compacted, self.start)
         for at in {first, *(change.revision for change in self.model.changes if change.revision > first)}:
             assert await self.store.scan("objects/", limit=100, at=at) == self.model.scan("objects/", limit=100, at=at)
         expected = self.model.events("objects/", after=first)
         if expected:
-            assert await steps.follow(self.store, "objects/", after=first, last=expected[-1].revision) == expected
+            assert await steps.collect_events(self.store, "objects/", after=first, last=expected[-1].revision) == expected
 
 
 async def gather(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -334,16 +341,16 @@ async def enter(manager: AbstractAsyncContextManager[Watch]) -> Watch:
     return await manager.__aenter__()
 
 
-async def answer(ask: Callable[[], Awaitable[object]]) -> object:
-    """The result, or the error that came instead."""
+async def result_of(call: Callable[[], Awaitable[object]]) -> object:
+    """Returns the result of a call, or the error that it raised."""
     try:
-        return await ask()
+        return await call()
     except errors.ProbateError as error:
         return error
 
 
-def model_answer(ask: Callable[[], object]) -> object:
+def model_result_of(call: Callable[[], object]) -> object:
     try:
-        return ask()
+        return call()
     except errors.ProbateError as error:
         return error

@@ -1,8 +1,8 @@
-"""Damage for real: stored values are changed where they lie, behind the back of the store, in a SQLite file or in an etcd.
+"""Damages stored values in a SQLite file or in etcd directly, without the knowledge of the store.
 
-places = SqliteFile(folder)             or  EtcdRoot(member)
-places.flip("objects/pods/default/x")   one bit of the value
-places.scribble("objects/pods/a/y")     something that is no JSON, of the same length
+target = SqliteFile(folder)                                   or  EtcdRoot(member)
+flip_bit(target, "objects/pods/default/x")                    changes one bit of the value
+overwrite_with_garbage(target, "objects/pods/a/y")            replaces the value with text of the same length that is not JSON
 """
 
 from __future__ import annotations
@@ -19,39 +19,38 @@ from support import etcd_members
 _numbers = itertools.count(1)
 
 
-class Place(Protocol):
-    """Where a store lies, and who can break it."""
+class DamageTarget(Protocol):
+    """A store whose values can be read and overwritten directly."""
 
-    store: str
-    """The address."""
+    address: str
 
     def value(self, key: str) -> bytes:
-        """What lies there."""
+        """Returns the stored value of an object, with its checksum if that is part of it."""
         ...
 
     def write(self, key: str, value: bytes) -> None:
-        """Put something else there."""
+        """Overwrites the stored value of an object."""
         ...
 
 
-def flip(place: Place, key: str, *, bit: int = 77) -> None:
-    """Turn one bit of the value."""
-    value = bytearray(place.value(key))
+def flip_bit(target: DamageTarget, key: str, *, bit: int = 77) -> None:
+    """Flips one bit of the value."""
+    value = bytearray(target.value(key))
     value[bit // 8 % len(value)] ^= 1 << bit % 8
-    place.write(key, bytes(value))
+    target.write(key, bytes(value))
 
 
-def scribble(place: Place, key: str) -> None:
-    """Let the value be no JSON."""
-    place.write(key, b"?" * len(place.value(key)))
+def overwrite_with_garbage(target: DamageTarget, key: str) -> None:
+    """Replaces the value with bytes of the same length that are not JSON."""
+    target.write(key, b"?" * len(target.value(key)))
 
 
 class SqliteFile:
-    """A store in a file, which a server may have open."""
+    """A store file, which a server may have open."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "probate.db"
-        self.store = f"sqlite:{self.path}"
+        self.address = f"sqlite:{self.path}"
 
     def run(self, statement: str, values: tuple[Any, ...] = ()) -> Any:
         db = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -62,20 +61,20 @@ class SqliteFile:
             db.close()
 
     def value(self, key: str) -> bytes:
-        found: bytes = self.run("SELECT value FROM log JOIN live USING (rev) WHERE live.key = ?", (key,))
-        return found
+        value: bytes = self.run("SELECT value FROM log JOIN live USING (rev) WHERE live.key = ?", (key,))
+        return value
 
     def write(self, key: str, value: bytes) -> None:
         self.run("UPDATE log SET value = ? WHERE rev = (SELECT rev FROM live WHERE key = ?)", (value, key))
 
 
 class EtcdRoot:
-    """A store in an etcd that others use too."""
+    """A store under its own root in an etcd that other tests use too."""
 
     def __init__(self, member: etcd_members.Member) -> None:
         self._member = member
         self._root = f"damaged-{next(_numbers)}"
-        self.store = f"etcd://{member.endpoint}/{self._root}"
+        self.address = f"etcd://{member.endpoint}/{self._root}"
 
     def _key(self, key: str) -> str:
         return base64.b64encode(f"/{self._root}/keys/{key}".encode()).decode()

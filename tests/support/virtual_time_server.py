@@ -1,7 +1,7 @@
-"""The server of `in_process` on a clock that the test moves, so that nothing sleeps and every run can be repeated.
+"""VirtualTimeServer: an InProcessServer on a virtual clock, so that nothing sleeps and every run is repeatable.
 
-`settle` lets everybody work until the collector has seen every change and has nothing left to do, and no controller has either;
-when the collector waits for a time, that is the time next. Times that controllers wait for are the test's to pass.
+`settle` runs until the collector has processed every change and both collector and controllers are idle. It advances the clock to
+the times at which the collector wants to continue. Times that controllers wait for must be passed by the test, with `pass_time`.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from urllib.parse import urlencode
 import orjson
 
 from probate.client.objects import Client
-from probate.controllers import manager
+from probate.controllers import manager, registry
 from probate.core.aio import tasks
 from probate.core.clock import FakeClock
-from probate.gc.backends.store.backend import World
+from probate.gc.backends.store.store_backend import StoreBackend
 from probate.gc.collector import Collector
 from probate.server.bootstrap import namespaces, rbac_roles
 from probate.settings import Settings
 from probate.store.contract import Event, Revision, Store
 from probate.store.sqlite import store as sqlite
-from support.faulty_transport import Line
-from support.in_process_server import House
+from support.faulty_transport import FaultyTransport
+from support.in_process_server import InProcessServer
 
-PATIENCE = 30.0
+SETTLE_TIMEOUT_SECONDS = 30.0
 MERGE_PATCH = "application/merge-patch+json"
 
-_APPOINTMENTS = 2_000
-"""That a settle waits for, at most: a collector that makes new ones for ever does not settle."""
+_MAX_TIMER_STEPS = 2_000
+"""Timers of the collector that one `settle` waits for. A collector that always sets new ones never settles."""
 
 
-_LOOKS = 1_000
-"""At a collector that works before patience can end."""
+_MIN_CHECKS = 1_000
+"""Checks for idleness before the timeout applies."""
 
 
 class Unsettled(AssertionError):
-    """The collector does not come to rest."""
+    """The collector did not become idle."""
 
 
-class Cluster(House):
-    """One server, its collector, its controllers, and its clock. `pause` is how long to wait for a store in another process."""
+class VirtualTimeServer(InProcessServer):
+    """One server, its collector, its controllers and its clock. `pause` is how long to wait for a store in another process."""
 
     clock: FakeClock
 
@@ -53,19 +53,20 @@ class Cluster(House):
         super().__init__(store, FakeClock())
         self.settings = settings or Settings()
         self._pause = pause
-        self._names = names  # of the controllers that act through the API
-        self.server = manager.SOMEBODY
-        self.line = Line(self.api)  # between the controllers and the server
-        self._following: list[asyncio.Task[None]] = []  # roles: once there are controllers, they act as themselves
-        self.events: list[Event] = []  # all changes, until somebody takes them
-        self._newest = 0  # change there is
+        self._names = names  # of the controllers to run
+        self.server = manager.DEFAULT_SERVER
+        self.line = FaultyTransport(self.api)  # between the controllers and the server
+        self._following: list[asyncio.Task[None]] = []  # the RBAC watch, which runs once there are controllers
+        self.events: list[Event] = []  # all changes; the test may clear the list
+        self._newest = 0  # newest change
         self._recorded: Callable[[], int] = lambda: 0
         self._restarting = asyncio.Lock()
         self._failures: list[BaseException] = []
 
     @asynccontextmanager
-    async def running(self) -> AsyncGenerator[Cluster, None]:
-        before = self._newest = await self.store.revision()  # others may have compacted what was there earlier
+    async def running(self) -> AsyncGenerator[VirtualTimeServer, None]:
+        """Runs collector and controllers."""
+        before = self._newest = await self.store.revision()  # earlier revisions may have been compacted
         await namespaces.ensure_namespaces(self.api)
         recording = self._start(self._record(before))
         self._collecting = self._start(self.collector.run())
@@ -75,36 +76,36 @@ class Cluster(House):
         finally:
             await tasks.stop(recording, self._collecting, *self._following)
         assert not self._failures
-        assert not self.line.ungranted, "a controller does what no role grants it"
+        assert not self.line.missing_grants, "a controller used permissions that its role does not grant"
 
     @asynccontextmanager
     async def controlling(self) -> AsyncGenerator[None, None]:
-        """The controllers at work. Nobody is if there are no names."""
+        """Runs the controllers, if there are any."""
         if not self._names:
             yield
             return
         if not self._following:
             await rbac_roles.ensure_roles(self.api)
-            self._following.append(self._start(self.api.access.following.run(lambda: self.clock.sleep(1.0))))
-            await self._until(self._is_known_who_may, "who may do what is not known")
-        client, metrics = Client(self.line.by(manager.MANAGER)), self.api.figures.registry
-        own = {name: Client(self.line.by(manager.user_of(name))) for name in self._names}
+            self._following.append(self._start(self.api.authorizer.cache.run(lambda: self.clock.sleep(1.0))))
+            await self._until(self._is_authorizer_current, "the authorizer has not loaded the RBAC roles")
+        client, metrics = Client(self.line.as_user(manager.MANAGER_USER)), self.api.metrics.registry
+        own = {name: Client(self.line.as_user(registry.user_of(name))) for name in self._names}
         report = lambda _, error: self._failures.append(error)  # noqa: E731
-        async with manager.controlling(
+        async with manager.run_api_controllers(
             client, self.clock, self._names, report, settings=self.settings, metrics=metrics, server=self.server, own=own
         ):
             yield
 
     async def restart_collector(self) -> None:
-        """Put another collector in the place of this one, which is stopped wherever it is."""
+        """Stops the collector wherever it is and starts a new one."""
         async with self._restarting:
             await tasks.stop(self._collecting)
-            self.collector = Collector(World(self.api), self.clock)
+            self.collector = Collector(StoreBackend(self.api), self.clock)
             self._collecting = self._start(self.collector.run())
 
     @asynccontextmanager
     async def watching(self, path: str) -> AsyncGenerator[list[Any], None]:
-        """The events of a watch that begins now; the list grows as they come."""
+        """Opens a watch from the current revision and yields the list of its events, which grows as they arrive."""
         events: list[Any] = []
         has_begun, is_left = asyncio.Event(), asyncio.Event()
 
@@ -117,8 +118,8 @@ class Cluster(House):
             events.extend(orjson.loads(line) for line in message.get("body", b"").splitlines())
 
         now = str(await self.store.revision())
-        asked = urlencode({"watch": "1", "resourceVersion": now}).encode()
-        scope = {"type": "http", "method": "GET", "path": path, "query_string": asked, "headers": []}
+        query_string = urlencode({"watch": "1", "resourceVersion": now}).encode()
+        scope = {"type": "http", "method": "GET", "path": path, "query_string": query_string, "headers": []}
         serving = asyncio.ensure_future(self.app(scope, receive, send))
         await has_begun.wait()
         try:
@@ -128,55 +129,57 @@ class Cluster(House):
             await serving
 
     async def settle(self) -> None:
-        """Come back when the collector has nothing left to do."""
-        for _ in range(_APPOINTMENTS):
-            await self._rest()
-            soonest = self.collector.next_appointment
-            if soonest is None:
+        """Runs until the collector has nothing left to do. Raises `Unsettled` if that never happens."""
+        for _ in range(_MAX_TIMER_STEPS):
+            await self._wait_until_idle()
+            next_timer = self.collector.next_delayed_work
+            if next_timer is None:
                 return
-            # Who was about to sleep when time went on wakes up a little later than it meant to.
-            await self._wait(max(0.001, soonest - self.clock.monotonic()))
-        raise Unsettled(f"the collector still has {self.collector.queue_length} things to do after {_APPOINTMENTS} appointments")
+            # A task that was about to sleep when the clock advanced wakes up a little later than intended.
+            await self._wait(max(0.001, next_timer - self.clock.monotonic()))
+        raise Unsettled(f"the collector still has {self.collector.queue_length} queued items after {_MAX_TIMER_STEPS} timers")
 
     async def pass_time(self, seconds: float) -> None:
-        """Let time go on while the collector works."""
-        await self._rest()
+        """Advances the clock while the collector works."""
+        await self._wait_until_idle()
         await self._wait(seconds)
-        await self._rest()
+        await self._wait_until_idle()
 
     async def _wait(self, seconds: float) -> None:
-        """Let time go on. With controllers, all that can happen at a time has happened before the next time comes."""
+        """Advances the clock. With controllers, everything that can happen at one time happens before the next timer fires."""
         until = self.clock.monotonic() + seconds
-        while self._names and (soonest := self.clock.next) is not None and soonest < until:
-            await self.clock.advance(max(0.0, soonest - self.clock.monotonic()))
-            await self._rest()
+        while self._names and (next_timer := self.clock.next_wakeup) is not None and next_timer < until:
+            await self.clock.advance(max(0.0, next_timer - self.clock.monotonic()))
+            await self._wait_until_idle()
         await self.clock.advance(until - self.clock.monotonic())
 
-    async def _rest(self) -> None:
-        """Come back when the collector has seen everything and waits: for changes, or for a time."""
-        await self._until(self._is_at_rest, "the collector still works")
+    async def _wait_until_idle(self) -> None:
+        """Runs until the collector has processed everything and waits for a change or a timer."""
+        await self._until(self._is_idle, "the collector is still working")
 
-    async def _until(self, is_so: Callable[[], Awaitable[bool]], trouble: str) -> None:
-        looks, end = itertools.count(), time.monotonic() + PATIENCE
-        while not await is_so():
+    async def _until(self, condition: Callable[[], Awaitable[bool]], trouble: str) -> None:
+        checks, end = itertools.count(), time.monotonic() + SETTLE_TIMEOUT_SECONDS
+        while not await condition():
             if self._failures:
                 raise self._failures[0]
-            if next(looks) > _LOOKS and time.monotonic() > end:  # not if it was the machine that stood still
-                raise Unsettled(f"after {PATIENCE} s {trouble}; the collector has {self.collector.queue_length} things to do")
+            if next(checks) > _MIN_CHECKS and time.monotonic() > end:  # the count guards against a stalled machine
+                raise Unsettled(
+                    f"after {SETTLE_TIMEOUT_SECONDS} s {trouble}; the collector has {self.collector.queue_length} queued items"
+                )
             await asyncio.sleep(self._pause)
 
-    async def _is_known_who_may(self) -> bool:
-        return self.api.access.following.is_current()
+    async def _is_authorizer_current(self) -> bool:
+        return self.api.authorizer.cache.is_current()
 
-    async def _is_at_rest(self) -> bool:
-        if not self._seems_at_rest():  # a store may be far away: it is asked only if that can matter
+    async def _is_idle(self) -> bool:
+        if not self._seems_idle():  # reading the revision of a remote store is slow
             return False
         before = await self.store.revision()
-        return self._recorded() >= before and self._seems_at_rest() and await self.store.revision() == before
+        return self._recorded() >= before and self._seems_idle() and await self.store.revision() == before
 
-    def _seems_at_rest(self) -> bool:
-        can_others_go_on = self._names and asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
-        return self.collector.seen >= self._newest and self.collector.is_waiting and not can_others_go_on
+    def _seems_idle(self) -> bool:
+        can_tasks_run = self._names and asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
+        return self.collector.revision >= self._newest and self.collector.is_caught_up and not can_tasks_run
 
     async def _record(self, after: Revision) -> None:
         async with self.store.watch("objects/", after=after) as watch:
@@ -186,15 +189,15 @@ class Cluster(House):
                 self._newest = events[-1].revision
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        return tasks.guard(work, name="cluster", on_failure=self._failures.append)
+        return tasks.start_supervised(work, name="cluster", on_failure=self._failures.append)
 
 
 @asynccontextmanager
-async def in_memory(*names: str, settings: Settings | None = None) -> AsyncGenerator[Cluster, None]:
-    """A fresh cluster that leaves nothing behind, with the controllers of these names."""
+async def in_memory(*names: str, settings: Settings | None = None) -> AsyncGenerator[VirtualTimeServer, None]:
+    """Runs a VirtualTimeServer on a new in-memory store, with these controllers."""
     store = await sqlite.open_memory()
     try:
-        async with Cluster(store, names=names, settings=settings).running() as cluster:
-            yield cluster
+        async with VirtualTimeServer(store, names=names, settings=settings).running() as server:
+            yield server
     finally:
         await store.close()

@@ -1,4 +1,4 @@
-"""Waiting for what a server does by itself, by watching it: no sleeps, and the last state in the failure's message."""
+"""Waits for asynchronous changes by watching the object: no sleeps, and the last state in the failure message."""
 
 from __future__ import annotations
 
@@ -6,46 +6,45 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 
+from probate.api.objects import Object
 from support import server_process
 
-Object = dict[str, Any]
 SECONDS = 60
 
 
-def until(http: httpx.Client, collection: str, name: str, holds: Callable[[Object | None], bool]) -> Object | None:
-    """The object as it is when `holds` does; it is asked with None when there is no such object."""
-    only = {"fieldSelector": f"metadata.name={name}"}
-    found = http.get(collection, params=only).json()
-    now = found["items"][0] if found["items"] else None
-    if holds(now):
-        return now
-    since = {"resourceVersion": found["metadata"]["resourceVersion"], "watch": "1", "timeoutSeconds": str(SECONDS)}
-    with http.stream("GET", collection, params=only | since, timeout=SECONDS + 10) as watch:
+def wait_until(http: httpx.Client, collection: str, name: str, holds: Callable[[Object | None], bool]) -> Object | None:
+    """Waits until `holds` is true and returns the object. `holds` gets None while the object does not exist."""
+    selector = {"fieldSelector": f"metadata.name={name}"}
+    listed = http.get(collection, params=selector).json()
+    current = listed["items"][0] if listed["items"] else None
+    if holds(current):
+        return current
+    watch_query = {"resourceVersion": listed["metadata"]["resourceVersion"], "watch": "1", "timeoutSeconds": str(SECONDS)}
+    with http.stream("GET", collection, params=selector | watch_query, timeout=SECONDS + 10) as watch:
         for event in map(json.loads, watch.iter_lines()):
-            now = None if event["type"] == "DELETED" else event["object"]
-            if holds(now):
-                return now
-    raise AssertionError(f"after {SECONDS} s {name} is still {now}")
+            current = None if event["type"] == "DELETED" else event["object"]
+            if holds(current):
+                return current
+    raise AssertionError(f"after {SECONDS} s {name} is still {current}")
 
 
-def until_gone(http: httpx.Client, collection: str, name: str) -> None:
-    until(http, collection, name, lambda now: now is None)
+def wait_until_gone(http: httpx.Client, collection: str, name: str) -> None:
+    wait_until(http, collection, name, lambda current: current is None)
 
 
 def condition(object_: Object | None, kind: str) -> Object:
-    """The condition of this type; empty if there is none."""
+    """Returns the condition of this type, or an empty dict."""
     conditions = ((object_ or {}).get("status") or {}).get("conditions") or []
-    return next((one for one in conditions if one["type"] == kind), {})
+    return next((condition_ for condition_ in conditions if condition_["type"] == kind), {})
 
 
-class Served:
-    """A server of one's own."""
+class RunningServer:
+    """A server process that belongs to one test."""
 
-    def __init__(self, server: server_process.Server, http: httpx.Client) -> None:
+    def __init__(self, server: server_process.ServerProcess, http: httpx.Client) -> None:
         self.server = server
         self.http = http
 
@@ -54,7 +53,10 @@ class Served:
 
 
 @contextmanager
-def serving(store: str, folder: Path) -> Iterator[Served]:
-    """A server on this store, in a process that can be killed."""
-    with server_process.mortal(folder, store, "--insecure") as server, httpx.Client(base_url=server.url, timeout=60) as client:
-        yield Served(server, client)
+def serving(store: str, folder: Path) -> Iterator[RunningServer]:
+    """Runs a server on this store, in a process that the test can kill."""
+    with (
+        server_process.run_killable_server(folder, store, "--insecure") as server,
+        httpx.Client(base_url=server.url, timeout=60) as client,
+    ):
+        yield RunningServer(server, client)

@@ -1,4 +1,4 @@
-"""Real webhook servers for tests: HTTPS on loopback, with a CA of their own. They can be as hostile as a test wants.
+"""Real webhook servers for tests: HTTPS on loopback, with their own CA. They can be as hostile as a test needs.
 
 async with serving(lambda review: allow(review)) as hook:
     await house.create("apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", "", configuration(hook))
@@ -17,9 +17,10 @@ from typing import Any
 import orjson
 import trustme
 
-Object = dict[str, Any]
+from probate.api.objects import Object
+
 Answer = Callable[[Object], Any]
-"""What is answered to a review: an object, raw bytes to send, or something to await that gives one of these."""
+"""Returns the answer to a review: an object, raw bytes to send, or an awaitable of one of these."""
 
 PODS = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 MAPS = {**PODS, "resources": ["configmaps"]}
@@ -37,13 +38,13 @@ def _context(name: str) -> ssl.SSLContext:
     return context
 
 
-class Hook:
-    """A server, and what it was asked."""
+class WebhookServer:
+    """A server, and the reviews that it was sent."""
 
     def __init__(self, answer: Answer, *, is_tls: bool = True) -> None:
         self.answer = answer
-        self.asked: list[Object] = []
-        self._news = asyncio.Condition()
+        self.reviews: list[Object] = []
+        self._received = asyncio.Condition()
         self.paths: list[str] = []
         self.connections = 0
         self.is_tls = is_tls
@@ -56,51 +57,51 @@ class Hook:
 
     @property
     def requests(self) -> list[Object]:
-        """Those of the AdmissionReviews."""
-        return [one["request"] for one in self.asked]
+        """The requests of the AdmissionReviews."""
+        return [review["request"] for review in self.reviews]
 
     @property
     def client(self) -> Object:
         bundle = base64.b64encode(authority().cert_pem.bytes()).decode()
         return {"url": f"{self.url}/hook", "caBundle": bundle}
 
-    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self._writers.add(writer)
         try:
-            while await self._one(reader, writer):
+            while await self._handle_request(reader, writer):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
             writer.close()
 
-    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _handle_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         headers = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
         review = orjson.loads(await reader.readexactly(int(headers["content-length"])))
-        async with self._news:
-            self.asked.append(review)
-            self._news.notify_all()
+        async with self._received:
+            self.reviews.append(review)
+            self._received.notify_all()
         self.paths.append(head.split(" ")[1])
-        said = self.answer(review)
-        if isinstance(said, Awaitable):
-            said = await said
-        if isinstance(said, bytes):
-            writer.write(said)
+        response = self.answer(review)
+        if isinstance(response, Awaitable):
+            response = await response
+        if isinstance(response, bytes):
+            writer.write(response)
             await writer.drain()
             return False
-        writer.write(http(orjson.dumps(said)))
+        writer.write(http(orjson.dumps(response)))
         await writer.drain()
         return True
 
-    async def wait(self, number: int = 1) -> None:
-        """Until so much was asked."""
-        async with self._news:
-            await self._news.wait_for(lambda: len(self.asked) >= number)
+    async def wait_for_reviews(self, number: int = 1) -> None:
+        """Blocks until the server was sent so many reviews."""
+        async with self._received:
+            await self._received.wait_for(lambda: len(self.reviews) >= number)
 
-    def drop(self) -> None:
-        """Close all connections."""
+    def close_connections(self) -> None:
+        """Closes all connections."""
         for writer in self._writers:
             writer.transport.abort()
 
@@ -108,15 +109,17 @@ class Hook:
 @asynccontextmanager
 async def serving(
     answer: Answer, *, name: str = "127.0.0.1", is_tls: bool = True, context: ssl.SSLContext | None = None
-) -> AsyncGenerator[Hook, None]:
-    hook = Hook(answer, is_tls=is_tls)
-    server = await asyncio.start_server(hook.take, "127.0.0.1", 0, ssl=context or _context(name) if is_tls else None)
-    hook.port = server.sockets[0].getsockname()[1]
+) -> AsyncGenerator[WebhookServer, None]:
+    server = WebhookServer(answer, is_tls=is_tls)
+    listener = await asyncio.start_server(
+        server.handle_connection, "127.0.0.1", 0, ssl=context or _context(name) if is_tls else None
+    )
+    server.port = listener.sockets[0].getsockname()[1]
     try:
-        yield hook
+        yield server
     finally:
-        server.close()
-        hook.drop()
+        listener.close()
+        server.close_connections()
         await asyncio.sleep(0)
 
 
@@ -125,24 +128,24 @@ def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-def responded(review: Object, **response: Any) -> Object:
-    about = {"kind": "AdmissionReview", "apiVersion": review["apiVersion"]}
-    return {**about, "response": {"uid": review["request"]["uid"], **response}}
+def review_response(review: Object, **response: Any) -> Object:
+    type_meta = {"kind": "AdmissionReview", "apiVersion": review["apiVersion"]}
+    return {**type_meta, "response": {"uid": review["request"]["uid"], **response}}
 
 
 def allow(review: Object) -> Object:
-    return responded(review, allowed=True)
+    return review_response(review, allowed=True)
 
 
 def deny(review: Object) -> Object:
-    return responded(review, allowed=False, status={"message": "not today"})
+    return review_response(review, allowed=False, status={"message": "not today"})
 
 
 def patch(review: Object, *operations: Object) -> Object:
-    return responded(review, allowed=True, patchType="JSONPatch", patch=base64.b64encode(orjson.dumps(operations)).decode())
+    return review_response(review, allowed=True, patchType="JSONPatch", patch=base64.b64encode(orjson.dumps(operations)).decode())
 
 
 def configuration(kind: str, client: Object, name: str = "hooks", **hook: Any) -> Object:
-    """A configuration with one webhook, `guard.example.com`."""
-    usual = {"name": "guard.example.com", "clientConfig": client, "rules": [MAPS], "sideEffects": "None"}
-    return {"metadata": {"name": name}, "webhooks": [{**usual, "admissionReviewVersions": ["v1"], **hook}]}
+    """Returns a configuration with one webhook, `guard.example.com`."""
+    defaults = {"name": "guard.example.com", "clientConfig": client, "rules": [MAPS], "sideEffects": "None"}
+    return {"metadata": {"name": name}, "webhooks": [{**defaults, "admissionReviewVersions": ["v1"], **hook}]}

@@ -1,4 +1,4 @@
-"""Somebody with few rights, on a server with all of its rules and with its collector at work."""
+"""A user with few rights, on a server with all default roles and a running collector."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from support.rbac_server import Guarded, guarded
+from support.rbac_server import RbacServer, running_with_rbac
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[Guarded]:
-    async with guarded(collects=True) as one:
-        yield one
+async def server() -> AsyncIterator[RbacServer]:
+    async with running_with_rbac(collects=True) as item:
+        yield item

@@ -1,4 +1,4 @@
-"""Ways to learn what one may not know (docs/security.md, the table of threats)."""
+"""Attempts to learn what the user may not read (docs/security.md, the table of threats)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from support.attacker_requests import CORE, MAPS, MERGE, SECRETS, config_map, is_there, may, reference
-from support.rbac_server import Guarded
+from support.attacker_requests import CORE, MAPS, MERGE, SECRETS, config_map, exists_after_collection, owner_reference, rbac_rule
+from support.rbac_server import RbacServer
 
 REVIEWS = "/apis/authorization.k8s.io/v1"
 ASKED: dict[str, dict[str, Any]] = {
@@ -32,29 +32,29 @@ ASKED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("how", ASKED)
-async def test_t35_refusal_does_not_depend_on_whether_the_object_is_there(house: Guarded, how: str) -> None:
-    await house.grant("eve", may("*", "configmaps"), namespace="a")
-    await house.create("secrets", "a", {"metadata": {"name": "there"}})
-    told = [await house.ask_as("eve", path=f"{SECRETS}/{name}", **ASKED[how]) for name in ("there", "lost1")]
-    assert [one.code for one in told] == [403, 403]
-    assert told[0].body.replace(b"there", b"lost1") == told[1].body
-    far = [await house.ask_as("eve", path=f"/api/v1/namespaces/{name}/secrets/x", **ASKED[how]) for name in ("b", "z")]
-    assert [one.code for one in far] == [403, 403]
+async def test_t35_forbidden_does_not_reveal_whether_the_object_exists(server: RbacServer, how: str) -> None:
+    await server.grant("eve", rbac_rule("*", "configmaps"), namespace="a")
+    await server.create("secrets", "a", {"metadata": {"name": "there"}})
+    response = [await server.ask_as("eve", path=f"{SECRETS}/{name}", **ASKED[how]) for name in ("there", "lost1")]
+    assert [item.code for item in response] == [403, 403]
+    assert response[0].body.replace(b"there", b"lost1") == response[1].body
+    far = [await server.ask_as("eve", path=f"/api/v1/namespaces/{name}/secrets/x", **ASKED[how]) for name in ("b", "z")]
+    assert [item.code for item in far] == [403, 403]
 
 
-async def test_t36_references_and_what_becomes_of_them_tell_nothing_about_owners_one_may_not_read(house: Guarded) -> None:
-    await house.grant("eve", may("create get list", "configmaps", "events"), namespace="a")
-    secret = await house.create("secrets", "a", {"metadata": {"name": "there"}})
-    far = await house.create("secrets", "b", {"metadata": {"name": "there"}})
-    told = []
+async def test_t36_references_reveal_nothing_about_unreadable_owners(server: RbacServer) -> None:
+    await server.grant("eve", rbac_rule("create get list", "configmaps", "events"), namespace="a")
+    secret = await server.create("secrets", "a", {"metadata": {"name": "there"}})
+    far = await server.create("secrets", "b", {"metadata": {"name": "there"}})
+    response = []
     for number, (owner, name) in enumerate([(secret, "there"), (far, "there"), (secret, "absent")]):
-        body = config_map(f"x{number}", ownerReferences=[reference(owner, kind="Secret", name=name, uid=f"guess{number}")])
-        told.append(await house.ask_as("eve", "POST", MAPS, body))
-    assert [(one.code, one.headers.get("warning")) for one in told] == [(201, None)] * 3
-    await house.rest()
-    events = (await house.ask_as("eve", "GET", f"{CORE}/events")).json["items"]
-    assert not any("there" in json.dumps(one.get("message", "")) for one in events)
-    assert [await is_there(house, f"{MAPS}/x{number}") for number in range(3)] == [False] * 3
+        body = config_map(f"x{number}", ownerReferences=[owner_reference(owner, kind="Secret", name=name, uid=f"guess{number}")])
+        response.append(await server.ask_as("eve", "POST", MAPS, body))
+    assert [(item.code, item.headers.get("warning")) for item in response] == [(201, None)] * 3
+    await server.wait_until_idle()
+    events = (await server.ask_as("eve", "GET", f"{CORE}/events")).json["items"]
+    assert not any("there" in json.dumps(item.get("message", "")) for item in events)
+    assert [await exists_after_collection(server, f"{MAPS}/x{number}") for number in range(3)] == [False] * 3
 
 
 @pytest.mark.parametrize(
@@ -66,15 +66,15 @@ async def test_t36_references_and_what_becomes_of_them_tell_nothing_about_owners
         "/metrics",
     ],
 )
-async def test_t37_questions_about_everything_take_a_right_to_everything(house: Guarded, path: str) -> None:
-    await house.grant("eve", may("*", "*", group="*"), namespace="a")
-    secret = await house.create("secrets", "b", {"metadata": {"name": "there"}})
+async def test_t37_ownership_of_all_kinds_takes_a_right_to_all_kinds(server: RbacServer, path: str) -> None:
+    await server.grant("eve", rbac_rule("*", "*", group="*"), namespace="a")
+    secret = await server.create("secrets", "b", {"metadata": {"name": "there"}})
     for query in ({}, {"uid": secret["metadata"]["uid"]}, {"namespace": "a"}):
-        told = await house.ask_as("eve", "GET", path, query=query)
-        assert told.code == 403, query
-        assert b"there" not in told.body
+        response = await server.ask_as("eve", "GET", path, query=query)
+        assert response.code == 403, query
+        assert b"there" not in response.body
     for odd in (f"{path}/", f"/{path}", path.replace("/", "//", 1), f"{path}%2f", f"{path}/..", f"/livez/..{path}"):
-        assert (await house.ask_as("eve", "GET", odd)).code in {403, 404}, odd
+        assert (await server.ask_as("eve", "GET", odd)).code in {403, 404}, odd
 
 
 @pytest.mark.parametrize(
@@ -89,16 +89,16 @@ async def test_t37_questions_about_everything_take_a_right_to_everything(house: 
         "metadata.name in (mine)",
     ],
 )
-async def test_t38_selector_is_no_way_out_of_the_names_one_may_list(house: Guarded, selector: str) -> None:
-    await house.grant("eve", may("list watch", "secrets", resourceNames=["mine"]), namespace="a")
+async def test_t38_selectors_do_not_widen_a_right_to_names(server: RbacServer, selector: str) -> None:
+    await server.grant("eve", rbac_rule("list watch", "secrets", resourceNames=["mine"]), namespace="a")
     for name in ("mine", "victim"):
-        await house.create("secrets", "a", {"metadata": {"name": name}})
+        await server.create("secrets", "a", {"metadata": {"name": name}})
     for query in ({"fieldSelector": selector}, {"fieldSelector": ["metadata.name=mine", selector]}):
-        told = await house.ask_as("eve", "GET", SECRETS, query=query)
-        assert told.code in {200, 400, 403}, query
-        assert b"victim" not in told.body, query
-        if told.code == 200:
-            assert {one["metadata"]["name"] for one in told.json["items"]} <= {"mine"}
+        response = await server.ask_as("eve", "GET", SECRETS, query=query)
+        assert response.code in {200, 400, 403}, query
+        assert b"victim" not in response.body, query
+        if response.code == 200:
+            assert {item["metadata"]["name"] for item in response.json["items"]} <= {"mine"}
 
 
 @pytest.mark.parametrize(
@@ -106,28 +106,28 @@ async def test_t38_selector_is_no_way_out_of_the_names_one_may_list(house: Guard
     ["../../secrets/a/", "../b/", "/", "", "\x00", "victim", "a" * 5_000, "objects/secrets/a/victim", "..", "%2e%2e/"],
     ids=ascii,
 )
-async def test_t39_forged_token_of_a_page_does_not_lead_elsewhere(house: Guarded, start: str) -> None:
-    await house.grant("eve", may("list", "configmaps"), namespace="a")
-    await house.create("secrets", "a", {"metadata": {"name": "victim"}})
-    await house.create("configmaps", "b", config_map("victim"))
-    body = json.dumps({"rv": await house.store.revision(), "start": start}).encode()
+async def test_t39_forged_continue_token_stays_in_its_range(server: RbacServer, start: str) -> None:
+    await server.grant("eve", rbac_rule("list", "configmaps"), namespace="a")
+    await server.create("secrets", "a", {"metadata": {"name": "victim"}})
+    await server.create("configmaps", "b", config_map("victim"))
+    body = json.dumps({"rv": await server.store.revision(), "start": start}).encode()
     token = base64.urlsafe_b64encode(body).decode().rstrip("=")
-    told = await house.ask_as("eve", "GET", MAPS, query={"continue": token, "limit": "100"})
-    assert told.code in {200, 400}
-    if told.code == 200:
-        assert all(one["metadata"]["namespace"] == "a" for one in told.json["items"])
+    response = await server.ask_as("eve", "GET", MAPS, query={"continue": token, "limit": "100"})
+    assert response.code in {200, 400}
+    if response.code == 200:
+        assert all(item["metadata"]["namespace"] == "a" for item in response.json["items"])
 
 
-async def test_t40_reviews_about_others_take_a_right_and_stay_in_their_namespace(house: Guarded) -> None:
-    await house.grant("eve", may("create", "localsubjectaccessreviews", group="authorization.k8s.io"), namespace="a")
-    asked = {"user": "ann", "resourceAttributes": {"verb": "get", "resource": "secrets", "namespace": "b"}}
-    assert (await house.ask_as("eve", "POST", f"{REVIEWS}/subjectaccessreviews", {"spec": asked})).code == 403
+async def test_t40_subject_access_reviews_take_a_right_and_stay_in_their_namespace(server: RbacServer) -> None:
+    await server.grant("eve", rbac_rule("create", "localsubjectaccessreviews", group="authorization.k8s.io"), namespace="a")
+    request = {"user": "ann", "resourceAttributes": {"verb": "get", "resource": "secrets", "namespace": "b"}}
+    assert (await server.ask_as("eve", "POST", f"{REVIEWS}/subjectaccessreviews", {"spec": request})).code == 403
     path = f"{REVIEWS}/namespaces/a/localsubjectaccessreviews"
-    assert (await house.ask_as("eve", "POST", path, {"spec": asked})).code in {400, 422}
-    assert (await house.ask_as("eve", "POST", path.replace("/a/", "/b/"), {"spec": asked})).code == 403
+    assert (await server.ask_as("eve", "POST", path, {"spec": request})).code in {400, 422}
+    assert (await server.ask_as("eve", "POST", path.replace("/a/", "/b/"), {"spec": request})).code == 403
     review = "/apis/authentication.k8s.io/v1/tokenreviews"
-    assert (await house.ask_as("eve", "POST", review, {"spec": {"token": "x"}})).code == 403
-    own = await house.ask_as("eve", "POST", f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {"namespace": "b"}})
+    assert (await server.ask_as("eve", "POST", review, {"spec": {"token": "x"}})).code == 403
+    own = await server.ask_as("eve", "POST", f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {"namespace": "b"}})
     assert "secrets" not in json.dumps(own.json["status"])
 
 
@@ -144,43 +144,43 @@ async def test_t40_reviews_about_others_take_a_right_and_stay_in_their_namespace
         "/api/v1/secrets",
     ],
 )
-async def test_t41_path_means_the_same_to_who_decides_and_to_who_answers(house: Guarded, path: str) -> None:
-    await house.grant("eve", may("*", "*", group="*"), namespace="a")
-    await house.create("secrets", "b", {"metadata": {"name": "s"}, "data": {"a": "c2VjcmV0"}})
+async def test_t41_authorizer_and_router_parse_paths_identically(server: RbacServer, path: str) -> None:
+    await server.grant("eve", rbac_rule("*", "*", group="*"), namespace="a")
+    await server.create("secrets", "b", {"metadata": {"name": "s"}, "data": {"a": "c2VjcmV0"}})
     headers = [(b"x-http-method-override", b"DELETE"), (b"x-original-url", b"/api/v1/namespaces/a/configmaps")]
-    told = await house.ask_as("eve", "GET", path, headers=headers)
-    assert told.code in {403, 404, 405}
-    assert b"c2VjcmV0" not in told.body
-    assert await is_there(house, "/api/v1/namespaces/b/secrets/s")
+    response = await server.ask_as("eve", "GET", path, headers=headers)
+    assert response.code in {403, 404, 405}
+    assert b"c2VjcmV0" not in response.body
+    assert await exists_after_collection(server, "/api/v1/namespaces/b/secrets/s")
 
 
-async def test_t42_who_may_write_an_object_reads_it_and_no_other(house: Guarded) -> None:
-    await house.grant("eve", may("patch", "secrets", resourceNames=["mine"]), namespace="a")
+async def test_t42_write_right_reveals_only_the_written_object(server: RbacServer) -> None:
+    await server.grant("eve", rbac_rule("patch", "secrets", resourceNames=["mine"]), namespace="a")
     for name in ("mine", "victim"):
-        await house.create("secrets", "a", {"metadata": {"name": name}, "data": {"a": "c2VjcmV0"}})
-    assert (await house.ask_as("eve", "GET", f"{SECRETS}/mine")).code == 403
-    shown = await house.ask_as("eve", "PATCH", f"{SECRETS}/mine", {}, media=MERGE)
+        await server.create("secrets", "a", {"metadata": {"name": name}, "data": {"a": "c2VjcmV0"}})
+    assert (await server.ask_as("eve", "GET", f"{SECRETS}/mine")).code == 403
+    shown = await server.ask_as("eve", "PATCH", f"{SECRETS}/mine", {}, media=MERGE)
     assert (shown.code, shown.json["data"]) == (200, {"a": "c2VjcmV0"})  # as in Kubernetes: the answer to a write is the object
-    assert (await house.ask_as("eve", "PATCH", f"{SECRETS}/victim", {}, media=MERGE)).code == 403
+    assert (await server.ask_as("eve", "PATCH", f"{SECRETS}/victim", {}, media=MERGE)).code == 403
 
 
-async def test_t43_the_past_is_shown_to_who_may_list_the_present_and_to_nobody_else(house: Guarded) -> None:
-    await house.create("secrets", "a", {"metadata": {"name": "s"}, "data": {"a": "c2VjcmV0"}})
-    before = {"resourceVersion": str(await house.store.revision()), "resourceVersionMatch": "Exact"}
-    await house.ask("DELETE", f"{SECRETS}/s")
+async def test_t43_past_revisions_take_the_same_right(server: RbacServer) -> None:
+    await server.create("secrets", "a", {"metadata": {"name": "s"}, "data": {"a": "c2VjcmV0"}})
+    before = {"resourceVersion": str(await server.store.revision()), "resourceVersionMatch": "Exact"}
+    await server.request("DELETE", f"{SECRETS}/s")
     for query in (before, {"watch": "1", "resourceVersion": "1"}):
-        assert (await house.ask_as("eve", "GET", SECRETS, query=query)).code == 403
-    await house.grant("eve", may("list", "secrets"), namespace="a")
-    assert [one["metadata"]["name"] for one in (await house.ask_as("eve", "GET", SECRETS, query=before)).json["items"]] == ["s"]
+        assert (await server.ask_as("eve", "GET", SECRETS, query=query)).code == 403
+    await server.grant("eve", rbac_rule("list", "secrets"), namespace="a")
+    assert [item["metadata"]["name"] for item in (await server.ask_as("eve", "GET", SECRETS, query=before)).json["items"]] == ["s"]
 
 
-async def test_t44_token_is_bound_to_what_is_there_in_the_namespace_and_to_nothing_elsewhere(house: Guarded) -> None:
-    await house.grant("eve", may("create", "serviceaccounts/token"), namespace="a")
-    await house.create("serviceaccounts", "a", {"metadata": {"name": "mine"}})
+async def test_t44_token_is_bound_only_to_existing_objects_of_its_namespace(server: RbacServer) -> None:
+    await server.grant("eve", rbac_rule("create", "serviceaccounts/token"), namespace="a")
+    await server.create("serviceaccounts", "a", {"metadata": {"name": "mine"}})
     for namespace in ("a", "b"):
-        await house.create("secrets", namespace, {"metadata": {"name": f"in-{namespace}"}})
-    found = {}
+        await server.create("secrets", namespace, {"metadata": {"name": f"in-{namespace}"}})
+    result = {}
     for name in ("in-a", "in-b", "absent"):
         spec = {"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": name}}
-        found[name] = (await house.ask_as("eve", "POST", f"{CORE}/serviceaccounts/mine/token", {"spec": spec})).code
-    assert found == {"in-a": 201, "in-b": 404, "absent": 404}  # as in Kubernetes: who may make tokens there learns of the names
+        result[name] = (await server.ask_as("eve", "POST", f"{CORE}/serviceaccounts/mine/token", {"spec": spec})).code
+    assert result == {"in-a": 201, "in-b": 404, "absent": 404}  # as in Kubernetes: the right to create tokens reveals account names

@@ -1,1 +1,1 @@
-"""What an object is: names, metadata, owners, selectors, schemas, the patch types, tables. Pure."""
+"""The object model: names, metadata, owner references, selectors, schemas, patch types, printer columns. Pure functions."""

@@ -1,7 +1,7 @@
-"""Which kinds there are: each resource of each version, and what may be done with it.
+"""The catalog of resources: each resource of each version, with its names, scope and verbs.
 
-The catalog is the only truth about names and scope. Built-in kinds come from `builtin`, custom ones are added by the server as
-their definitions come and go; whoever asks gets one consistent answer, since a catalog never changes: a new one takes its place.
+The catalog is the only source of names and scope. Built-in kinds come from `kinds.builtin`; the server adds custom kinds as CRDs
+come and go. A catalog is immutable, so a reader always sees a consistent one: a change replaces the whole catalog.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from probate.api.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind
+from probate.api.gvk import GroupResource, GroupVersion, GroupVersionKind
 from probate.api.schema.node import Schema
 
 
 class Subresource(msgspec.Struct, frozen=True):
-    """A part of an object that has a path of its own. `group`, `version` and `kind` are those of what is sent there."""
+    """A part of an object with a path of its own. `group`, `version` and `kind` are those of the object that is sent there."""
 
     name: str
     kind: str
@@ -38,12 +38,12 @@ class Resource(msgspec.Struct, frozen=True):
     categories: tuple[str, ...] = ()
     subresources: tuple[Subresource, ...] = ()
     is_custom: bool = False
-    is_converted: bool = False  # by a webhook, from one version to another
-    stored_as: GroupVersionKind | None = None  # if not as itself: `conversion` knows how
+    is_converted: bool = False  # a webhook converts it between versions
+    storage_gvk: GroupVersionKind | None = None  # the kind that is stored, if it is another one: `kinds.conversion` converts
     storage_version: str = ""  # of a custom kind
-    load_schema: Callable[[], Schema] = Schema  # made when first asked for: there are hundreds
-    defaults_before: Callable[[], int] = int  # objects that were written before this revision may lack defaults
-    deprecation: str = ""  # what every answer warns of, if it should be used no more
+    load_schema: Callable[[], Schema] = Schema  # builds the schema on first use: there are hundreds
+    defaults_before: Callable[[], int] = int  # objects written before this revision may lack defaults
+    deprecation_warning: str = ""  # the warning in every response, if the version is deprecated
 
     @property
     def group_version(self) -> GroupVersion:
@@ -58,44 +58,40 @@ class Resource(msgspec.Struct, frozen=True):
         return GroupResource(self.group, self.plural)
 
     @property
-    def group_kind(self) -> GroupKind:
-        return GroupKind(self.group, self.kind)
-
-    @property
     def group_version_kind(self) -> GroupVersionKind:
         return GroupVersionKind(self.group, self.version, self.kind)
 
     def subresource(self, name: str) -> Subresource | None:
-        return next((one for one in self.subresources if one.name == name), None)
+        return next((subresource for subresource in self.subresources if subresource.name == name), None)
 
 
 class Catalog:
-    """All resources that are served, in the order in which discovery shows them."""
+    """All served resources, in the order in which discovery lists them."""
 
     def __init__(self, resources: Iterable[Resource]) -> None:
         self._resources = tuple(resources)
-        self._by_path = {(one.group, one.version, one.plural): one for one in self._resources}
+        self._by_path = {(resource.group, resource.version, resource.plural): resource for resource in self._resources}
         versions: dict[str, dict[str, None]] = {}
-        for one in self._resources:
-            versions.setdefault(one.group, {})[one.version] = None
-        self._versions = {group: list(found) for group, found in versions.items()}
-        self._by_kind = {(one.group, one.version, one.kind): one for one in self._resources}
+        for resource in self._resources:
+            versions.setdefault(resource.group, {})[resource.version] = None
+        self._versions = {group: list(names) for group, names in versions.items()}
+        self._by_kind = {(resource.group, resource.version, resource.kind): resource for resource in self._resources}
 
     def __iter__(self) -> Iterator[Resource]:
         return iter(self._resources)
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
-        """The resource at /apis/<group>/<version>/<plural>."""
+        """Returns the resource at /apis/<group>/<version>/<plural>."""
         return self._by_path.get((group, version, plural))
 
     def find_kind(self, group: str, version: str, kind: str) -> Resource | None:
-        """The resource whose objects have this apiVersion and kind."""
+        """Returns the resource whose objects have this apiVersion and kind."""
         return self._by_kind.get((group, version, kind))
 
     def versions(self, group: str) -> list[str]:
-        """The group's versions, the preferred one first."""
+        """Returns the group's versions, the preferred one first."""
         return self._versions.get(group, [])
 
     def groups(self) -> list[str]:
-        """All groups, the core one first."""
+        """Returns all groups, the core group first."""
         return list(self._versions)

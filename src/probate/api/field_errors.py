@@ -1,10 +1,11 @@
-"""What is wrong with a field, in Kubernetes' words: the causes of an `Invalid` answer.
+"""Field errors, in Kubernetes' words: the causes of an `Invalid` response.
 
-A check yields problems; nobody raises before all are found, or more than anybody reads: `first` stops a check there, so that a
-body full of mistakes costs no more than a good one. `Path` spells where: `spec.containers[1].name`, `data[a b]`.
+Validation functions yield field errors instead of raising, so that a response reports all of them. `limit_field_errors` stops a
+validation after `MAX_FIELD_ERRORS`: an object full of mistakes costs no more than a valid one. `FieldPath` formats the path of a
+field: `spec.containers[1].name`, `data[a b]`.
 
-    problems = [required(path / "name"), not_supported(path / "restartPolicy", "Sometimes", ["Always", "Never", "OnFailure"])]
-    if problems: raise errors.Invalid(kind, name, problems)
+    field_errors = [required(path / "name"), not_supported(path / "restartPolicy", "Sometimes", ["Always", "Never", "OnFailure"])]
+    if field_errors: raise errors.Invalid(kind, name, field_errors)
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-MAX_PROBLEMS = 250
-MAX_NAME = 200
-"""Characters of one name that a path shows. A path is made for every part of an object, so it must not be long."""
-MAX_SUPPORTED = 100
-"""Values that a message names where another was given."""
-MAX_SHOWN = 200
-"""Characters of a value that a message shows."""
+MAX_FIELD_ERRORS = 250
+MAX_NAME_LENGTH = 200
+"""Longest field name in a path, in characters. Validation builds a path for every part of an object, so paths must be short."""
+MAX_SUPPORTED_VALUES = 100
+"""Largest number of supported values that a message lists."""
+MAX_VALUE_LENGTH = 200
+"""Longest value in a message, in characters."""
 
 REQUIRED = "FieldValueRequired"
 INVALID = "FieldValueInvalid"
@@ -33,110 +34,110 @@ NOT_FOUND = "FieldValueNotFound"
 TYPE_INVALID = "FieldValueTypeInvalid"
 
 
-class Path(NamedTuple):
-    """A field's place in an object. `path / "spec" / 0 / "name"` goes deeper; `path @ "a b"` is a key of a map."""
+class FieldPath(NamedTuple):
+    """The path of a field in an object. `path / "spec" / 0 / "name"` goes deeper; `path @ "a b"` is a key of a map."""
 
     text: str = ""
 
-    def __truediv__(self, part: str | int) -> Path:
+    def __truediv__(self, part: str | int) -> FieldPath:
         if isinstance(part, int):
-            return Path(f"{self.text}[{part}]")
-        return Path(field(self.text, part))
+            return FieldPath(f"{self.text}[{part}]")
+        return FieldPath(field(self.text, part))
 
-    def __matmul__(self, key: str) -> Path:
-        return Path(f"{self.text}[{key if len(key) <= MAX_NAME else cut(key)}]")
+    def __matmul__(self, key: str) -> FieldPath:
+        return FieldPath(f"{self.text}[{key if len(key) <= MAX_NAME_LENGTH else truncate_name(key)}]")
 
     def __str__(self) -> str:
         return self.text
 
 
 def field(path: str, name: str) -> str:
-    """The place of a field below a place."""
-    shown = name if len(name) <= MAX_NAME else cut(name)
-    return f"{path}.{shown}" if path else shown
+    """Returns the path of a field below `path`."""
+    segment = name if len(name) <= MAX_NAME_LENGTH else truncate_name(name)
+    return f"{path}.{segment}" if path else segment
 
 
-def cut(name: str) -> str:
-    """As much of a long name as tells it from others."""
-    return f"{name[: MAX_NAME - 3]}..."
+def truncate_name(name: str) -> str:
+    """Truncates a long field name."""
+    return f"{name[: MAX_NAME_LENGTH - 3]}..."
 
 
-def first(found: Iterable[Problem]) -> list[Problem]:
-    """As many problems as are told."""
-    return list(islice(found, MAX_PROBLEMS))
+def limit_field_errors(field_errors: Iterable[FieldError]) -> list[FieldError]:
+    """Returns at most `MAX_FIELD_ERRORS` errors, and stops the validation there."""
+    return list(islice(field_errors, MAX_FIELD_ERRORS))
 
 
-class Problem(NamedTuple):
-    """One cause: Kubernetes' reason for it, where, and a sentence."""
+class FieldError(NamedTuple):
+    """One field error: Kubernetes' reason for it, the field's path, and a message."""
 
     reason: str
     field: str
     message: str
 
 
-def required(path: Path, detail: str = "") -> Problem:
-    """The field must be given."""
-    return Problem(REQUIRED, str(path), f"Required value: {detail}" if detail else "Required value")
+def required(path: FieldPath, detail: str = "") -> FieldError:
+    """Returns the error for a missing value."""
+    return FieldError(REQUIRED, str(path), f"Required value: {detail}" if detail else "Required value")
 
 
-def invalid(path: Path, value: Any, detail: str) -> Problem:
-    """The field's value is wrong."""
-    return Problem(INVALID, str(path), f"Invalid value: {shown(value)}: {detail}")
+def invalid(path: FieldPath, value: Any, detail: str) -> FieldError:
+    """Returns the error for a wrong value."""
+    return FieldError(INVALID, str(path), f"Invalid value: {format_value(value)}: {detail}")
 
 
-def not_supported(path: Path, value: Any, supported: Iterable[str], *, is_in_order: bool = False) -> Problem:
-    """The field's value is none of those there are. They are told in order of their names if they are not in any other."""
-    told = list(supported) if is_in_order else sorted(supported)
-    listed = ", ".join(f'"{one}"' for one in told[:MAX_SUPPORTED])
-    return Problem(NOT_SUPPORTED, str(path), f"Unsupported value: {shown(value)}: supported values: {listed}")
+def not_supported(path: FieldPath, value: Any, supported: Iterable[str], *, is_ordered: bool = False) -> FieldError:
+    """Returns the error for a value outside an enumeration. Sorts the supported values unless `is_ordered`."""
+    values = list(supported) if is_ordered else sorted(supported)
+    listed = ", ".join(f'"{each}"' for each in values[:MAX_SUPPORTED_VALUES])
+    return FieldError(NOT_SUPPORTED, str(path), f"Unsupported value: {format_value(value)}: supported values: {listed}")
 
 
-def forbidden(path: Path, detail: str) -> Problem:
-    """The field must not be given, or not changed."""
-    return Problem(FORBIDDEN, str(path), f"Forbidden: {detail}")
+def forbidden(path: FieldPath, detail: str) -> FieldError:
+    """Returns the error for a field that must not be set, or not be changed."""
+    return FieldError(FORBIDDEN, str(path), f"Forbidden: {detail}")
 
 
-def duplicate(path: Path, value: Any) -> Problem:
-    """The value is there already."""
-    return Problem(DUPLICATE, str(path), f"Duplicate value: {shown(value)}")
+def duplicate(path: FieldPath, value: Any) -> FieldError:
+    """Returns the error for a value that occurs twice."""
+    return FieldError(DUPLICATE, str(path), f"Duplicate value: {format_value(value)}")
 
 
-def too_long(path: Path, limit: int) -> Problem:
-    """The text is over its limit."""
-    return Problem(TOO_LONG, str(path), f"Too long: may not be more than {limit} bytes")
+def too_long(path: FieldPath, limit: int) -> FieldError:
+    """Returns the error for a text over its limit."""
+    return FieldError(TOO_LONG, str(path), f"Too long: may not be more than {limit} bytes")
 
 
-def too_many(path: Path, actual: int, limit: int) -> Problem:
-    """The list is over its limit."""
-    return Problem(TOO_MANY, str(path), f"Too many: {actual}: must have at most {limit} items")
+def too_many(path: FieldPath, actual: int, limit: int) -> FieldError:
+    """Returns the error for a list over its limit."""
+    return FieldError(TOO_MANY, str(path), f"Too many: {actual}: must have at most {limit} items")
 
 
-def not_found(path: Path, value: Any) -> Problem:
-    """The field names something that is not there."""
-    return Problem(NOT_FOUND, str(path), f"Not found: {shown(value)}")
+def not_found(path: FieldPath, value: Any) -> FieldError:
+    """Returns the error for a reference to an object that does not exist."""
+    return FieldError(NOT_FOUND, str(path), f"Not found: {format_value(value)}")
 
 
-def type_invalid(path: Path, value: Any, detail: str) -> Problem:
-    """The value is of the wrong type."""
-    return Problem(TYPE_INVALID, str(path), f"Invalid value: {shown(value)}: {detail}")
+def type_invalid(path: FieldPath, value: Any, detail: str) -> FieldError:
+    """Returns the error for a value of the wrong type."""
+    return FieldError(TYPE_INVALID, str(path), f"Invalid value: {format_value(value)}: {detail}")
 
 
-def shown(value: Any) -> str:
-    """The value as a message shows it, cut where it would fill the screen: the rest is not even looked at."""
-    text = f'"{value[:MAX_SHOWN]}"' if isinstance(value, str) else ""
+def format_value(value: Any) -> str:
+    """Formats a value for a message. Stops reading the value at `MAX_VALUE_LENGTH` characters."""
+    text = f'"{value[:MAX_VALUE_LENGTH]}"' if isinstance(value, str) else ""
     for piece in () if isinstance(value, str) else _json(value):
         text += piece
-        if len(text) > MAX_SHOWN:
+        if len(text) > MAX_VALUE_LENGTH:
             break
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[: MAX_VALUE_LENGTH - 3]}..."
 
 
 def _json(value: Any) -> Iterator[str]:
-    """The value's JSON piece by piece, with no piece much longer than what is shown."""
+    """Yields the value's JSON in pieces, none much longer than `MAX_VALUE_LENGTH`."""
     if isinstance(value, dict):
         yield "{"
         for number, (name, inner) in enumerate(value.items()):
-            yield f"{',' if number else ''}{json.dumps(name[:MAX_SHOWN], ensure_ascii=False)}:"
+            yield f"{',' if number else ''}{json.dumps(name[:MAX_VALUE_LENGTH], ensure_ascii=False)}:"
             yield from _json(inner)
         yield "}"
     elif isinstance(value, list | tuple):
@@ -146,4 +147,4 @@ def _json(value: Any) -> Iterator[str]:
             yield from _json(inner)
         yield "]"
     else:
-        yield json.dumps(value[:MAX_SHOWN] if isinstance(value, str) else value, ensure_ascii=False)
+        yield json.dumps(value[:MAX_VALUE_LENGTH] if isinstance(value, str) else value, ensure_ascii=False)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class GroupVersion(NamedTuple):
-    """A version of an API group. The core group is the empty text."""
+    """A version of an API group. The group of the core API is the empty string."""
 
     group: str
     version: str
@@ -20,13 +20,13 @@ class GroupVersion(NamedTuple):
 
     @staticmethod
     def parse(api_version: str) -> GroupVersion:
-        """The group and version in an object's `apiVersion`. Anything goes: what is served is another question."""
+        """Parses an object's `apiVersion`. Accepts any text: the catalog knows which versions are served."""
         group, slash, version = api_version.rpartition("/")
         return GroupVersion(group, version) if slash else GroupVersion("", api_version)
 
 
 class GroupVersionKind(NamedTuple):
-    """What an object says that it is."""
+    """The type that an object declares in `apiVersion` and `kind`."""
 
     group: str
     version: str
@@ -38,7 +38,7 @@ class GroupVersionKind(NamedTuple):
 
 
 class GroupResource(NamedTuple):
-    """A resource whatever its version: what an object is stored under."""
+    """A resource regardless of its version. Objects are stored under it."""
 
     group: str
     resource: str
@@ -48,7 +48,7 @@ class GroupResource(NamedTuple):
 
 
 class GroupKind(NamedTuple):
-    """A kind whatever its version: what an owner reference names."""
+    """A kind regardless of its version. An owner reference names one."""
 
     group: str
     kind: str

@@ -1,7 +1,7 @@
-"""Who owns whom: the part of an object that deletion and collection look at, and nothing else of it.
+"""Ownership: the part of an object that deletion and garbage collection look at, and the actions of the collector.
 
-An `Item` is an object as it was found: where it lies, at which revision, and its metadata. `where` is a name that whoever found the
-item understands (the key in our own store, the path on another cluster; both end in its name); everybody else passes it on.
+An `Item` is an object as it was read: its key, its revision, and its metadata. The key is opaque to everything but the backend that
+the item came from; other code passes it on. In the embedded store it is the store key; its last segment is always the name.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from probate.api import deletion
-from probate.api.deletion import Policy
+from probate.api.deletion import PropagationPolicy
 
 
-class Owner(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """An owner reference."""
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """One entry of `metadata.ownerReferences`."""
 
     api_version: str = ""
     kind: str = ""
@@ -28,27 +28,27 @@ class Owner(msgspec.Struct, frozen=True, rename="camel", gc=False):
         return f"{self.kind} {self.name} ({self.uid})"
 
 
-class Meta(msgspec.Struct, rename="camel", gc=False):
-    """An object's metadata, as far as lists, watches and deletions ask about it."""
+class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
+    """The fields of `metadata` that lists, watches and deletions read."""
 
     name: str = ""
     namespace: str = ""
     uid: str = ""
     labels: dict[str, str] = {}
     finalizers: list[str] = []
-    owner_references: list[Owner] = []
+    owner_references: list[OwnerReference] = []
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
     generation: int = 0
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
-    """An object as it was found at a revision."""
+    """An object's ownership metadata, as read at a revision."""
 
-    where: str
+    key: str
     revision: int
-    meta: Meta
-    is_lagging: bool = False  # its controller has not seen yet that it is to go
+    meta: ObjectMeta
+    is_lagging: bool = False  # its controller has not observed the deletion yet: observedGeneration is behind
 
     @property
     def is_deleting(self) -> bool:
@@ -56,24 +56,24 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it goes once no dependent blocks it any more: "deleting in the foreground"."""
+        """Whether it is being deleted in the foreground: it is removed once no dependent blocks it."""
         return self.is_deleting and deletion.is_foreground(self.meta.finalizers)
 
     @property
     def is_orphaning(self) -> bool:
-        """Whether it goes once no dependent refers to it any more."""
-        return self.is_deleting and deletion.ORPHAN in self.meta.finalizers
+        """Whether it is being deleted with the `orphan` finalizer: it is removed once no dependent refers to it."""
+        return self.is_deleting and deletion.ORPHAN_FINALIZER in self.meta.finalizers
 
     @property
-    def is_left_over(self) -> bool:
-        """Whether its metadata hold it no more: it was marked to be removed right after, and may still be there."""
+    def is_removal_due(self) -> bool:
+        """Whether no metadata holds it any more: it was marked to be removed right after, and may still exist."""
         return self.is_deleting and not self.meta.finalizers and not self.meta.deletion_grace_period_seconds
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
     """One object before and after one change. `before` is None if it was created, `after` if it was removed.
 
-    Both are None for a change of something that is nobody's concern: so it is known how far the changes have been told.
+    Both are None for changes that do not concern ownership or deletion: they only say up to which revision the feed has come.
     """
 
     revision: int
@@ -81,110 +81,107 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     after: Item | None
 
 
-class Touch(NamedTuple):
-    """Objects of one resource and one namespace that changed: where they are, and nothing else about them.
-
-    `resource` is its plural and group: `deployments.apps`.
-    """
+class ChangedKeys(NamedTuple):
+    """The keys of objects of one resource and one namespace that changed. `resource` is plural and group: `deployments.apps`."""
 
     resource: str
     namespace: str
-    wheres: list[str]
+    keys: list[str]
 
     @property
     def names(self) -> list[str]:
-        return [where.rpartition("/")[2] for where in self.wheres]
+        return [key.rpartition("/")[2] for key in self.keys]
 
 
-class Whole(NamedTuple):
-    """An item, and all of its object."""
+class StoredObject(NamedTuple):
+    """An item together with the whole object."""
 
     item: Item
     object: dict[str, Any]
 
 
-class Places(NamedTuple):
-    """Part of a range: where its objects are, and from where to go on if there are more."""
+class KeyPage(NamedTuple):
+    """One page of keys, and the token that continues the list; empty if this is the last page."""
 
-    wheres: list[str]
-    more: str = ""
-
-
-class Standing(Enum):
-    """How an owner stands, seen from one who refers to it."""
-
-    SOLID = "solid"  # it is there, and stays or leaves its dependents alone for now
-    WAITING = "waiting"  # it goes as soon as its dependents are gone
-    DANGLING = "dangling"  # it is not there
-    UNKNOWN = "unknown"  # nobody can say: its kind is not served
-    OUT_OF_REACH = "out of reach"  # it would have to be in a namespace, but who refers to it is in none
+    keys: list[str]
+    continue_token: str = ""
 
 
-class Seen(NamedTuple):
-    """An owner as it was found; `item` is None if it was not."""
+class OwnerState(Enum):
+    """The state of an owner, as seen from an object that refers to it. The values are part of the API (docs/sight.md)."""
 
-    standing: Standing
+    SOLID = "solid"  # it exists; it stays, or is deleted without waiting for its dependents
+    WAITING = "waiting"  # it is being deleted in the foreground: it is removed after its dependents
+    DANGLING = "dangling"  # it does not exist
+    UNKNOWN = "unknown"  # unresolvable for now: its kind is not served, or its stored data is damaged
+    UNRESOLVABLE = "out of reach"  # its kind is namespaced, but the object that refers to it is cluster-scoped
+
+
+class ResolvedOwner(NamedTuple):
+    """The state of an owner, and the owner itself; `item` is None if it was not found."""
+
+    state: OwnerState
     item: Item | None = None
 
 
 class Delete(msgspec.Struct, frozen=True, gc=False):
-    """Delete the item so, if it is unchanged, and so are those who made that right. No policy: as the item and its kind have it."""
+    """Deletes the item if it and the items of `preconditions` are unchanged. No policy means that of its finalizers or its kind."""
 
     item: Item
-    policy: Policy | None
+    policy: PropagationPolicy | None
     because: str
-    given: tuple[Item, ...] = ()
+    preconditions: tuple[Item, ...] = ()
 
 
-class Drop(msgspec.Struct, frozen=True, gc=False):
-    """Take the references to these owners off the item, if those who made that right are unchanged."""
-
-    item: Item
-    uids: frozenset[str]
-    because: str
-    given: tuple[Item, ...] = ()
-
-
-class Unblock(msgspec.Struct, frozen=True, gc=False):
-    """Let the references to these owners block no more, if those who made that right are unchanged."""
+class RemoveOwnerReferences(msgspec.Struct, frozen=True, gc=False):
+    """Removes the references to these owners from the item, if it and the items of `preconditions` are unchanged."""
 
     item: Item
     uids: frozenset[str]
     because: str
-    given: tuple[Item, ...] = ()
+    preconditions: tuple[Item, ...] = ()
 
 
-class Release(msgspec.Struct, frozen=True, gc=False):
-    """Take the collector's finalizer off a deleting item, if no dependent blocks it (or, orphaning, refers to it) any more."""
+class ClearBlockOwnerDeletion(msgspec.Struct, frozen=True, gc=False):
+    """Clears `blockOwnerDeletion` in the references to these owners, if the item and those of `preconditions` are unchanged."""
+
+    item: Item
+    uids: frozenset[str]
+    because: str
+    preconditions: tuple[Item, ...] = ()
+
+
+class RemoveFinalizer(msgspec.Struct, frozen=True, gc=False):
+    """Removes the collector's finalizers from a deleting item, if no dependent blocks it (or, if it orphans, refers to it)."""
 
     item: Item
     because: str
 
 
-class Describe(msgspec.Struct, frozen=True, gc=False):
-    """Give the item this status."""
+class UpdateStatus(msgspec.Struct, frozen=True, gc=False):
+    """Replaces the item's status."""
 
     item: Item
     status: dict[str, Any]
     because: str
 
 
-class Conclude(msgspec.Struct, frozen=True, gc=False):
-    """Take off what keeps a deleting namespace or definition for its content, if it has none any more, and give it this status."""
+class Finalize(msgspec.Struct, frozen=True, gc=False):
+    """Removes what holds a deleting namespace or CRD for its content, if it has none any more, and replaces its status."""
 
     item: Item
     status: dict[str, Any]
     because: str
 
 
-Action: TypeAlias = Delete | Drop | Unblock | Release | Describe | Conclude
+Action: TypeAlias = Delete | RemoveOwnerReferences | ClearBlockOwnerDeletion | RemoveFinalizer | UpdateStatus | Finalize
 
 
 class Outcome(Enum):
-    """What became of an action."""
+    """The result of an action."""
 
     DONE = "done"
-    CHANGED = "changed"  # something it was based on had changed: look again
-    HELD = "held"  # a dependent, or content, came up in between: look again at those
-    FAILED = "failed"  # the store or an admission refused it: try again later
-    DENIED = "denied"  # whoever wants it may not do it: try again when rights have changed
+    CHANGED = "changed"  # the item or a precondition has changed: decide again
+    HELD = "held"  # a dependent blocks it, or content was found: look at those again
+    FAILED = "failed"  # the store or an admission plugin refused it: retry later
+    DENIED = "denied"  # the controller's role does not grant it: retry when permissions have changed

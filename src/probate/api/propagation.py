@@ -1,18 +1,18 @@
-"""All the ways to say what becomes of an object's dependents, brought down to one: Orphan, Background, Foreground, or nothing said.
+"""Reads the propagation policy from DeleteOptions, from its current field or an earlier one.
 
-    what the options say                                                  is read as
+    options                                                               are read as
     propagationPolicy: Orphan | Background | Foreground                   the same
     orphanDependents: true                                                Orphan
     orphanDependents: false                                               Background
-    garbageCollectionPolicy: Default, or ""                               nothing said
+    garbageCollectionPolicy: Default, or ""                               no policy
     garbageCollectionPolicy: Orphan                                       Orphan
     garbageCollectionPolicy: AsynchronousGarbageCollection                Background
     garbageCollectionPolicy: SynchronousGarbageCollection                 Foreground
     deleteAfterDependentsDeleted: true                                    Foreground (400 with orphanDependents: true)
     synchronousGarbageCollection: true and orphanDependents: false        Foreground; without orphanDependents: false, ignored
-    either of the last two: false                                         nothing said
+    either of the last two: false                                         no policy
 
-Two that are read differently contradict each other, and are refused by name.
+Two options that mean different policies contradict each other: the request is refused, and the message names both.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from probate.api import field_errors
-from probate.api.deletion import Policy
-from probate.api.field_errors import Path, Problem
+from probate.api.deletion import PropagationPolicy
+from probate.api.field_errors import FieldError, FieldPath
 from probate.core import errors
 
 FIELDS: Mapping[str, type] = {
@@ -32,62 +32,65 @@ FIELDS: Mapping[str, type] = {
     "deleteAfterDependentsDeleted": bool,
     "synchronousGarbageCollection": bool,
 }
-"""The options, and what each must be."""
+"""The options, and the type of each."""
 
-_OLD_POLICIES: Mapping[str, Policy | None] = {
+_GARBAGE_COLLECTION_POLICIES: Mapping[str, PropagationPolicy | None] = {
     "": None,
     "Default": None,
-    "Orphan": Policy.ORPHAN,
-    "AsynchronousGarbageCollection": Policy.BACKGROUND,
-    "SynchronousGarbageCollection": Policy.FOREGROUND,
+    "Orphan": PropagationPolicy.ORPHAN,
+    "AsynchronousGarbageCollection": PropagationPolicy.BACKGROUND,
+    "SynchronousGarbageCollection": PropagationPolicy.FOREGROUND,
 }
 
 
-def check(fields: Mapping[str, Any]) -> list[Problem]:
-    """What is wrong with the options. `BadRequest` for the one pair that was always refused so."""
-    if fields.get("deleteAfterDependentsDeleted") and fields.get("orphanDependents"):
+def validate(options: Mapping[str, Any]) -> list[FieldError]:
+    """Returns what is wrong with the options. Raises `BadRequest` for the one pair that Kubernetes always refused so."""
+    if options.get("deleteAfterDependentsDeleted") and options.get("orphanDependents"):
         raise errors.BadRequest("deleteAfterDependentsDeleted and orphanDependents cannot be both true. Give one of them")
-    return [*_check_values(fields), *_check_agreement(fields)]
+    return [*_validate_values(options), *_validate_agreement(options)]
 
 
-def policy(fields: Mapping[str, Any]) -> Policy | None:
-    """What the options, which were checked, say in the end."""
-    return next((said for _, said in _said(fields)), None)
+def policy_of(options: Mapping[str, Any]) -> PropagationPolicy | None:
+    """Returns the policy that validated options mean; None if they name none."""
+    return next((effective for _, effective in _policies(options)), None)
 
 
-def _check_values(fields: Mapping[str, Any]) -> Iterator[Problem]:
-    path, given = Path("propagationPolicy"), fields.get("propagationPolicy")
-    if given is not None and "orphanDependents" in fields:
-        yield field_errors.invalid(path, given, "orphanDependents and propagationPolicy cannot be both set")
-    elif given is not None and given not in {one.value for one in Policy}:
-        yield field_errors.not_supported(path, given, tuple(sorted(one.value for one in Policy)))
-    old = fields.get("garbageCollectionPolicy")
-    if old is not None and old not in _OLD_POLICIES:
-        yield field_errors.not_supported(Path("garbageCollectionPolicy"), old, tuple(filter(None, _OLD_POLICIES)))
+def _validate_values(options: Mapping[str, Any]) -> Iterator[FieldError]:
+    path, value = FieldPath("propagationPolicy"), options.get("propagationPolicy")
+    if value is not None and "orphanDependents" in options:
+        yield field_errors.invalid(path, value, "orphanDependents and propagationPolicy cannot be both set")
+    elif value is not None and value not in {choice.value for choice in PropagationPolicy}:
+        yield field_errors.not_supported(path, value, tuple(sorted(choice.value for choice in PropagationPolicy)))
+    old = options.get("garbageCollectionPolicy")
+    if old is not None and old not in _GARBAGE_COLLECTION_POLICIES:
+        yield field_errors.not_supported(
+            FieldPath("garbageCollectionPolicy"), old, tuple(filter(None, _GARBAGE_COLLECTION_POLICIES))
+        )
 
 
-def _check_agreement(fields: Mapping[str, Any]) -> Iterator[Problem]:
-    said = list(_said(fields))
-    for field, meaning in said[1:]:
-        if meaning is not said[0][1]:
-            why = f"{said[0][0]} says {said[0][1].value}, but {field} says {meaning.value}. Give one of them"
-            yield field_errors.invalid(Path(field), fields[field], why)
+def _validate_agreement(options: Mapping[str, Any]) -> Iterator[FieldError]:
+    policies = list(_policies(options))
+    for field, meaning in policies[1:]:
+        first_field, first_meaning = policies[0]
+        if meaning is not first_meaning:
+            detail = f"{first_field} says {first_meaning.value}, but {field} says {meaning.value}. Give one of them"
+            yield field_errors.invalid(FieldPath(field), options[field], detail)
 
 
-def _said(fields: Mapping[str, Any]) -> Iterator[tuple[str, Policy]]:
-    """Each option that says something, and what."""
-    given = fields.get("propagationPolicy")
-    if given in {one.value for one in Policy}:
-        yield "propagationPolicy", Policy(given)
-    orphan = fields.get("orphanDependents")
-    waits = fields.get("deleteAfterDependentsDeleted"), fields.get("synchronousGarbageCollection") and orphan is False
+def _policies(options: Mapping[str, Any]) -> Iterator[tuple[str, PropagationPolicy]]:
+    """Yields each option that names a policy, and the policy."""
+    current = options.get("propagationPolicy")
+    if current in {choice.value for choice in PropagationPolicy}:
+        yield "propagationPolicy", PropagationPolicy(current)
+    orphan = options.get("orphanDependents")
+    waits = options.get("deleteAfterDependentsDeleted"), options.get("synchronousGarbageCollection") and orphan is False
     if orphan:
-        yield "orphanDependents", Policy.ORPHAN
+        yield "orphanDependents", PropagationPolicy.ORPHAN
     elif orphan is False and not any(waits):
-        yield "orphanDependents", Policy.BACKGROUND
-    old = _OLD_POLICIES.get(fields.get("garbageCollectionPolicy") or "")
+        yield "orphanDependents", PropagationPolicy.BACKGROUND
+    old = _GARBAGE_COLLECTION_POLICIES.get(options.get("garbageCollectionPolicy") or "")
     if old is not None:
         yield "garbageCollectionPolicy", old
-    for field, is_wanted in zip(("deleteAfterDependentsDeleted", "synchronousGarbageCollection"), waits, strict=True):
-        if is_wanted:
-            yield field, Policy.FOREGROUND
+    for field, is_set in zip(("deleteAfterDependentsDeleted", "synchronousGarbageCollection"), waits, strict=True):
+        if is_set:
+            yield field, PropagationPolicy.FOREGROUND

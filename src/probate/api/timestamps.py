@@ -1,6 +1,6 @@
-"""Moments as objects tell them: RFC 3339 in UTC, in whole seconds (Time) or with microseconds (MicroTime).
+"""Time and MicroTime: RFC 3339 in UTC, in whole seconds (Time) or with microseconds (MicroTime).
 
-Not by `strftime`, which is slower and leaves names in the interpreter's caches.
+`strftime` is not used: it is slower and leaves entries in the interpreter's caches.
 """
 
 from __future__ import annotations
@@ -9,31 +9,31 @@ import functools
 from datetime import UTC, datetime
 
 
-def timestamp(moment: float) -> str:
-    """A moment in whole seconds."""
-    return _in_seconds(int(moment))
+def format_time(moment: float) -> str:
+    """Formats seconds since the epoch as a Time, in whole seconds."""
+    return _format_whole_seconds(int(moment))
 
 
 @functools.lru_cache(maxsize=64)
-def _in_seconds(moment: int) -> str:
-    """(Much happens within a second.)"""
-    return _told(moment, "seconds")
+def _format_whole_seconds(moment: int) -> str:
+    """Fast path: caches the text, since many timestamps fall into the same second."""
+    return _format(moment, "seconds")
 
 
-def micro_time(moment: float) -> str:
-    """A moment with its microseconds."""
-    return _told(moment, "microseconds")
+def format_micro_time(moment: float) -> str:
+    """Formats seconds since the epoch as a MicroTime."""
+    return _format(moment, "microseconds")
 
 
-def _told(moment: float, precision: str) -> str:
+def _format(moment: float, precision: str) -> str:
     return f"{datetime.fromtimestamp(moment, UTC).replace(tzinfo=None).isoformat(timespec=precision)}Z"
 
 
-def seconds(moment: str) -> float:
-    """The moment that an object tells."""
-    return datetime.fromisoformat(moment).timestamp()
+def parse_time(time: str) -> float:
+    """Parses a Time or MicroTime to seconds since the epoch."""
+    return datetime.fromisoformat(time).timestamp()
 
 
-def is_past(moment: str | None, now: float) -> bool:
-    """Whether there is such a moment, and it is not in the future."""
-    return moment is not None and seconds(moment) <= now
+def is_past(time: str | None, now: float) -> bool:
+    """Returns whether the time is set and not in the future."""
+    return time is not None and parse_time(time) <= now

@@ -1,1 +1,1 @@
-"""Assembles a server process from its settings: the only package that knows all others."""
+"""Assembles a server process from its settings: the only package that imports all others."""

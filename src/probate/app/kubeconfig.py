@@ -1,4 +1,4 @@
-"""The file that tells clients where the server is and who they are."""
+"""Writes the kubeconfig: the server's URL, and the administrator's credentials."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ current-context: {NAME}
 
 
 class Credentials(NamedTuple):
-    """What the server is known by, and what it knows the client by: certificates and a key, as PEM."""
+    """The certificate to verify the server with, and the client's certificate and key, in PEM format."""
 
     authority: bytes
     certificate: bytes
@@ -38,13 +38,13 @@ class Credentials(NamedTuple):
 
 
 def write(path: Path, url: str, credentials: Credentials | None = None) -> None:
-    """Write it, for its owner's eyes only: it may hold a key. An older one of this name is replaced."""
+    """Writes the kubeconfig so that only its owner may read it, since it may contain a key. Replaces an existing file."""
     try:
-        # A name of its own: another server may write the same file at the same time.
+        # A unique name: another server may write the same file at the same time.
         file, draft = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".new")
         try:
             with os.fdopen(file, "w") as out:
-                os.fchmod(out.fileno(), private_files.FILE)  # whatever the umask
+                os.fchmod(out.fileno(), private_files.FILE_MODE)  # regardless of the umask
                 out.write(_text(url, credentials))
             Path(draft).replace(path)
         except BaseException:
@@ -52,22 +52,22 @@ def write(path: Path, url: str, credentials: Credentials | None = None) -> None:
             raise
     except OSError as error:
         raise errors.CannotOpen(
-            f"the kubeconfig {path} cannot be written: {error.strerror}. Name another with --kubeconfig"
+            f'the kubeconfig {path} cannot be written: {error.strerror}. Give another file with --kubeconfig, or "" for none'
         ) from error
 
 
 def _text(url: str, credentials: Credentials | None) -> str:
-    """What is in it. (To load what writes YAML takes longer than all else that a start does with the file.)"""
+    """Returns the file's content. (Importing a YAML library would take longer than everything else that a start does with it.)"""
     cluster, user = {"server": url}, dict[str, str]()
     if credentials is not None:
-        authority, certificate, key = (base64.b64encode(one).decode() for one in credentials)
+        authority, certificate, key = (base64.b64encode(pem).decode() for pem in credentials)
         cluster["certificate-authority-data"] = authority
         user = {"client-certificate-data": certificate, "client-key-data": key}
     elif url.startswith("http:"):
-        cluster["insecure-skip-tls-verify"] = "true"  # says nothing new, but JavaScript's client wants it to speak plain HTTP
+        cluster["insecure-skip-tls-verify"] = "true"  # no effect on HTTP, but the JavaScript client requires it
     return _CONFIG % (_fields(cluster), _fields(user))
 
 
 def _fields(values: dict[str, str]) -> str:
-    """As YAML. The values are addresses and base64, which need no quotes."""
+    """Returns YAML. The values are URLs and base64, which need no quotes."""
     return "".join(f"\n    {name}: {value}" for name, value in values.items()) or " {}"

@@ -1,8 +1,8 @@
-"""How a process is ready soon: it loads what its first requests need, and the rest when they can be answered.
+"""Makes a process ready quickly: it loads what its first requests need, and everything else once it can answer them.
 
-`begin` comes before all other imports. Until the server is ready nothing is thrown away that would be worth looking for, so Python
-does not look; `settle` says that it is ready. What was left for later is loaded from then on (`assembly` has the thread for it).
-Who needs some of it before, loads that much on the spot.
+`begin` runs before all other imports. Until the server is ready almost no object becomes garbage, so Python's garbage collector is
+off; `freeze` turns it on when the server is ready. The lazy modules are loaded from then on (`readiness` has the thread for it).
+Code that uses one earlier loads it at that moment.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import gc
 
 from probate.core import lazy_import
 
-LATE = (
+LAZY_MODULES = (
     "logging.config",
-    "probate.controllers.registry",
+    "probate.controllers.runtime.leader_election",
     "probate.api.audit",
     "probate.lib.cel",
     "probate.api.crds",
@@ -23,34 +23,34 @@ LATE = (
     "probate.kinds.protobuf",
     "probate.api.strategic",
     "probate.api.structural",
-    "probate.api.printing",
+    "probate.api.printers",
     "probate.kinds",
     "probate.server.audit",
     "probate.server.authn.oidc",
     "probate.server.authn.oidc_tokens",
     "probate.server.authn.issuer_discovery",
-    "probate.server.metrics_endpoint",
+    "probate.server.diagnostics.metrics_endpoint",
     "probate.server.ownership_api",
     "probate.server.openapi",
     "probate.server.admission.policies.policy_params",
     "probate.server.admission.policies.cel_variables",
     "probate.server.reviews",
     "probate.server.subresources",
-    "probate.http.tls.csr_signing",
+    "probate.http.tls.csr_signer",
     "probate.controllers.simulated_nodes",
     "yaml",
 )
-"""Modules, and whole packages, that are loaded when they are first used. (tests/e2e/test_startup.py sees that they are.)"""
+"""Modules and packages that are loaded at their first use. (tests/e2e/test_startup.py checks that a start loads none of them.)"""
 
 
 def begin() -> None:
-    """Load late what can be, and look for no garbage."""
+    """Makes modules lazy and turns the garbage collector off."""
     gc.disable()
-    lazy_import.begin(LATE)
+    lazy_import.install(LAZY_MODULES)
 
 
-def settle() -> None:
-    """What is loaded by now stays: Python need not look through it for garbage again, nor look that often at all."""
+def freeze() -> None:
+    """Exempts all objects that exist by now from garbage collection, makes collections rarer, and turns them on."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     gc.enable()

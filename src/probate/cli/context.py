@@ -1,4 +1,4 @@
-"""What commands do to the world, given to them from outside: commands know no engine."""
+"""What commands call outside the command line. `__main__` passes it in, so that commands import neither engines nor the server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from probate.settings import Settings
 
 
 class DamagedRow(NamedTuple):
-    """A line of the table of damaged objects."""
+    """A row of the table of damaged objects."""
 
     resource: str
     namespace: str
@@ -19,21 +19,21 @@ class DamagedRow(NamedTuple):
 
 
 class StoreCheck(NamedTuple):
-    """What a look at all of a store found."""
+    """The result of reading a whole store."""
 
     objects: int
     history: int
-    rows: list[DamagedRow]
+    damaged: list[DamagedRow]
     problems: list[str]
     notes: list[str]
 
     @property
-    def is_well(self) -> bool:
-        return not self.rows and not self.problems
+    def is_healthy(self) -> bool:
+        return not self.damaged and not self.problems
 
 
-class Doors(NamedTuple):
-    """`serve` runs the server; `check_store` reads all of the store at an address."""
+class CommandContext(NamedTuple):
+    """`serve` runs the server; `check_store` reads the whole store at an address."""
 
     serve: Callable[[Settings], None]
     check_store: Callable[[str], StoreCheck]

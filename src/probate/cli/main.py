@@ -1,4 +1,4 @@
-"""The command `probate` and how its failures are shown: one line that says what to do, and exit code 1."""
+"""The command `probate`. A failure is shown as one line on standard error that says what to do, with exit code 1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import click
 
 from probate import __version__
-from probate.cli.context import Doors
+from probate.cli.context import CommandContext
 from probate.cli.serve import serve_command
 from probate.cli.store import store_group
 from probate.cli.token import token_command
@@ -19,7 +19,7 @@ from probate.core import errors
 def probate() -> None:
     """A Kubernetes-compatible API server with complete garbage collection, in one process.
 
-    Start with: probate serve
+    Run `probate serve` to start a server, and `probate serve --help` to list its options.
     """
 
 
@@ -28,10 +28,10 @@ probate.add_command(token_command)
 probate.add_command(store_group)
 
 
-def run(doors: Doors) -> None:
-    """Run the command line. What a command does to a process is given from outside: commands know no engine."""
+def run(context: CommandContext) -> None:
+    """Runs the command line."""
     try:
-        probate(prog_name="probate", obj=doors)
+        probate(prog_name="probate", obj=context)
     except errors.ProbateError as error:
-        click.echo(f"probate: {' '.join(str(error).split())}", err=True)  # one line, whatever a library says
+        click.echo(f"probate: {' '.join(str(error).split())}", err=True)  # one line, even if a library's message has several
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""`probate store check`: reads all of a store and lists what is damaged."""
+"""`probate store check`: reads a whole store and lists what is damaged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from probate.cli.context import Doors, StoreCheck
+from probate.cli.context import CommandContext, StoreCheck
 from probate.settings import DEFAULT_STORE
 
 _HEADER = ("RESOURCE", "NAMESPACE", "NAME", "REVISION", "PROBLEM")
@@ -18,28 +18,36 @@ def store_group() -> None:
 
 
 @store_group.command("check")
-@click.option("--store", default=DEFAULT_STORE, show_default=True, metavar="ADDRESS", help="sqlite:FILE or etcd://HOST:PORT,…")
+@click.option(
+    "--store",
+    default=DEFAULT_STORE,
+    show_default=True,
+    metavar="ADDRESS",
+    help="The store to check: sqlite:FILE or etcd://HOST:PORT,HOST:PORT.",
+)
 @click.pass_obj
-def check_command(doors: Doors, /, store: str) -> None:
-    """Read all of a store, and list the objects whose stored data is damaged. Changes nothing.
+def check_command(context: CommandContext, /, store: str) -> None:
+    """Read a whole store and list the objects whose stored data is damaged.
 
-    The exit code is 0 if all is well, and 1 if anything is damaged or the store cannot be read. A server may have the store open.
+    Changes nothing; a server may use the store meanwhile. The exit code is 0 if all is well, and 1 if anything is damaged or the
+    store cannot be read.
     """
-    found = doors.check_store(store)
-    for line in _lines(found):
+    check = context.check_store(store)
+    for line in _lines(check):
         click.echo(line)
-    sys.exit(0 if found.is_well else 1)
+    sys.exit(0 if check.is_healthy else 1)
 
 
-def _lines(found: StoreCheck) -> list[str]:
-    lines = [f"note: {one}" for one in found.notes]
-    lines += [f"problem: {one}" for one in found.problems]
-    if found.rows:
-        lines += _table([_HEADER, *((one.resource, one.namespace, one.name, str(one.revision), one.problem) for one in found.rows)])
-    verdict = "all is well" if found.is_well else f"{len(found.rows)} damaged, {len(found.problems)} other problems"
-    return [*lines, f"{found.objects} objects and {found.history} earlier versions read: {verdict}"]
+def _lines(check: StoreCheck) -> list[str]:
+    lines = [f"note: {note}" for note in check.notes]
+    lines += [f"problem: {problem}" for problem in check.problems]
+    if check.damaged:
+        rows = [(row.resource, row.namespace, row.name, str(row.revision), row.problem) for row in check.damaged]
+        lines += _format_table([_HEADER, *rows])
+    verdict = "all is well" if check.is_healthy else f"{len(check.damaged)} damaged, {len(check.problems)} other problems"
+    return [*lines, f"{check.objects} objects and {check.history} earlier versions read: {verdict}"]
 
 
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
+def _format_table(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,4 +1,4 @@
-"""`probate token`: a new token for a user, and the line for the file that lists it."""
+"""`probate token`: creates a token for a user, and the line for `--token-file`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ import click
 
 @click.command("token")
 @click.argument("user")
-@click.option("--group", "groups", multiple=True, metavar="NAME", help="A group that the user is in. Can be given more than once.")
-@click.option("--uid", default="", metavar="UID", help="What tells the user from others of the same name.")
+@click.option("--group", "groups", multiple=True, show_default="none", metavar="NAME", help="A group of the user; repeatable.")
+@click.option(
+    "--uid", default="", show_default="none", metavar="UID", help="The user's uid, which tells apart users of the same name."
+)
 def token_command(user: str, groups: tuple[str, ...], uid: str) -> None:
-    """Make a token for USER: shown once, and kept nowhere.
+    """Create a bearer token for USER.
+
+    Prints the token to standard error and its line for the token file, which contains only a hash, to standard output. The token is
+    not stored and cannot be shown again.
 
     \b
-    probate token ann --group staff >> tokens.csv     the token is shown, its line is added to the file
-    probate serve --token-file tokens.csv
+    probate token ann --group staff >> tokens.csv     show the token and add its line to the file
+    probate serve --token-file tokens.csv             accept it
     """
     token = secrets.token_urlsafe(32)
     line = io.StringIO()

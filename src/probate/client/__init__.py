@@ -1,1 +1,1 @@
-"""One protocol to act through, in process or over HTTP; informers."""
+"""The API client, in process or over HTTP, and informers."""

@@ -1,31 +1,30 @@
-"""The verbs of the API, for whoever acts through it: objects in, objects out, refusals as exceptions.
+"""The API client: the verbs of the API as methods. Objects in, objects out; error responses become exceptions.
 
-pods = Kind("", "v1", "pods")
-made = await client.create(pods, "default", {"metadata": {"generateName": "web-"}, "spec": {...}})
-await client.delete(pods, "default", made["metadata"]["name"], uid=made["metadata"]["uid"], policy="Background")
+pods = GroupVersionResource("", "v1", "pods")
+pod = await client.create(pods, "default", {"metadata": {"generateName": "web-"}, "spec": {...}})
+await client.delete(pods, "default", pod["metadata"]["name"], uid=pod["metadata"]["uid"], policy="Background")
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import orjson
 
-from probate.api.field_errors import Problem
+from probate.api.field_errors import FieldError
+from probate.api.objects import Object
 from probate.client.transport import Reply, Transport
 from probate.core import errors
-
-Object: TypeAlias = dict[str, Any]
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 
-class Kind(NamedTuple):
-    """A resource in one version."""
+class GroupVersionResource(NamedTuple):
+    """A resource in one version of its API group."""
 
     group: str
     version: str
@@ -33,84 +32,95 @@ class Kind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """The version as objects spell it."""
+        """The `apiVersion` of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    def path(self, namespace: str = "", name: str = "", part: str = "") -> str:
-        """Where its objects are: all of them, those of a namespace, one of them, or a part of one."""
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Returns the URL path of all objects, those of a namespace, one object, or a subresource of it."""
         base = f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
-        spaced = f"{base}/namespaces/{namespace}" if namespace else base
-        return "/".join(filter(None, (spaced, self.plural, name, part)))
+        prefix = f"{base}/namespaces/{namespace}" if namespace else base
+        return "/".join(filter(None, (prefix, self.plural, name, subresource)))
 
 
-class Listing(NamedTuple):
+class ObjectList(NamedTuple):
     """Objects as they were at one revision."""
 
     items: list[Object]
     revision: str
 
 
-class Happening(NamedTuple):
-    """A line of a watch: ADDED, MODIFIED, DELETED or BOOKMARK."""
+class WatchEvent(NamedTuple):
+    """An event of a watch. Its type is ADDED, MODIFIED, DELETED or BOOKMARK."""
 
     type: str
     object: Object
 
 
 class Client:
-    """Acts through an API server."""
+    """A client of an API server. All methods raise the `ApiError` that an error response stands for."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
-        """The object; None if there is none."""
+    async def get(self, resource: GroupVersionResource, namespace: str, name: str) -> Object | None:
+        """Returns the object; None if it does not exist."""
         try:
-            return await self._object("GET", kind.path(namespace, name))
+            return await self._request("GET", resource.path(namespace, name))
         except errors.NotFound:
             return None
 
-    async def list(self, kind: Kind, namespace: str = "", **query: str) -> Listing:
-        """All objects, or those of a namespace; `labelSelector` and the like narrow it down."""
+    async def list(self, resource: GroupVersionResource, namespace: str = "", **query: str) -> ObjectList:
+        """Returns all objects, or those of a namespace, or those that query parameters such as `labelSelector` select."""
         items: list[Object] = []
-        asked = {"limit": "500", **query}
+        parameters = {"limit": "500", **query}
         while True:
-            page = await self._object("GET", kind.path(namespace), asked)
+            page = await self._request("GET", resource.path(namespace), parameters)
             items += page["items"]
             if not page["metadata"].get("continue"):
-                return Listing(items, page["metadata"]["resourceVersion"])
-            asked["continue"] = page["metadata"]["continue"]
+                return ObjectList(items, page["metadata"]["resourceVersion"])
+            parameters["continue"] = page["metadata"]["continue"]
 
     @asynccontextmanager
-    async def watch(self, kind: Kind, namespace: str = "", **query: str) -> AsyncIterator[AsyncIterator[Happening]]:
-        """What happens after `resourceVersion`. `Gone` if that is too long ago."""
-        asked = {"watch": "1", "allowWatchBookmarks": "true", **query}
-        async with self._transport.stream(kind.path(namespace), asked) as lines:
-            yield _happenings(lines)
+    async def watch(
+        self, resource: GroupVersionResource, namespace: str = "", **query: str
+    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        """Yields the events after `resourceVersion`. Raises `Gone` if that revision has been compacted."""
+        parameters = {"watch": "1", "allowWatchBookmarks": "true", **query}
+        async with self._transport.stream(resource.path(namespace), parameters) as lines:
+            yield _decode_events(lines)
 
-    async def create(self, kind: Kind, namespace: str, object_: Object) -> Object:
-        """The object as it was created. `AlreadyExists` if the name is taken."""
-        return await self._object("POST", kind.path(namespace), body=object_)
+    async def create(self, resource: GroupVersionResource, namespace: str, object_: Object) -> Object:
+        """Creates an object and returns it. Raises `AlreadyExists` if the name is taken."""
+        return await self._request("POST", resource.path(namespace), body=object_)
 
-    async def send_to(self, kind: Kind, namespace: str, name: str, part: str, what: Object) -> Object:
-        """What a part of the object (such as "token") answers to what it is sent."""
-        return await self._object("POST", kind.path(namespace, name, part), body=what)
+    async def create_subresource(
+        self, resource: GroupVersionResource, namespace: str, name: str, subresource: str, body: Object
+    ) -> Object:
+        """Posts to a subresource of the object, such as "token", and returns the response."""
+        return await self._request("POST", resource.path(namespace, name, subresource), body=body)
 
-    async def update(self, kind: Kind, object_: Object, part: str = "") -> Object:
-        """Put the object (or only its part: "status") in place of what is there. `Conflict` if that is not what was read."""
+    async def update(self, resource: GroupVersionResource, object_: Object, subresource: str = "") -> Object:
+        """Replaces the object, or only its subresource ("status"). Raises `Conflict` if it has changed since it was read."""
         meta = object_["metadata"]
-        return await self._object("PUT", kind.path(meta.get("namespace", ""), meta["name"], part), body=object_)
+        return await self._request("PUT", resource.path(meta.get("namespace", ""), meta["name"], subresource), body=object_)
 
     async def patch(
-        self, kind: Kind, namespace: str, name: str, change: Object, part: str = "", *, media: str = MERGE_PATCH
+        self,
+        resource: GroupVersionResource,
+        namespace: str,
+        name: str,
+        change: Object,
+        subresource: str = "",
+        *,
+        media: str = MERGE_PATCH,
     ) -> Object:
-        """Merge the change into the object, whatever it is now."""
-        return await self._object("PATCH", kind.path(namespace, name, part), body=change, media=media)
+        """Merges the change into the object, whatever its current version."""
+        return await self._request("PATCH", resource.path(namespace, name, subresource), body=change, media=media)
 
-    async def delete(self, kind: Kind, namespace: str, name: str, **options: Any) -> Object | None:
-        """Delete the object: `uid`, `policy`, `grace` say which and how. One that is gone already is no failure.
+    async def delete(self, resource: GroupVersionResource, namespace: str, name: str, **options: Any) -> Object | None:
+        """Deletes the object. Options: `uid` (precondition), `policy` (propagation policy), `grace` (grace period in seconds).
 
-        Returns the object as it is while something holds it; None if it is gone.
+        Returns the object if its deletion is pending; None if it is gone. It is not an error if it was gone before.
         """
         body: Object = {}
         if "uid" in options:
@@ -120,63 +130,66 @@ class Client:
         if "grace" in options:
             body["gracePeriodSeconds"] = options["grace"]
         try:
-            left = await self._object("DELETE", kind.path(namespace, name), body=body)
+            deleted = await self._request("DELETE", resource.path(namespace, name), body=body)
         except errors.NotFound:
             return None
-        return None if left.get("kind") == "Status" or not is_held(left) else left
+        return None if deleted.get("kind") == "Status" or not is_pending_deletion(deleted) else deleted
 
-    async def _object(
-        self, method: str, path: str, query: Mapping[str, str] | None = None, body: Object | None = None, media: str = JSON
+    async def _request(
+        self, method: str, path: str, query: Mapping[str, str] | None = None, *, body: Object | None = None, media: str = JSON
     ) -> Object:
-        sent = b"" if body is None else orjson.dumps(body)
-        return understood(await self._transport.send(method, path, query or {}, sent, media))
+        content = b"" if body is None else orjson.dumps(body)
+        return decode_reply(await self._transport.send(method, path, query or {}, content, media))
 
 
-def understood(reply: Reply) -> Object:
-    """What the answer holds; the refusal, if it is one."""
+def decode_reply(reply: Reply) -> Object:
+    """Returns the body of a response. Raises the error that an error response stands for."""
     code, body = reply
-    found: Object = orjson.loads(body)
+    content: Object = orjson.loads(body)
     if code >= 400:
-        raise refusal(found, code)
-    return found
+        raise error_from_status(content, code)
+    return content
 
 
-def refusal(status: Object, code: int) -> errors.ApiError:
-    """The exception that a Status stands for."""
+def error_from_status(status: Object, code: int) -> errors.ApiError:
+    """Returns the exception that a Status stands for."""
     reason, message = status.get("reason") or "", status.get("message") or f"the server answered {code}"
-    details = _details(status.get("details") or {})
-    for kind in _all(errors.ApiError):
-        if kind.reason == reason and kind.code == code:
-            return kind(message, details)
+    details = _parse_details(status.get("details") or {})
+    for error_class in _subclasses(errors.ApiError):
+        if error_class.reason == reason and error_class.code == code:
+            return error_class(message, details)
     by_code = {404: errors.NotFound, 409: errors.Conflict, 410: errors.Gone, 422: errors.Invalid, 403: errors.Forbidden}
     return by_code.get(code, errors.ApiError)(message, details)
 
 
 def has_cause(error: errors.ApiError, reason: str) -> bool:
-    """Whether this is among the reasons that the server gave for a refusal."""
+    """Whether the error has a cause with this reason."""
     return any(cause.reason == reason for cause in error.details.causes)
 
 
-def _details(told: Object) -> errors.Details:
-    causes = [Problem(one.get("reason", ""), one.get("field", ""), one.get("message", "")) for one in told.get("causes") or []]
-    about = {name: told.get(name) or "" for name in ("name", "group", "kind", "uid")}
-    return errors.Details(**about, causes=tuple(causes), retry_after_seconds=told.get("retryAfterSeconds") or 0)
+def _parse_details(details: Object) -> errors.Details:
+    causes = [
+        FieldError(cause.get("reason", ""), cause.get("field", ""), cause.get("message", ""))
+        for cause in details.get("causes") or []
+    ]
+    names = {name: details.get(name) or "" for name in ("name", "group", "kind", "uid")}
+    return errors.Details(**names, causes=tuple(causes), retry_after_seconds=details.get("retryAfterSeconds") or 0)
 
 
-def is_held(deleted: Object) -> bool:
-    """Whether a deleted object stays for now: for its finalizers, for its grace period, or for what is in it."""
+def is_pending_deletion(deleted: Object) -> bool:
+    """Whether a deleted object remains for now: it has finalizers (in `metadata` or `spec`) or a grace period."""
     meta = deleted["metadata"]
-    within = (deleted.get("spec") or {}).get("finalizers")
-    return bool(meta.get("finalizers") or meta.get("deletionGracePeriodSeconds") or within)
+    spec_finalizers = (deleted.get("spec") or {}).get("finalizers")
+    return bool(meta.get("finalizers") or meta.get("deletionGracePeriodSeconds") or spec_finalizers)
 
 
-def _all(kind: type[errors.ApiError]) -> list[type[errors.ApiError]]:
-    return [kind, *(deeper for one in kind.__subclasses__() for deeper in _all(one))]
+def _subclasses(error_class: type[errors.ApiError]) -> list[type[errors.ApiError]]:
+    return [error_class, *(deeper for subclass in error_class.__subclasses__() for deeper in _subclasses(subclass))]
 
 
-async def _happenings(lines: AsyncIterator[bytes]) -> AsyncIterator[Happening]:
+async def _decode_events(lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
     async for line in lines:
-        found = orjson.loads(line)
-        if found["type"] == "ERROR":
-            raise refusal(found["object"], int(found["object"].get("code") or 500))
-        yield Happening(found["type"], found["object"])
+        event = orjson.loads(line)
+        if event["type"] == "ERROR":
+            raise error_from_status(event["object"], int(event["object"].get("code") or 500))
+        yield WatchEvent(event["type"], event["object"])

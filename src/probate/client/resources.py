@@ -1,29 +1,30 @@
-"""The kinds that more than one room of controllers looks at."""
+"""The resources that several groups of controllers use, and what they read of Nodes and Pods."""
 
 from __future__ import annotations
 
-from probate.client.objects import Kind, Object
+from probate.api.objects import Object
+from probate.client.objects import GroupVersionResource
 
-PODS = Kind("", "v1", "pods")
-NODES = Kind("", "v1", "nodes")
-NAMESPACES = Kind("", "v1", "namespaces")
-CLAIMS = Kind("", "v1", "persistentvolumeclaims")
-VOLUMES = Kind("", "v1", "persistentvolumes")
-CLASSES = Kind("storage.k8s.io", "v1", "storageclasses")
-LEASES = Kind("coordination.k8s.io", "v1", "leases")
+PODS = GroupVersionResource("", "v1", "pods")
+NODES = GroupVersionResource("", "v1", "nodes")
+NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+PERSISTENT_VOLUME_CLAIMS = GroupVersionResource("", "v1", "persistentvolumeclaims")
+PERSISTENT_VOLUMES = GroupVersionResource("", "v1", "persistentvolumes")
+STORAGE_CLASSES = GroupVersionResource("storage.k8s.io", "v1", "storageclasses")
+LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 
 
 def is_deleting(object_: Object) -> bool:
-    """Whether the object is on its way out."""
+    """Whether the object has a deletionTimestamp."""
     return "deletionTimestamp" in object_["metadata"]
 
 
-def is_finished(pod: Object) -> bool:
-    """Whether all of a pod's containers have ended for good."""
+def is_pod_finished(pod: Object) -> bool:
+    """Whether the pod's phase is Succeeded or Failed: all of its containers have terminated for good."""
     return (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
 
 
-def node_of(pod: Object) -> str:
-    """The name of the pod's node; empty if it has none yet."""
+def node_name_of(pod: Object) -> str:
+    """Returns the name of the pod's node; empty if the pod is not scheduled."""
     name: str = pod["spec"].get("nodeName") or ""
     return name

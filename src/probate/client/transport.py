@@ -1,7 +1,7 @@
-"""How a request gets to an API server: the seam between what clients say and who carries it.
+"""How requests reach an API server: the interface between the client and what carries its requests.
 
-In the server's own process, `server.local_transport` calls the server directly; elsewhere, requests go over HTTP. Neither side
-can tell the difference.
+In the server's own process, `server.local_transport` calls the server directly; elsewhere, requests go over HTTP. The two are
+indistinguishable for the client and for the server.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeAlias
 
 Reply: TypeAlias = tuple[int, bytes]
-"""A whole answer: its code and its body."""
+"""A complete response: its status code and its body."""
 
 
 class Transport(Protocol):
-    """Carries requests. `StoreUnavailable` if nobody answers: then it may or may not have been done."""
+    """Carries requests. Raises `StoreUnavailable` if the server does not answer: the request may or may not have been processed."""
 
     async def send(self, method: str, path: str, query: Mapping[str, str], body: bytes, media: str) -> Reply:
-        """One request, one answer."""
+        """Sends one request and returns its response. `media` is the media type of the body."""
         ...
 
     def stream(self, path: str, query: Mapping[str, str]) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """A GET whose answer goes on, line by line. An `ApiError` if it is refused."""
+        """Sends a GET whose response is a stream of lines. Raises an `ApiError` if the server refuses it."""
         ...

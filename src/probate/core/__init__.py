@@ -1,1 +1,1 @@
-"""Errors, clock, metrics, logs, concurrency: no Kubernetes word. Imports nothing else of Probate."""
+"""Errors, clock, metrics, logs, concurrency: nothing that is specific to Kubernetes. Imports no other package of Probate."""

@@ -1,73 +1,57 @@
-"""Every failure that Probate reports to somebody, as one tree.
+"""Every failure that Probate reports, as one tree of exceptions.
 
     ProbateError
-    ├── ApiError                   can be the answer to a request: has an HTTP code and a Status reason
-    │   ├── BadRequest             400  the request makes no sense, whatever the store holds
-    │   │   └── BadKey             400  a store key or prefix that no store may hold
-    │   ├── Unauthorized           401  who asks cannot be told
-    │   ├── Forbidden              403  not allowed to anybody in this state, or not to this user
-    │   ├── NotFound               404  there is no such object or resource
-    │   │   └── NoSuchPath         404  nothing at all is served there
-    │   ├── MethodNotAllowed       405  the resource does not have this verb
-    │   ├── NotAcceptable          406  none of the forms asked for can be given
+    ├── ApiError                   a possible response to a request: has an HTTP code and a Status reason
+    │   ├── BadRequest             400  the request is malformed, whatever the store holds
+    │   │   └── InvalidKey         400  a store key or prefix that no store can hold
+    │   ├── Unauthorized           401  the user cannot be authenticated
+    │   ├── Forbidden              403  not allowed for this user, or for any user in this state
+    │   ├── NotFound               404  the object or resource does not exist
+    │   │   └── PathNotFound       404  nothing is served at this path
+    │   ├── MethodNotAllowed       405  the resource does not support this verb
+    │   ├── NotAcceptable          406  the server supports none of the accepted media types
     │   ├── RequestTimeout         408  the client did not send its request in time
-    │   ├── Conflict               409  the object is not as the request expects it
-    │   ├── AlreadyExists          409  there is an object of this name
+    │   ├── Conflict               409  the object is not in the state that the request expects
+    │   ├── AlreadyExists          409  an object of this name exists
+    │   ├── Gone                   410  the revision has been compacted: list again
+    │   ├── TooLarge               413  a value or a transaction is over its limit
     │   ├── UrlTooLong             414  the URL is over its limit
-    │   ├── UnsupportedMediaType   415  the body's form is not understood
-    │   ├── Invalid                422  fields are wrong: each is named with its reason
-    │   ├── TooManyRequests        429  come back a little later
+    │   ├── UnsupportedMediaType   415  the server does not support the body's media type
+    │   ├── Invalid                422  fields are invalid: each is listed with its reason
+    │   ├── TooManyRequests        429  a limit is reached: try again later
     │   ├── HeadersTooLarge        431  the headers are over their limit
-    │   ├── Gone                   410  that revision has been compacted; list again
-    │   ├── TooLarge               413  a value or a transaction is over a stated limit
-    │   ├── StoreUnavailable       503  the store does not answer; nothing was changed by this call
+    │   ├── Denied                 4xx  a webhook or a policy denies the request, with a code and a reason of its own
+    │   ├── DamagedObject          500  the stored data of one object is damaged; the other objects are fine
+    │   ├── StoreDamaged           500  the store engine found its own data damaged
+    │   │   └── StoreFilesLost     500  a file of a running store was removed, replaced or truncated; nothing is written any more
+    │   ├── StoreUnavailable       503  the store does not answer; this call changed nothing
     │   ├── OutcomeUnknown         504  the connection broke and stayed broken: the write may or may not have happened
     │   ├── FutureRevision         504  a revision that the store has not reached
-    │   ├── Denied                 4xx  a webhook or a policy says no, with a code and a reason of its own
-    │   ├── StoreFull              507  no room: nothing was written, reads go on
-    │   ├── DamagedObject          500  what is stored of one object is damaged; the others are fine
-    │   └── StoreDamaged           500  the engine found its own data broken
-    │       └── StoreFilesLost     500  a file of a running store was removed, replaced or truncated; nothing is written any more
-    ├── TooSlow                    a watcher did not keep up and was cut off; resume after `.revision`
-    ├── CannotOpen                 a store that must not be used as it is; the message says what to do
-    └── InvariantViolation         a bug of ours, with the facts that show it
+    │   └── StoreFull              507  no space left: nothing was written, reads continue
+    ├── TooSlow                    a watcher did not keep up and was disconnected; resume after `.revision`
+    ├── CannotOpen                 a store, file, folder, address or setting that cannot be used; the message says what to do
+    └── InvariantViolation         a bug in Probate, with the facts that show it
 
-A message says what is wrong and what to do next. Unknown is never reported as absent: only an answer from the store means gone.
+A message says what is wrong and what to do next. Unknown is never reported as absent: only an answer from the store means that an
+object is gone.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar
+
+from probate.core.error_details import Cause, Details
+
+__all__ = ["Cause", "Details"]
+"""Re-exported, besides the errors of this module."""
 
 
 class ProbateError(Exception):
-    """The root of all errors that Probate raises on purpose."""
-
-
-class Cause(Protocol):
-    """One field that is wrong, and why. (`api.field_errors` makes them.)"""
-
-    @property
-    def reason(self) -> str: ...
-    @property
-    def field(self) -> str: ...
-    @property
-    def message(self) -> str: ...
-
-
-class Details(NamedTuple):
-    """What a failure is about, as far as it is known. `kind` is the kind or the plural name, as Kubernetes mixes them."""
-
-    name: str = ""
-    group: str = ""
-    kind: str = ""
-    uid: str = ""
-    causes: tuple[Cause, ...] = ()
-    retry_after_seconds: int = 0
+    """The base class of all errors that Probate raises on purpose."""
 
 
 class ApiError(ProbateError):
-    """A failure that can be the answer to a request."""
+    """A failure that can be the response to a request."""
 
     code: ClassVar[int] = 500
     reason: ClassVar[str] = "InternalError"
@@ -78,121 +62,106 @@ class ApiError(ProbateError):
 
 
 class BadRequest(ApiError):
-    """The request makes no sense, whatever the store holds."""
+    """The request is malformed, whatever the store holds."""
 
-    code = 400
-    reason = "BadRequest"
+    code, reason = 400, "BadRequest"
 
 
-class BadKey(BadRequest):
-    """A key or prefix that no store may hold."""
+class InvalidKey(BadRequest):
+    """A store key or prefix that no store can hold."""
 
 
 class Unauthorized(ApiError):
-    """Who asks cannot be told. Why is nobody's business who is not known."""
+    """The user cannot be authenticated. The message does not say why: an unknown client must not learn it."""
 
-    code = 401
-    reason = "Unauthorized"
+    code, reason = 401, "Unauthorized"
 
     def __init__(self, message: str = "Unauthorized", details: Details | None = None) -> None:
         super().__init__(message, details)
 
 
 class Forbidden(ApiError):
-    """Not allowed to anybody in this state, or not to this user."""
+    """Not allowed for this user, or for any user in this state."""
 
-    code = 403
-    reason = "Forbidden"
+    code, reason = 403, "Forbidden"
 
 
 class NotFound(ApiError):
-    """There is no such object or resource."""
+    """The object or resource does not exist."""
 
-    code = 404
-    reason = "NotFound"
+    code, reason = 404, "NotFound"
 
 
-class NoSuchPath(NotFound):
-    """Nothing at all is served here. Kubernetes gives no reason for it, so that clients can tell it from an absent object."""
+class PathNotFound(NotFound):
+    """Nothing is served at this path. Kubernetes gives no reason here, so that clients can tell it from an absent object."""
 
     reason = ""
 
 
 class MethodNotAllowed(ApiError):
-    """The resource does not have this verb."""
+    """The resource does not support this verb."""
 
-    code = 405
-    reason = "MethodNotAllowed"
+    code, reason = 405, "MethodNotAllowed"
 
 
 class NotAcceptable(ApiError):
-    """None of the forms asked for can be given."""
+    """The server supports none of the accepted media types."""
 
-    code = 406
-    reason = "NotAcceptable"
+    code, reason = 406, "NotAcceptable"
 
 
 class RequestTimeout(ApiError):
-    """The client did not send its request in time. Nothing was done."""
+    """The client did not send its request in time. The request was not processed."""
 
-    code = 408
-    reason = "Timeout"
+    code, reason = 408, "Timeout"
 
 
 class Conflict(ApiError):
-    """The object is not as the request expects it. Read it again and try again."""
+    """The object is not in the state that the request expects. Read it again and try again."""
 
-    code = 409
-    reason = "Conflict"
+    code, reason = 409, "Conflict"
 
 
 class AlreadyExists(ApiError):
-    """There is an object of this name."""
+    """An object of this name exists."""
 
-    code = 409
-    reason = "AlreadyExists"
+    code, reason = 409, "AlreadyExists"
 
 
 class UrlTooLong(ApiError):
     """The URL is over its limit."""
 
-    code = 414
-    reason = "RequestURITooLong"
+    code, reason = 414, "RequestURITooLong"
 
 
 class UnsupportedMediaType(ApiError):
-    """The body's form is not understood."""
+    """The server does not support the body's media type."""
 
-    code = 415
-    reason = "UnsupportedMediaType"
+    code, reason = 415, "UnsupportedMediaType"
 
 
 class Invalid(ApiError):
-    """Fields are wrong: each is named with its reason."""
+    """Fields are invalid: each is listed with its reason."""
 
-    code = 422
-    reason = "Invalid"
+    code, reason = 422, "Invalid"
 
 
 class TooManyRequests(ApiError):
-    """Come back a little later."""
+    """A limit is reached. Try again later."""
 
-    code = 429
-    reason = "TooManyRequests"
+    code, reason = 429, "TooManyRequests"
 
 
 class HeadersTooLarge(ApiError):
     """The headers are over their limit."""
 
-    code = 431
-    reason = "RequestHeaderFieldsTooLarge"
+    code, reason = 431, "RequestHeaderFieldsTooLarge"
 
 
 class Gone(ApiError):
-    """The history asked for has been compacted. List again and go on from there; or with `continue_`, if it is given."""
+    """The requested revision has been compacted. List again and resume from there, or with the token `continue_` if it is set."""
 
-    code = 410
-    reason = "Expired"
+    code, reason = 410, "Expired"
 
     def __init__(self, message: str, details: Details | None = None, *, continue_: str = "") -> None:
         super().__init__(message, details)
@@ -200,42 +169,37 @@ class Gone(ApiError):
 
 
 class TooLarge(ApiError):
-    """A value or a transaction is over a stated limit."""
+    """A value or a transaction is over its limit."""
 
-    code = 413
-    reason = "RequestEntityTooLarge"
+    code, reason = 413, "RequestEntityTooLarge"
 
 
 class StoreUnavailable(ApiError):
-    """The store does not answer. What this call wanted did not happen and will not."""
+    """The store does not answer. This call changed nothing and will change nothing."""
 
-    code = 503
-    reason = "ServiceUnavailable"
+    code, reason = 503, "ServiceUnavailable"
 
 
 class OutcomeUnknown(ApiError):
-    """The connection broke after sending and stayed broken: only a later read can tell whether the write happened."""
+    """The connection broke after sending and stayed broken: only a later read shows whether the write happened."""
 
-    code = 504
-    reason = "Timeout"
+    code, reason = 504, "Timeout"
 
 
 class FutureRevision(ApiError):
-    """A revision that this store has not reached (yet)."""
+    """A revision that the store has not reached (yet)."""
 
-    code = 504
-    reason = "Timeout"
+    code, reason = 504, "Timeout"
 
 
 class StoreFull(ApiError):
-    """There is no room left. Nothing was written; reads go on, and so do writes once there is room."""
+    """No space is left. Nothing was written; reads continue, and so do writes once there is space."""
 
-    code = 507
-    reason = "InsufficientStorage"
+    code, reason = 507, "InsufficientStorage"
 
 
 class Denied(ApiError):
-    """A webhook or a policy says no, with a code and a reason of its own."""
+    """A webhook or a policy denies the request, with a code and a reason of its own."""
 
     def __init__(self, message: str, details: Details | None = None, *, code: int, reason: str) -> None:
         super().__init__(message, details)
@@ -244,10 +208,9 @@ class Denied(ApiError):
 
 
 class DamagedObject(ApiError):
-    """What is stored of one object is not what was written. It is there, as of `revision`, and nobody knows what it was."""
+    """The stored data of one object is not what was written. The object exists as of `revision`; its content is unknown."""
 
-    code = 500
-    reason = "StorageReadError"
+    code, reason = 500, "StorageReadError"
 
     def __init__(self, message: str, details: Details | None = None, *, key: str = "", revision: int = 0) -> None:
         super().__init__(message, details)
@@ -256,7 +219,7 @@ class DamagedObject(ApiError):
 
 
 class StoreDamaged(ApiError):
-    """The engine found its own data broken."""
+    """The store engine found its own data damaged."""
 
 
 class StoreFilesLost(StoreDamaged):
@@ -264,7 +227,7 @@ class StoreFilesLost(StoreDamaged):
 
 
 class TooSlow(ProbateError):
-    """A watcher did not keep up and was cut off. Everything up to `revision` was handed out; a new watch can go on after it."""
+    """A watcher did not keep up and was disconnected. It has received everything up to `revision`: resume after it."""
 
     def __init__(self, message: str, *, revision: int) -> None:
         super().__init__(message)
@@ -272,12 +235,12 @@ class TooSlow(ProbateError):
 
 
 class CannotOpen(ProbateError):
-    """A store that must not be used as it is. The message says what to do."""
+    """A store, file, folder, address or setting that cannot be used. The message says what to do."""
 
 
 class InvariantViolation(ProbateError):
-    """Something that cannot be, was. A bug of ours: the fields are for the report."""
+    """A bug in Probate: an invariant does not hold. `facts` are for the bug report."""
 
-    def __init__(self, what: str, **facts: object) -> None:
-        super().__init__(f"{what} ({', '.join(f'{name}={fact!r}' for name, fact in facts.items())})")
+    def __init__(self, invariant: str, **facts: object) -> None:
+        super().__init__(f"{invariant} ({', '.join(f'{name}={fact!r}' for name, fact in facts.items())})")
         self.facts = facts

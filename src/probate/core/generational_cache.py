@@ -1,8 +1,7 @@
-"""A memory for what came last: it holds at least the newest `number` things, and never more than twice as many (and what came with
-them).
+"""A cache of the newest entries: at least the newest `capacity` ones, and never more than twice as many (plus one update).
 
-What is full is set aside as a whole and forgotten with the next. (A dict that gives up its oldest entry for each new one gets slow:
-it walks over the places of all that went before.)
+A full generation is set aside as a whole and dropped with the next one. (A dict that evicts its oldest entry for each new one gets
+slow: it scans the slots of all entries that were removed before.)
 """
 
 from __future__ import annotations
@@ -13,37 +12,37 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Recent(Generic[T]):
-    """Things by name."""
+class GenerationalCache(Generic[T]):
+    """Values by key, in two generations."""
 
-    __slots__ = ("_newer", "_number", "_older")
+    __slots__ = ("_capacity", "_newer", "_older")
 
-    def __init__(self, number: int) -> None:
-        self._number = number
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
         self._newer: dict[str, T] = {}
         self._older: dict[str, T] = {}
 
-    def __setitem__(self, name: str, thing: T) -> None:
-        if len(self._newer) >= self._number:
+    def __setitem__(self, key: str, value: T) -> None:
+        if len(self._newer) >= self._capacity:
             self._older, self._newer = self._newer, {}
-        self._newer[name] = thing
+        self._newer[key] = value
 
-    def update(self, things: Mapping[str, T]) -> None:
-        """Remember several."""
-        if len(self._newer) >= self._number:
+    def update(self, values: Mapping[str, T]) -> None:
+        """Adds several values to one generation."""
+        if len(self._newer) >= self._capacity:
             self._older, self._newer = self._newer, {}
-        self._newer.update(things)
+        self._newer.update(values)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._newer or name in self._older
+    def __contains__(self, key: object) -> bool:
+        return key in self._newer or key in self._older
 
-    def get(self, name: str) -> T | None:
-        """What was remembered last under this name, if it still is."""
-        found = self._newer.get(name)
-        return self._older.get(name) if found is None else found
+    def get(self, key: str) -> T | None:
+        """Returns the latest value of the key; None if it is not cached."""
+        value = self._newer.get(key)
+        return self._older.get(key) if value is None else value
 
-    def pop(self, name: str) -> T | None:
-        """The same, and forget it."""
-        older = self._older.pop(name, None) if self._older else None
-        found = self._newer.pop(name, None)
-        return older if found is None else found
+    def pop(self, key: str) -> T | None:
+        """Removes the key. Returns its latest value; None if it is not cached."""
+        older = self._older.pop(key, None) if self._older else None
+        value = self._newer.pop(key, None)
+        return older if value is None else value

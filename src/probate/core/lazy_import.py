@@ -1,12 +1,12 @@
-"""Modules that are loaded when something of them is first used, not when they are first imported.
+"""Lazy imports: modules that are executed at the first access to one of their attributes.
 
-Most of what a process does until it serves is to load code, and much of that code is for what few requests ask for. So `begin` says
-which modules come late: whoever imports one gets a module that is empty, and that is filled when somebody first looks into it.
-Sources know nothing of it. Only `from late.module import Name` looks into it at once: of late modules one imports the module.
+Most of a process's start is loading code, much of which only few requests need. `install` says which modules are lazy: importing
+one creates an empty module, and the first attribute access fills it. The source code does not change. But `from lazy.module import
+Name` accesses an attribute at once: import the module instead.
 
-After it is loaded a late module is a module like any other, and costs no more. `load` loads what is still missing, on a thread,
-beside a loop that should not wait for it in the middle of a request. Two threads may look into the same module: one loads it, the
-other waits. They cannot wait for each other, since modules do not import each other in circles.
+A loaded module is a module like any other, at no further cost. `load_pending` loads the remaining ones on a thread, so that the
+event loop does not load them in the middle of a request. If two threads access the same module, one loads it and the other waits.
+They cannot deadlock, since modules do not import each other in circles.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from importlib.abc import Loader  # which takes long to load, of all things
+    from importlib.abc import Loader  # slow to import itself
 
 
-def begin(names: Collection[str]) -> None:
-    """From now on these modules come late, and all that is in these packages."""
+def install(names: Collection[str]) -> None:
+    """Makes these modules, and all modules in these packages, lazy when they are imported from now on."""
     sys.meta_path.insert(0, _Finder(frozenset(names)))
 
 
-def load(is_over: Callable[[], bool] = lambda: False) -> None:
-    """Load all that were imported and are still empty, and what these import in turn, until there are none or it is over."""
-    while found := [module for module in list(sys.modules.values()) if type(module) is _Late]:
-        for module in found:
-            if is_over():
+def load_pending(is_stopped: Callable[[], bool] = lambda: False) -> None:
+    """Loads all lazy modules that are still empty, and those that they import, until none is left or `is_stopped` returns true."""
+    while pending := [module for module in list(sys.modules.values()) if type(module) is _LazyModule]:
+        for module in pending:
+            if is_stopped():
                 return
-            _fill(module)
+            _load(module)
 
 
 class _Finder:
-    """Finds modules as Python does, and has the late ones loaded late."""
+    """Finds modules as Python does, and replaces the loader of lazy ones."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if not self._is_late(name):
+        if not self._is_lazy(name):
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]  # it has all that Python calls
+            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]  # it has all methods that Python calls
         return spec
 
-    def _is_late(self, name: str) -> bool:
+    def _is_lazy(self, name: str) -> bool:
         while name:
             if name in self._names:
                 return True
@@ -59,7 +59,7 @@ class _Finder:
 
 
 class _Loader:
-    """Puts off what another loader does."""
+    """Defers the execution of another loader."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -69,41 +69,41 @@ class _Loader:
 
     def exec_module(self, module: ModuleType) -> None:
         spec = module.__spec__
-        assert spec is not None  # noqa: S101 it was made from this one
+        assert spec is not None  # noqa: S101 the module was created from it
         spec.loader = module.__loader__ = self._loader
-        spec.loader_state = _State(self._loader)
-        module.__class__ = _Late
+        spec.loader_state = _LoadState(self._loader)
+        module.__class__ = _LazyModule
 
 
-class _State:
-    """How far a late module is."""
+class _LoadState:
+    """The loading state of a lazy module."""
 
     def __init__(self, loader: Loader) -> None:
         self.loader = loader
         self.lock = RLock()
-        self.is_loading = False  # by the thread that has the lock
+        self.is_loading = False  # on the thread that holds the lock
 
 
-_KNOWN = frozenset({"__class__", "__file__", "__loader__", "__name__", "__package__", "__path__", "__spec__"})
-"""What Python wants to know of any module while it imports others."""
+_IMPORT_ATTRIBUTES = frozenset({"__class__", "__file__", "__loader__", "__name__", "__package__", "__path__", "__spec__"})
+"""Attributes that Python reads of any module while it imports others."""
 
 
-class _Late(ModuleType):
-    """A module that is empty until somebody looks into it."""
+class _LazyModule(ModuleType):
+    """A module that is empty until the first access to an attribute."""
 
     def __getattribute__(self, name: str) -> object:
-        if name not in _KNOWN:
-            _fill(self)
-        return ModuleType.__getattribute__(self, name)  # (it is no _Late by now)
+        if name not in _IMPORT_ATTRIBUTES:
+            _load(self)
+        return ModuleType.__getattribute__(self, name)  # (its class is ModuleType by now)
 
 
-def _fill(module: ModuleType) -> None:
-    """Load it, unless that is done or under way on this thread."""
+def _load(module: ModuleType) -> None:
+    """Executes the module, unless it is loaded already or this thread is loading it."""
     spec = module.__spec__
     assert spec is not None  # noqa: S101
-    state: _State = spec.loader_state
+    state: _LoadState = spec.loader_state
     with state.lock:
-        if type(module) is not _Late or state.is_loading:
+        if type(module) is not _LazyModule or state.is_loading:
             return
         state.is_loading = True
         try:

@@ -1,15 +1,17 @@
-"""Makes the C library give freed memory back to the system.
+"""Makes the C library return freed memory to the system.
 
-glibc keeps what was freed for what is needed next. Small things settle between large answers, so most of it would never be given
-back: after an attack the process would stay as large as it was at its worst. `malloc_trim` gives back every free page. It takes
-some milliseconds, during which other threads go on until they need memory. So it is done on a thread, when it is likely to help.
+glibc keeps freed memory for later allocations. Small objects settle between large responses, so most of it would never be returned:
+after an attack the process would stay as large as it was at its peak. `malloc_trim` returns every free page. It takes some
+milliseconds, during which other threads run until they allocate memory. So it runs on a thread, when it is likely to help.
 
-Python's own memory for small objects goes back a megabyte at a time, once no object is left in it. What keeps it are objects that
-wait to be used again, and objects that refer to each other in a circle: a full garbage collection frees both. It stops all threads
-for as long as it takes, so it is done only while there are few connections, and therefore few objects.
+Python's own memory for small objects is freed an arena (a megabyte) at a time, once no object is left in it. Three sorts of objects
+outlive their use and keep arenas: reference cycles and the free lists of built-in types, which a full garbage collection frees, and
+names in the type attribute cache, up to 4,096, since C code that looks up an attribute by a C string creates a new `str` each time.
+`free_leftovers` frees all three. It stops all threads while it runs, so it runs only while there are few connections, and therefore
+few objects.
 
-(A fixed size from which blocks come from the system one by one, and go back one by one, would do it too. But then each large list
-is written to memory that the system has to clear first, which takes as long again as making the list.)
+(A fixed size from which blocks are mapped one by one, and unmapped one by one, would do it too. But then each large list is written
+to memory that the system has to clear first, which takes as long again as building the list.)
 """
 
 from __future__ import annotations
@@ -17,45 +19,55 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
+import sys
 from pathlib import Path
 from typing import Any
 
 SLACK_BYTES = 8 * 1024 * 1024
 SLACK_SHARE = 0.1
-"""By how much the process may be larger than it once was before memory is given back."""
+"""By how much the process may exceed its smallest size before memory is returned."""
 SHORTEST_SECONDS, LONGEST_SECONDS = 5, 20
-"""Between two attempts; the second after some that did not help."""
+"""Pause between two attempts; the longer one after attempts that did not help."""
 LAST_ATTEMPTS = 3
-"""After all activity: what is freed when the last connections end is freed a little later."""
+"""Attempts after the last activity: the memory of the last connections is freed a little after they close."""
 FEW_CONNECTIONS = 500
-"""With so many open ones, a garbage collection takes about 20 ms."""
+"""Up to so many open connections, a garbage collection takes at most about 20 ms."""
 _PAGE_BYTES = 4096
 
 
 def trim() -> None:
-    """Give back what is free. Does nothing where the C library is not glibc."""
+    """Returns free memory to the system. Does nothing if the C library is not glibc."""
     library = _c_library()
     if hasattr(library, "malloc_trim"):
         library.malloc_trim(0)
 
 
-@functools.cache  # each makes classes of its own
+@functools.cache  # each `CDLL` creates classes of its own
 def _c_library() -> Any:
-    import ctypes  # noqa: PLC0415 to load it takes milliseconds, which a start does not have
+    import ctypes  # noqa: PLC0415 importing it takes milliseconds, too long for a start
 
     return ctypes.CDLL(None)
 
 
 def resident_bytes() -> int:
-    """What the process has in memory; 0 where the system does not tell."""
+    """Returns the resident set size of the process; 0 if the system does not report it."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE_BYTES
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * _PAGE_BYTES
     except OSError:
         return 0
 
 
+def free_leftovers() -> None:
+    """Frees small objects that the interpreter keeps although nothing uses them."""
+    gc.collect()
+    # Documented for such special purposes; Python 3.13 replaced the second by the first.
+    clear = getattr(sys, "_clear_internal_caches", None) or getattr(sys, "_clear_type_cache", None)
+    if clear is not None:
+        clear()
+
+
 class Trimmer:
-    """Gives memory back from time to time, while there is something to give back."""
+    """Returns memory to the system from time to time, while the process is larger than it was."""
 
     def __init__(self) -> None:
         self._lowest = 0
@@ -63,7 +75,10 @@ class Trimmer:
         self._pause = self._left = SHORTEST_SECONDS
 
     async def look(self, activity: int, connections: int) -> None:
-        """To be called once a second. `activity` is a number that changes whenever memory may have been freed."""
+        """Checks the size and returns memory if it helps. Call it once a second.
+
+        `activity` is a number that changes whenever memory may have been freed.
+        """
         before = resident_bytes()
         self._lowest = min(self._lowest or before, before)
         self._left -= 1
@@ -75,7 +90,7 @@ class Trimmer:
         if self._attempts > LAST_ATTEMPTS:
             return
         if connections <= FEW_CONNECTIONS:
-            gc.collect()
+            free_leftovers()
         await asyncio.to_thread(trim)
         after = resident_bytes()
         has_helped = before - after > before * SLACK_SHARE / 2

@@ -1,16 +1,17 @@
-"""Figures of the process, for Prometheus: cheap to count, spelled out only when somebody asks.
+"""Metrics of the process, for Prometheus: cheap to count, rendered only when Prometheus scrapes them.
 
-A part keeps its own figures and adds them to the `Registry` it is given; it need not know who shows them, or whether anybody does.
+A component keeps its own metrics and adds them to the `Registry` that it receives; it does not depend on who serves them, if
+anyone.
 
     deletions = registry.counter("probate_gc_deletions", "Objects that the collector deleted.", ("resource",))
     deletions["pods",] += 1
     waits = registry.histogram("probate_gc_wait_seconds", "How long owners waited.", ("policy",), bounds=(0.1, 1, 10))
     waits.observe(("Foreground",), 0.3)
-    registry.gauge("probate_gc_queue_length", "Objects that wait to be looked at.", lambda: len(queue))
+    registry.gauge("probate_gc_queue_length", "Objects in the work queue.", lambda: len(queue))
 
-To count is a look-up and an addition, without a lock: only the event loop's thread may do it. `gather` takes a copy there;
-`render` makes text of it and may run on any thread. A label's values must be few: kinds and codes, never names. Should they be
-many after all, the figure forgets everything and begins again at zero, which Prometheus takes for a restart.
+To count is a look-up and an addition, without a lock: only the event loop's thread may do it. `gather` takes a copy on that thread;
+`server.metrics_endpoint.render` formats it and may run on any thread. A label must have few values: kinds and codes, never names. A
+metric that gets too many values nevertheless is cleared and restarts at zero, which Prometheus handles like a restart.
 """
 
 from __future__ import annotations
@@ -20,112 +21,112 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-Names: TypeAlias = tuple[str, ...]
-Labels: TypeAlias = tuple[str | int, ...]
-"""The values of labels, in the order of their names."""
+LabelNames: TypeAlias = tuple[str, ...]
+LabelValues: TypeAlias = tuple[str | int, ...]
+"""Label values, in the order of their names."""
 
 MAX_SERIES = 20_000
-"""Of one figure."""
+"""Sets of label values of one metric, at most."""
 
 
 class Family(NamedTuple):
-    """A figure as it is at one moment. A histogram's values are its sum and how many fell under each bound."""
+    """A copy of one metric with all its label values. A histogram has a sum and the cumulative count under each bound."""
 
     kind: str
     name: str
     help: str
-    labels: Names
-    values: Mapping[Labels, float]
-    histograms: Mapping[Labels, tuple[float, Sequence[int]]] = {}
+    labels: LabelNames
+    values: Mapping[LabelValues, float]
+    histograms: Mapping[LabelValues, tuple[float, Sequence[int]]] = {}
     bounds: Sequence[float] = ()
 
 
-class Counter(dict[Labels, float]):
-    """Counts up, one number for each set of labels: `counter["pods", "200"] += 1`."""
+class Counter(dict[LabelValues, float]):
+    """A counter, one number for each set of label values: `counter["pods", "200"] += 1`."""
 
-    def __missing__(self, labels: Labels) -> float:
+    def __missing__(self, labels: LabelValues) -> float:
         if len(self) >= MAX_SERIES:
             self.clear()
         return 0
 
 
-class Histogram(dict[Labels, "array[float]"]):
-    """How long things took, or how large they were: for each set of labels a sum, and counts between the bounds.
+class Histogram(dict[LabelValues, "array[float]"]):
+    """A histogram of durations or sizes: for each set of label values a sum, and counts between the bounds.
 
-    The counts are in an array. As Python objects, each would keep a megabyte of Python's memory from being freed, if it was last
-    counted while there was much.
+    The counts are in an array. As Python objects, each could keep a megabyte of Python's memory from being freed, if it was created
+    while memory use was high.
     """
 
     def __init__(self, bounds: Sequence[float]) -> None:
         super().__init__()
         self.bounds = tuple(bounds)
 
-    def __missing__(self, labels: Labels) -> array[float]:
+    def __missing__(self, labels: LabelValues) -> array[float]:
         if len(self) >= MAX_SERIES:
             self.clear()
-        self[labels] = made = array("d", [0.0] * (len(self.bounds) + 2))
-        return made
+        self[labels] = counts = array("d", [0.0] * (len(self.bounds) + 2))
+        return counts
 
-    def observe(self, labels: Labels, value: float) -> None:
-        """Count one value."""
-        seen = self[labels]
-        seen[bisect_left(self.bounds, value)] += 1
-        seen[-1] += value
+    def observe(self, labels: LabelValues, value: float) -> None:
+        """Counts one value."""
+        counts = self[labels]
+        counts[bisect_left(self.bounds, value)] += 1
+        counts[-1] += value
 
-    def cumulated(self, labels: Labels) -> tuple[float, list[int]]:
-        """The sum, and how many values lie under each bound, the last bound being none."""
+    def cumulative(self, labels: LabelValues) -> tuple[float, list[int]]:
+        """Returns the sum, and how many values lie under each bound; the last one counts all values."""
         *counts, total = self[labels]
-        under, seen = [], 0
+        cumulative, running = [], 0
         for count in counts:
-            seen += int(count)
-            under.append(seen)
-        return total, under
+            running += int(count)
+            cumulative.append(running)
+        return total, cumulative
 
 
 class Registry:
-    """All figures of a process. `name` is without the suffix that Prometheus wants (`_total`, `_bucket`)."""
+    """All metrics of a process. A `name` has no suffix; the exposition format adds it (`_total`, `_bucket`)."""
 
     def __init__(self) -> None:
         self._sources: list[Callable[[], Iterable[Family]]] = []
 
     def add(self, source: Callable[[], Iterable[Family]]) -> None:
-        """Figures that are made when somebody asks."""
+        """Adds a source, which is called whenever metrics are gathered."""
         self._sources.append(source)
 
     def remove(self, source: Callable[[], Iterable[Family]]) -> None:
-        """Show these no more."""
+        """Removes a source."""
         self._sources.remove(source)
 
-    def counter(self, name: str, help_: str, labels: Names = ()) -> Counter:
-        """A new counter."""
+    def counter(self, name: str, help_: str, labels: LabelNames = ()) -> Counter:
+        """Returns a new counter."""
         counter = Counter()
         self.add(lambda: [Family("counter", name, help_, labels, dict(counter))])
         return counter
 
-    def histogram(self, name: str, help_: str, labels: Names = (), *, bounds: Sequence[float]) -> Histogram:
-        """A new histogram."""
+    def histogram(self, name: str, help_: str, labels: LabelNames = (), *, bounds: Sequence[float]) -> Histogram:
+        """Returns a new histogram."""
         histogram = Histogram(bounds)
-        self.add(lambda: [distribution(name, help_, labels, histogram)])
+        self.add(lambda: [histogram_family(name, help_, labels, histogram)])
         return histogram
 
     def gauge(self, name: str, help_: str, read: Callable[[], float]) -> None:
-        """A figure that is read when somebody asks."""
+        """Adds a gauge, which is read whenever metrics are gathered."""
         self.add(lambda: [Family("gauge", name, help_, (), {(): read()})])
 
-    def gauges(self, name: str, help_: str, labels: Names, read: Callable[[], Mapping[Labels, float]]) -> None:
-        """The same with labels."""
+    def gauges(self, name: str, help_: str, labels: LabelNames, read: Callable[[], Mapping[LabelValues, float]]) -> None:
+        """Adds a gauge with labels, which is read whenever metrics are gathered."""
         self.add(lambda: [Family("gauge", name, help_, labels, dict(read()))])
 
     def gather(self) -> list[Family]:
-        """All figures as they are now. What several parts tell under one name is one figure."""
-        found: dict[str, Family] = {}
+        """Returns a copy of all metrics. Sources that use the same name contribute to the same metric."""
+        families: dict[str, Family] = {}
         for family in (family for source in self._sources for family in source()):
-            known = found.get(family.name, family)
+            known = families.get(family.name, family)
             values, histograms = {**known.values, **family.values}, {**known.histograms, **family.histograms}
-            found[family.name] = known._replace(values=values, histograms=histograms)
-        return list(found.values())
+            families[family.name] = known._replace(values=values, histograms=histograms)
+        return list(families.values())
 
 
-def distribution(name: str, help_: str, labels: Names, histogram: Histogram) -> Family:
-    """A histogram as it is now."""
-    return Family("histogram", name, help_, labels, {}, {key: histogram.cumulated(key) for key in histogram}, histogram.bounds)
+def histogram_family(name: str, help_: str, labels: LabelNames, histogram: Histogram) -> Family:
+    """Returns a copy of a histogram."""
+    return Family("histogram", name, help_, labels, {}, {key: histogram.cumulative(key) for key in histogram}, histogram.bounds)

@@ -1,15 +1,15 @@
-"""How much work one object may make, where that is not told by its size.
+"""Limits the work that one object can cause, where its size does not bound it.
 
-A custom kind's schema multiplies: each item of a list is tried against each alternative, each character of a text against each
-branch of a pattern, each missing field brings a default of any size. A few kilobytes can so ask for an hour. Whoever multiplies
-says what it costs as it goes (`spend`), and whoever starts the work says how much it may be (`limited`).
+A custom resource's schema multiplies: each list item is tried against each alternative, each character of a text against each
+branch of a pattern, each missing field brings a default of any size. So a few kilobytes can cause an hour of work. Code that
+multiplies counts its cost as it goes (`spend`), and code that starts the work sets the limit (`WorkLimit`).
 
-    with effort.limited(20_000):
-        validate(object_, schema)      raises TooMuch
+    with work_limits.WorkLimit(20_000):
+        validate(object_, schema)      raises TooMuchWork
 
-A step is a microsecond or so. Expressions count their own cost, of which several make a step: on the loop fewer, so that it is
-not they who keep others waiting (`spend_cost`). Outside of `limited` nothing is counted. What is limited changes nothing but what
-it was given, so it can be done again from the start with a higher limit, elsewhere.
+A step is about a microsecond. CEL expressions count a cost of their own, of which several make a step: fewer on the event loop, so
+that expressions do not delay other requests (`spend_cel_cost`). Outside a `WorkLimit` nothing is counted. Work under a limit
+changes only its own arguments, so it can be repeated from the start with a higher limit, on a thread.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from probate.core import errors
 T = TypeVar("T")
 
 
-class TooMuch(errors.TooLarge):
-    """The work is over its limit."""
+class TooMuchWork(errors.TooLarge):
+    """The work exceeds its limit."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -35,14 +35,14 @@ class TooMuch(errors.TooLarge):
 
 
 STEPS_PER_COST = 0.25
-"""Steps that a unit of cost of expressions is about."""
+"""Steps per unit of CEL cost, roughly."""
 
 COST_BETWEEN_PAUSES = 500
-"""Cost of expressions after which whoever runs them is asked to let others go on: less than half a millisecond."""
+"""CEL cost after which `pause` is called: less than half a millisecond."""
 
 
-class _Left(msgspec.Struct, gc=False):
-    """What is left of a limit."""
+class _Remaining(msgspec.Struct, gc=False):
+    """The remaining budget of a limit."""
 
     steps: int
     steps_per_cost: float
@@ -50,49 +50,52 @@ class _Left(msgspec.Struct, gc=False):
     cost: int = 0  # since the last pause
 
 
-_left: ContextVar[_Left | None] = ContextVar("effort", default=None)
+_remaining: ContextVar[_Remaining | None] = ContextVar("effort", default=None)
 
 
-class limited:  # noqa: N801 it is used like a function
-    """Work within takes at most so many steps. `pause` is called now and then by what takes long, so that others go on."""
+class WorkLimit:
+    """Limits the work within a `with` block to so many steps. Long work calls `pause` now and then, so that other requests run."""
 
-    __slots__ = ("_left", "_token")
+    __slots__ = ("_remaining", "_token")
 
     def __init__(self, steps: int, *, steps_per_cost: float = STEPS_PER_COST, pause: Callable[[], None] | None = None) -> None:
-        self._left = _Left(steps, steps_per_cost, pause)
+        self._remaining = _Remaining(steps, steps_per_cost, pause)
 
     def __enter__(self) -> None:
-        self._token = _left.set(self._left)
+        self._token = _remaining.set(self._remaining)
 
     def __exit__(self, *_: object) -> None:
-        _left.reset(self._token)
+        _remaining.reset(self._token)
 
 
-def within(steps: int, steps_per_cost: float, work: Callable[[], T]) -> T:
-    """What the work gives, if it takes at most so many steps. The same as `limited`, for what is done with every request."""
-    token = _left.set(_Left(steps, steps_per_cost, None))
+def run_limited(steps: int, steps_per_cost: float, work: Callable[[], T]) -> T:
+    """Runs the work with at most so many steps and returns its result.
+
+    Fast path: equals `WorkLimit`, for work on every request.
+    """
+    token = _remaining.set(_Remaining(steps, steps_per_cost, None))
     try:
         return work()
     finally:
-        _left.reset(token)
+        _remaining.reset(token)
 
 
 def spend(steps: int) -> None:
-    """So much is about to be done. Raises `TooMuch` if that is over the limit."""
-    left = _left.get()
-    if left is not None:
-        left.steps -= steps
-        if left.steps < 0:
-            raise TooMuch
+    """Counts steps that are about to be done. Raises `TooMuchWork` if that exceeds the limit."""
+    remaining = _remaining.get()
+    if remaining is not None:
+        remaining.steps -= steps
+        if remaining.steps < 0:
+            raise TooMuchWork
 
 
-def spend_cost(cost: int) -> None:
-    """Expressions of this cost are about to be evaluated. Raises `TooMuch` if that is over the limit."""
-    left = _left.get()
-    if left is None:
+def spend_cel_cost(cost: int) -> None:
+    """Counts the cost of CEL expressions that are about to be evaluated. Raises `TooMuchWork` if that exceeds the limit."""
+    remaining = _remaining.get()
+    if remaining is None:
         return
-    spend(1 + int(cost * left.steps_per_cost))
-    left.cost += cost
-    if left.pause is not None and left.cost >= COST_BETWEEN_PAUSES:
-        left.cost %= COST_BETWEEN_PAUSES
-        left.pause()
+    spend(1 + int(cost * remaining.steps_per_cost))
+    remaining.cost += cost
+    if remaining.pause is not None and remaining.cost >= COST_BETWEEN_PAUSES:
+        remaining.cost %= COST_BETWEEN_PAUSES
+        remaining.pause()

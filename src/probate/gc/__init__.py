@@ -1,1 +1,1 @@
-"""Ownership and its consequences: decide (pure), collector (the loop), operations (the effects), circles, plan, explain."""
+"""Garbage collection: `collector` (the loop), `decide` (pure rules), `release`, `cycles`, and the backends that objects live in."""

@@ -1,6 +1,6 @@
-"""What a controller did, as lines of the log: one for each action, with its reason. docs/sight.md explains them.
+"""Logs what a controller did: one line for each action, with its reason. docs/sight.md explains the lines.
 
-Nothing is made of what nobody reads: for thousands of actions the level is asked for once.
+The log level is checked once for thousands of actions, so nothing is formatted that is not written.
 """
 
 from __future__ import annotations
@@ -8,35 +8,44 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from probate.api.ownership import Action, Conclude, Delete, Describe, Drop, Outcome, Release, Unblock
+from probate.api.ownership import (
+    Action,
+    ClearBlockOwnerDeletion,
+    Delete,
+    Finalize,
+    Outcome,
+    RemoveFinalizer,
+    RemoveOwnerReferences,
+    UpdateStatus,
+)
 from probate.core.logs import facts
-from probate.gc.backend import World
+from probate.gc.backend import Backend
 
 MESSAGES: dict[type[Action], str] = {
     Delete: "deleted",
-    Drop: "references dropped",
-    Unblock: "references block no more",
-    Release: "released",
-    Describe: "status written",
-    Conclude: "emptied and let go",
+    RemoveOwnerReferences: "removed owner references",
+    ClearBlockOwnerDeletion: "cleared blockOwnerDeletion",
+    RemoveFinalizer: "released",
+    UpdateStatus: "updated status",
+    Finalize: "finalized",
 }
 
 
-def tell(log: logging.Logger, world: World, actions: Iterable[tuple[Action, Outcome]]) -> None:
-    """Tell of those that were done."""
+def log_actions(log: logging.Logger, backend: Backend, actions: Iterable[tuple[Action, Outcome]]) -> None:
+    """Logs the actions that were done."""
     if not log.isEnabledFor(logging.INFO):
         return
     for action, outcome in actions:
         if outcome is Outcome.DONE:
-            _tell(log, world, action)
+            _log(log, backend, action)
 
 
-def _tell(log: logging.Logger, world: World, action: Action) -> None:
-    where, meta = action.item.where, action.item.meta
+def _log(log: logging.Logger, backend: Backend, action: Action) -> None:
+    key, meta = action.item.key, action.item.meta
     log.info(
         MESSAGES[type(action)],
         extra=facts(
-            what=str(world.resource_at(where)),
+            what=str(backend.resource_of(key)),
             namespace=meta.namespace,
             name=meta.name,
             uid=meta.uid,

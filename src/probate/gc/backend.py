@@ -1,8 +1,4 @@
-"""What a controller can ask and do, thousands of objects at a time: in our own process, or on any cluster.
-
-Everything is asked about *items* (objects as they were found) and everything done says what it was based on. So a controller never
-acts on what is no longer true: such an action comes back as `CHANGED`, and the controller looks again.
-"""
+"""The interface between bulk controllers and the objects: a change feed, an ownership index, and guarded actions."""
 
 from __future__ import annotations
 
@@ -11,114 +7,140 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from probate.api.gvk import GroupResource
-from probate.api.ownership import Action, Change, Item, Outcome, Owner, Places, Seen, Touch, Whole
+from probate.api.ownership import Action, Change, ChangedKeys, Item, KeyPage, Outcome, OwnerReference, ResolvedOwner, StoredObject
 
 
-class World(Protocol):
-    """All objects there are."""
+class Backend(Protocol):
+    """All objects of one store or cluster, thousands at a time.
 
-    async def position(self) -> int | None:
-        """Up to which revision all changes had been dealt with when this was last noted; None if it never was."""
-        ...
+    Reads return items (objects as they were read), and every action names the items that it was decided on. So a controller never
+    acts on stale state: an action whose item or precondition has changed returns `Outcome.CHANGED`, and the controller decides
+    again. Implemented by `backends.store`, where every action is one guarded transaction.
+    """
 
-    async def note_position(self, revision: int) -> None:
-        """Note that all changes up to this revision have been dealt with. A hint: an older one only costs work."""
-        ...
+    # --- the change feed ----------------------------------------------------------------------------------------------
 
     async def revision(self) -> int:
-        """The newest revision there is."""
+        """Returns the newest revision."""
         ...
 
-    def changes(self, after: int, pass_by: Callable[[int], None]) -> AbstractAsyncContextManager[AsyncIterator[list[Change]]]:
-        """Every change after this revision that says anything about owners or deletion, or is of a definition: once and in order.
+    async def load_position(self) -> int | None:
+        """Returns the revision up to which all changes were processed when it was last saved; None if it never was."""
+        ...
 
-        A change of nothing stands for those left out; or `pass_by` is told at once, where they are a few and no others came with
-        them: then nothing has happened between what was given before and this revision. `Gone` if they are not known any more.
+    async def save_position(self, revision: int) -> None:
+        """Saves that all changes up to this revision were processed. A hint: an older one only costs work."""
+        ...
+
+    def watch_changes(
+        self, after: int, on_irrelevant: Callable[[int], None]
+    ) -> AbstractAsyncContextManager[AsyncIterator[list[Change]]]:
+        """Yields every change after this revision that concerns owners or deletion, or a CRD: once and in order.
+
+        An empty `Change` stands for those left out. Fast path: a small batch of only such changes is not yielded; `on_irrelevant`
+        is called at once with its last revision, and nothing has happened between the last batch yielded and that revision. Raises
+        `Gone` if the changes after this revision are not available any more.
         """
         ...
 
-    def touches(self, after: int, take: Callable[[list[Touch]], None]) -> AbstractAsyncContextManager[AsyncIterator[list[Touch]]]:
-        """Like `changes`, but says only where they happened, and of every object there is. Costs next to nothing.
+    def watch_keys(
+        self, after: int, on_keys: Callable[[list[ChangedKeys]], None]
+    ) -> AbstractAsyncContextManager[AsyncIterator[list[ChangedKeys]]]:
+        """Yields the keys of all changes after this revision, of every object. Reads no object, so it costs next to nothing.
 
-        A few are given to `take` at once, if those before them have been taken. More of them come by iteration.
+        Fast path: a small batch is passed to `on_keys` at once, if all earlier ones have been taken. Larger ones are yielded.
         """
         ...
 
-    async def find(self, resource: str, namespace: str, name: str) -> Whole | None:
-        """One object, all of it, as it is now."""
+    # --- reads --------------------------------------------------------------------------------------------------------
+
+    async def get_object(self, resource: str, namespace: str, name: str) -> StoredObject | None:
+        """Returns one whole object as it is now."""
         ...
 
-    def resource_at(self, where: str) -> GroupResource:
-        """Which resource an object is of."""
+    async def get_items(self, keys: Sequence[str]) -> list[Item | None]:
+        """Returns the objects of these keys as they are now. Those that `find_damaged` returns cannot be read and are None."""
         ...
 
-    async def content(self, namespace: str, more: str, *, limit: int, resource: str = "") -> Places:
-        """What lies in a namespace, part by part, of one resource or of all: begin with no `more`."""
+    async def find_damaged(self, keys: Sequence[str]) -> set[str]:
+        """Returns which of these keys, for which `get_items` returned None, exist but hold damaged data."""
         ...
 
-    async def all_of(self, resource: str, more: str, *, limit: int) -> Places:
-        """All objects of a resource, part by part: begin with no `more`."""
+    def resource_of(self, key: str) -> GroupResource:
+        """Returns the resource of the object of this key."""
         ...
 
-    async def items(self, wheres: Sequence[str]) -> list[Item | None]:
-        """The objects that are there, as they are now. Those that are `damaged` cannot be read."""
+    async def list_namespace(self, namespace: str, continue_token: str, *, limit: int, resource: str = "") -> KeyPage:
+        """Returns one page of the objects in a namespace, of one resource or of all. The first page has an empty token."""
         ...
 
-    async def damaged(self, wheres: Sequence[str]) -> set[str]:
-        """Of objects that were looked for in vain, those that are there, but whose stored data is damaged."""
+    async def list_resource(self, resource: str, continue_token: str, *, limit: int) -> KeyPage:
+        """Returns one page of the objects of a resource. The first page has an empty token."""
         ...
 
-    async def owners(self, asked: Sequence[tuple[Item, Owner]], *, known: Mapping[str, Item] = ...) -> list[Seen]:
-        """How each owner stands, seen from the item that refers to it. Those that are `known`, by where, are taken as such."""
+    async def list_all(self, continue_token: str, *, limit: int) -> KeyPage:
+        """Returns one page of all objects. The first page has an empty token."""
         ...
 
-    async def elsewhere(self, asked: Sequence[tuple[Item, Owner]]) -> list[bool]:
-        """Whether each owner is in a namespace from where it cannot own the item. Looked for within a bound: no means nothing."""
+    # --- the ownership index ------------------------------------------------------------------------------------------
+
+    async def resolve_owners(
+        self, references: Sequence[tuple[Item, OwnerReference]], *, known: Mapping[str, Item] = ...
+    ) -> list[ResolvedOwner]:
+        """Returns the state of each owner, as seen from the item that refers to it.
+
+        Owners in `known`, by key, are not read again.
+        """
         ...
 
-    async def waiting(self, uids: Sequence[str]) -> list[Item]:
-        """Of the objects that have these uids, those that wait for others to go first."""
+    async def exist_in_other_namespaces(self, references: Sequence[tuple[Item, OwnerReference]]) -> list[bool]:
+        """Returns whether each owner exists in a namespace from which it cannot own the item.
+
+        The search is bounded: False proves nothing.
+        """
         ...
 
-    async def dependents(self, owners: Sequence[Item], *, limit: int) -> list[Places]:
-        """The first objects that refer to each owner, as far as they can: from its namespace, or from anywhere if it has none."""
+    async def find_waiting(self, uids: Sequence[str]) -> list[Item]:
+        """Returns those of the objects with these uids that are being deleted in the foreground."""
         ...
 
-    async def cluster_scoped_dependents(self, owner: Item, *, limit: int) -> Places:
-        """The first cluster-scoped objects that refer to an owner in a namespace, which cannot own them."""
+    async def first_dependents(self, owners: Sequence[Item], *, limit: int) -> list[KeyPage]:
+        """Returns the first page of each owner's dependents: those in its namespace, or everywhere if it is cluster-scoped."""
+        ...
+
+    async def next_dependents(self, owner: Item, continue_token: str, *, limit: int, are_blocking: bool) -> KeyPage:
+        """Returns the next page of an owner's dependents, all or only those that block its foreground deletion."""
+        ...
+
+    async def first_cluster_scoped_dependents(self, owner: Item, *, limit: int) -> KeyPage:
+        """Returns the first cluster-scoped objects that refer to a namespaced owner, which cannot own them."""
         ...
 
     async def have_dependents(self, owners: Sequence[Item]) -> list[bool]:
-        """Of each owner, whether `dependents` has any."""
+        """Returns whether each owner has dependents."""
         ...
 
-    async def more_dependents(self, owner: Item, more: str, *, limit: int, are_blocking: bool) -> Places:
-        """Those that follow, all or only those that block the owner's deletion in the foreground."""
+    async def have_blocking_dependents(self, owners: Sequence[Item]) -> list[bool]:
+        """Returns whether a dependent blocks the foreground deletion of each owner now."""
         ...
 
-    async def are_blocked(self, owners: Sequence[Item]) -> list[bool]:
-        """Of each owner, whether any dependent blocks its deletion in the foreground now."""
-        ...
+    async def list_dependents_of_kind(self, crd: str) -> list[str]:
+        """Returns the keys of the objects that refer to owners of the custom kind of this CRD; none if the CRD is gone.
 
-    async def users_of(self, definition: str) -> list[str]:
-        """The objects that refer to owners of the custom kind that is defined there; none if it is defined no more.
-
-        From now on owners of that kind are known, if it is served at all.
+        From now on owners of that kind are resolved, if it is served at all.
         """
         ...
 
-    async def everything(self, more: str, *, limit: int) -> Places:
-        """All objects, part by part: begin with no `more`."""
+    # --- actions ------------------------------------------------------------------------------------------------------
+
+    async def execute(self, actions: Sequence[Action]) -> list[Outcome]:
+        """Executes actions, each independently of the others."""
         ...
 
-    async def act(self, actions: Sequence[Action]) -> list[Outcome]:
-        """Do all of them, each for itself."""
+    def permissions_revision(self) -> int:
+        """Returns a number that changes when an action that was denied may be permitted now."""
         ...
 
-    def rights(self) -> int:
-        """A number that changes when what was denied may be granted now."""
-        ...
-
-    async def warn(self, item: Item, reason: str, message: str) -> None:
-        """Tell whoever looks at the object, by an Event."""
+    async def record_warning(self, item: Item, reason: str, message: str) -> None:
+        """Records a warning Event about the object."""
         ...

@@ -1,12 +1,12 @@
-"""The collector: follows every change, decides what it means for owners and dependents, and commits the decisions in groups.
+"""The collector's loop: watches every change, decides what it means for owners and dependents, and commits the decisions.
 
-It holds no graph. Who owns whom is asked of the world's index when it matters, so there is nothing to build at start, nothing to go
-stale, and an idle graph causes no work. Where it got to is noted now and then: after a restart it goes on from there. Doing a
-thing twice does no harm, since every action says what it was based on.
+It holds no graph. It reads ownership from the backend's index when it matters, so there is nothing to build at start and nothing to
+go stale, and an unchanging graph causes no work. It saves its position from time to time and continues there after a restart. Doing
+something twice does no harm, since every action is guarded by the items that it was decided on.
 
-A turn takes at most `TURN` objects: those to examine, the next dependents of owners that went (`looking`), and owners that may be
-free to go (`leaving`). While its decisions are carried out (`carrying`), the next turn is prepared. When there is nothing else to
-do, owners that still wait are searched for circles (`knots`).
+A turn takes at most `TURN` objects off the work queue: objects to check and the next dependents of removed owners (`resolver`), and
+owners that may be released (`release`). While its actions are executed (`executor`), the next turn is prepared. When no other work
+is left, owners that still wait are searched for cycles (`cycle_breaker`).
 """
 
 from __future__ import annotations
@@ -15,72 +15,75 @@ import asyncio
 import functools
 import logging
 from collections import Counter
+from collections.abc import Awaitable, Callable
 
-from probate.api.ownership import Action, Change, Drop
+from probate.api.ownership import Action, Change, RemoveOwnerReferences
 from probate.core import errors
 from probate.core.aio import tasks, time_slices
 from probate.core.clock import Clock
+from probate.core.logs import facts
 from probate.gc import cycle_breaker, forbidden
-from probate.gc.backend import World
+from probate.gc.backend import Backend
 from probate.gc.collector_metrics import Timeline
-from probate.gc.executor import Carrying
-from probate.gc.release import RETRY_SECONDS, Leaving
-from probate.gc.resolver import TURN, Looking, drain, there
-from probate.gc.workqueue import Appointments, Pending, Work
+from probate.gc.executor import Executor
+from probate.gc.release import RETRY_SECONDS, OwnerRelease
+from probate.gc.resolver import TURN, Resolver, existing, take
+from probate.gc.workqueue import NEW_OBJECTS, RELEASES, DelayingQueue, Work, WorkQueue
 
-__all__ = ["BIRTH_SECONDS", "RETRY_SECONDS", "Collector"]
+__all__ = ["NEW_OBJECT_SECONDS", "RETRY_SECONDS", "Collector"]
 
-NOTE_SECONDS = 5.0
-NOTE_CHANGES = 1_000
-"""So many that mean nothing to it may come before it notes how far it got: it would look at them again after a restart."""
-BIRTH_SECONDS = 0.004
-"""A new object whose owner is not there is left alone this long: whoever made it may be in the middle of saying more about it. One
-that was marked to be removed at once is left to whoever marked it."""
+SAVE_SECONDS = 5.0
+"""How often the position is saved at most."""
+SAVE_CHANGES = 1_000
+"""Irrelevant changes after which the position is saved anyway: they would be read again after a restart."""
+NEW_OBJECT_SECONDS = 0.004
+"""How long a new object with a missing owner is left alone: the client that created it may be about to write more. An object that
+was marked to be removed at once is left that long to the request that marked it."""
 
 BATCH = 400
-"""Decisions of a long cascade that are carried out while others of the same turn are still to be made."""
+"""Decisions of a long cascade that are executed while the rest of the same turn is still being decided."""
 
-BEGINNING = 1
-"""The revision that work comes from which no single change has made."""
+FROM_LIST = 1
+"""The revision of work that comes from listing everything, not from a change."""
 
-NOTHING: Work = {}
+NO_WORK: Work = {}
 
 log = logging.getLogger(__name__)
 
 
 class Collector:
-    """One collector on one world. `patience` is how long an owner is held for a controller that has not seen it go."""
+    """One collector on one backend. `patience` is how long an owner is held for a controller that has not observed its deletion."""
 
-    def __init__(self, world: World, clock: Clock, *, patience: float = 1.0) -> None:
-        self._world = world
+    def __init__(self, backend: Backend, clock: Clock, *, patience: float = 1.0) -> None:
+        self._backend = backend
         self._clock = clock
-        self._pending = Pending()
-        self._work = asyncio.Event()
-        self._later = Appointments()
-        self._looking = Looking(world, self._pending)
-        self._leaving = Leaving(world, clock, self._pending, self._later, patience=patience)
-        self._carrying = Carrying(world, clock, self._pending, self._later, self._leaving)
-        self._acting: list[asyncio.Task[None]] = []  # decisions of this turn and of the last that are being carried out
-        self._noted = 0
-        self._noted_at = 0.0
-        self.following = asyncio.Event()  # while changes are followed
-        self._trouble = "it has not begun yet"
-        self._is_at_work = False
+        self._queue = WorkQueue()
+        self._has_work = asyncio.Event()
+        self._later = DelayingQueue()
+        self._resolver = Resolver(backend, self._queue)
+        self._release = OwnerRelease(backend, clock, self._queue, self._later, patience=patience)
+        self._executor = Executor(backend, clock, self._queue, self._later, self._release)
+        self._executions: list[asyncio.Task[None]] = []  # actions of this turn and the last that are being executed
+        self._saved_position = 0
+        self._saved_at = 0.0
+        self.following = asyncio.Event()  # set while the change feed is followed
+        self._trouble = "it has not started yet"
+        self._is_busy = False
         self._timeline = Timeline()
 
     @property
     def done(self) -> Counter[str]:
-        """Actions that were carried out, by name."""
-        return self._carrying.done
+        """Actions that were executed, by metric label."""
+        return self._executor.done
 
     @property
     def failures(self) -> Counter[str]:
         """Actions that failed, by resource."""
-        return self._carrying.failures
+        return self._executor.failures
 
     @property
     def queue_length(self) -> int:
-        return len(self._pending) + len(self._later) + len(self._carrying.denied)
+        return len(self._queue) + len(self._later) + len(self._executor.forbidden)
 
     @property
     def is_following(self) -> bool:
@@ -88,258 +91,260 @@ class Collector:
 
     @property
     def trouble(self) -> str | None:
-        """What keeps it from following the changes; None if nothing does."""
+        """Why the change feed is not followed; None if it is."""
         return None if self.is_following else self._trouble
 
     @property
     def age_of_oldest_work(self) -> float:
-        """How many seconds ago the oldest change was told that is not dealt with; 0 if all are. Costs a walk over the work."""
-        open_ = [since for since in (self._pending.oldest(), self._later.oldest()) if since is not None]
-        return self._timeline.age(min(open_), self._clock.monotonic()) if open_ else 0.0
+        """How many seconds ago the oldest unprocessed change arrived; 0 if there is none. Walks all work."""
+        revisions = [since for since in (self._queue.oldest(), self._later.oldest()) if since is not None]
+        return self._timeline.age(min(revisions), self._clock.monotonic()) if revisions else 0.0
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is left to do about the changes seen so far."""
-        return self.is_waiting and not self._later
+        """Whether no work is left, due now or later."""
+        return self.is_caught_up and not self._later
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether nothing is left to do about them before the next appointment."""
-        return self.is_following and not (self._is_at_work or self._pending or self._pending.stuck)
+    def is_caught_up(self) -> bool:
+        """Whether no work is left that is due now."""
+        return self.is_following and not (self._is_busy or self._queue or self._queue.cycle_candidates)
 
     @property
-    def next_appointment(self) -> float | None:
-        """When something comes up that was put off, as the clock's `monotonic` counts."""
-        return self._later.next
+    def next_delayed_work(self) -> float | None:
+        """When the next delayed work is due, by the clock's `monotonic`."""
+        return self._later.next_time
 
     @property
-    def seen(self) -> int:
-        """The revision up to which changes have been seen."""
-        return self._pending.seen
+    def revision(self) -> int:
+        """The revision up to which changes have arrived."""
+        return self._queue.revision
 
     async def run(self) -> None:
-        """Follow and collect. Never returns; after a failure it begins again where it was."""
+        """Follows the change feed and collects. Never returns; after a failure it continues where it was."""
         while True:
             try:
                 await self._follow()
             except errors.Gone:
-                log.warning("the collector was away for too long: it looks at everything once")
-                self._trouble = "it was away for too long, and looks at everything once"
-                await self._try(self._begin_anew)
+                log.warning("collector position compacted, listing all objects", extra=facts(revision=self._queue.revision))
+                self._trouble = "its position was compacted; it lists all objects"
+                await self._retry_on_error(self._list_all)
             except (errors.ApiError, errors.TooSlow) as error:
-                log.warning("the collector lost the thread and takes it up again: %s", error)
-                self._trouble = f"it lost the thread and takes it up again: {error}"
+                log.warning("collector watch failed, restarting", extra=facts(revision=self._queue.revision, error=str(error)))
+                self._trouble = f"its watch failed and is restarted: {error}"
                 await self._clock.sleep(RETRY_SECONDS)
 
-    async def _try(self, step: object) -> None:
+    async def _retry_on_error(self, step: Callable[[], Awaitable[None]]) -> None:
         try:
-            await step()  # type: ignore[operator]
+            await step()
         except errors.ApiError as error:
-            log.warning("the collector cannot look at everything yet: %s", error)
-            self._trouble = f"it cannot look at everything yet: {error}"
+            log.warning("collector cannot list all objects, will retry", extra=facts(error=str(error)))
+            self._trouble = f"it cannot list all objects yet: {error}"
             await self._clock.sleep(RETRY_SECONDS)
 
     async def _follow(self) -> None:
-        if not self._pending.seen:
-            noted = await self._world.position()
-            if noted is None:
-                self._trouble = "it is new here, and looks at everything once"
-                await self._begin_anew()
+        if not self._queue.revision:
+            position = await self._backend.load_position()
+            if position is None:
+                self._trouble = "it is new on this store; it lists all objects"
+                await self._list_all()
             else:
-                self._pending.seen = self._noted = noted
-        async with self._world.changes(self._pending.seen, self._pass_by) as changes:
+                self._queue.revision = self._saved_position = position
+        async with self._backend.watch_changes(self._queue.revision, self._skip_irrelevant) as batches:
             self.following.set()
             try:
-                async with tasks.beside(self._collect()):
-                    async for some in changes:
-                        self._take(some)
-                        await asyncio.sleep(0)  # also while there is always something more to take
+                async with tasks.BackgroundTask(self._collect()):
+                    async for changes in batches:
+                        self._add_changes(changes)
+                        await asyncio.sleep(0)  # yields the event loop even while there is always another batch
             finally:
                 self.following.clear()
 
-    def _take(self, changes: list[Change]) -> None:
-        self._timeline.note(self._pending.seen, self._clock.monotonic())
+    def _add_changes(self, changes: list[Change]) -> None:
+        self._timeline.add(self._queue.revision, self._clock.monotonic())
         for change in changes:
-            if self._pending.note(change):
-                self._look_later(change)
-        self._pending.seen = changes[-1].revision
-        if changes[0].before is not None or changes[0].after is not None or self._is_far():
-            self._work.set()
+            if self._queue.add_change(change):
+                self._check_later(change)
+        self._queue.revision = changes[-1].revision
+        if changes[0].before is not None or changes[0].after is not None or self._is_save_due():
+            self._has_work.set()
 
-    def _pass_by(self, revision: int) -> None:
-        """Up to here nothing has happened that matters."""
-        self._timeline.note(self._pending.seen, self._clock.monotonic())
-        self._pending.seen = revision
-        if self._is_far():
-            self._work.set()
+    def _skip_irrelevant(self, revision: int) -> None:
+        """Fast path: up to this revision, no change concerns the collector."""
+        self._timeline.add(self._queue.revision, self._clock.monotonic())
+        self._queue.revision = revision
+        if self._is_save_due():
+            self._has_work.set()
 
-    def _is_far(self) -> bool:
-        """Whether it is time to note how far it got although there was nothing to do."""
-        return self._pending.seen - self._noted >= NOTE_CHANGES and self._clock.monotonic() - self._noted_at >= NOTE_SECONDS
+    def _is_save_due(self) -> bool:
+        """Whether to save the position although there was no work."""
+        is_far = self._queue.revision - self._saved_position >= SAVE_CHANGES
+        return is_far and self._clock.monotonic() - self._saved_at >= SAVE_SECONDS
 
-    def _look_later(self, change: Change) -> None:
+    def _check_later(self, change: Change) -> None:
         if change.after is not None:
-            kind = "settle" if change.after.is_deleting else "born"
-            self._later.add(self._clock.monotonic() + BIRTH_SECONDS, kind, change.after.where, change.revision)
+            kind = RELEASES if change.after.is_deleting else NEW_OBJECTS
+            self._later.add(self._clock.monotonic() + NEW_OBJECT_SECONDS, kind, change.after.key, change.revision)
 
-    async def _begin_anew(self) -> None:
-        """Look at everything as if it had just been created, and note no position before that is done."""
-        revision, more = await self._world.revision(), ""
+    async def _list_all(self) -> None:
+        """Queues all objects as if they had just been created. No position is saved before that work is done."""
+        revision, continue_token = await self._backend.revision(), ""
         while True:
-            page = await self._world.everything(more, limit=TURN)
-            for item in there(await self._world.items(page.wheres)):
-                change = Change(BEGINNING, None, item)
-                if self._pending.note(change):
-                    self._look_later(change)
-            more = page.more
-            if not more:
+            page = await self._backend.list_all(continue_token, limit=TURN)
+            for item in existing(await self._backend.get_items(page.keys)):
+                change = Change(FROM_LIST, None, item)
+                if self._queue.add_change(change):
+                    self._check_later(change)
+            continue_token = page.continue_token
+            if not continue_token:
                 break
             await asyncio.sleep(0)
-        self._pending.seen = revision
-        self._work.set()
+        self._queue.revision = revision
+        self._has_work.set()
 
     async def _collect(self) -> None:
-        """Work whenever there is some."""
+        """Works whenever there is work."""
         try:
             while True:
-                self._is_at_work = False
+                self._is_busy = False
                 await self._wait_for_work()
-                self._is_at_work = True
+                self._is_busy = True
                 await self._work_off()
-                if self._pending.stuck:
-                    await self._untie()
-                await self._note_position()
+                if self._queue.cycle_candidates:
+                    await self._break_cycles()
+                await self._save_position()
         finally:
-            acting, self._acting = self._acting, []  # first of all: this may be cancelled while it waits
-            await tasks.stop(*acting)
+            executions, self._executions = self._executions, []  # before the await, which may be cancelled
+            await tasks.stop(*executions)
 
     async def _work_off(self) -> None:
-        """Turn after turn until nothing is left. While the decisions of one become durable, the next is prepared."""
-        self._keep_appointments()
-        while self._pending or self._acting:
-            if self._pending:
+        """Runs turns until no work is left. While the actions of one become durable, the next is prepared."""
+        self._move_due()
+        while self._queue or self._executions:
+            if self._queue:
                 await self._turn()
             else:
-                await self._finish_acting(list(self._acting))
-            await time_slices.turn()
-            self._keep_appointments()
+                await self._finish(list(self._executions))
+            await time_slices.wait_turn()
+            self._move_due()
 
-    async def _finish_acting(self, acting: list[asyncio.Task[None]]) -> None:
-        while acting:
-            await acting[0]
-            self._acting.remove(acting.pop(0))
+    async def _finish(self, executions: list[asyncio.Task[None]]) -> None:
+        while executions:
+            await executions[0]
+            self._executions.remove(executions.pop(0))
 
     async def _wait_for_work(self) -> None:
-        self._work.clear()
-        if self._pending or self._pending.stuck:
+        self._has_work.clear()
+        if self._queue or self._queue.cycle_candidates:
             return
-        soonest = self._later.next
-        if soonest is None:
-            await self._work.wait()
+        next_time = self._later.next_time
+        if next_time is None:
+            await self._has_work.wait()
             return
         waiting = {
-            asyncio.ensure_future(self._work.wait()),
-            asyncio.ensure_future(self._sleep_until(soonest)),
+            asyncio.ensure_future(self._has_work.wait()),
+            asyncio.ensure_future(self._sleep_until(next_time)),
         }
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await tasks.stop(*waiting)
 
-    async def _sleep_until(self, when: float) -> None:
-        await self._clock.sleep(when - self._clock.monotonic())
+    async def _sleep_until(self, time: float) -> None:
+        await self._clock.sleep(time - self._clock.monotonic())
 
-    def _keep_appointments(self) -> None:
-        pending = self._pending
-        work = {"born": pending.born, "examine": pending.examine, "settle": pending.settle, "stuck": pending.stuck}
-        for kind, where, since in self._later.due(self._clock.monotonic()):
+    def _move_due(self) -> None:
+        """Moves delayed work that is due to the work queue."""
+        queues = self._queue.by_kind
+        for kind, key, since in self._later.pop_due(self._clock.monotonic()):
             if kind != forbidden.KIND:
-                work[kind].setdefault(where, since)
+                queues[kind].setdefault(key, since)
                 continue
-            for again, pieces in self._carrying.take_denied().items():
-                work[again].update(pieces)
+            for permitted_kind, work in self._executor.take_permitted().items():
+                queues[permitted_kind].update(work)
 
-    async def _note_position(self) -> None:
+    async def _save_position(self) -> None:
         now = self._clock.monotonic()
-        if self._pending.seen <= self._noted or (self._noted and now - self._noted_at < NOTE_SECONDS):
+        if self._queue.revision <= self._saved_position or (self._saved_position and now - self._saved_at < SAVE_SECONDS):
             return
-        open_ = [since - 1 for since in (self._pending.oldest(), self._later.oldest()) if since is not None]
-        position = min([self._pending.seen, *open_])
-        if position > self._noted:
-            await self._world.note_position(position)
-            self._noted, self._noted_at = position, now
+        unprocessed = [since - 1 for since in (self._queue.oldest(), self._later.oldest()) if since is not None]
+        position = min([self._queue.revision, *unprocessed])
+        if position > self._saved_position:
+            await self._backend.save_position(position)
+            self._saved_position, self._saved_at = position, now
 
     # --- one turn -----------------------------------------------------------------------------------------------------
 
     async def _turn(self) -> None:
-        earlier = list(self._acting)
-        await self._looking.find_kinds()
-        await self._looking.find_owners()
-        examined = await self._looking.gather()
-        born, settled = drain(self._pending.born), drain(self._pending.settle)
-        first, last = _batches(examined) if earlier else ([], examined)
+        """Decides on one turn's work and starts its actions, once those of the turn before are executed."""
+        earlier = list(self._executions)
+        await self._resolver.expand_kinds()
+        await self._resolver.queue_unblocked_owners()
+        objects = await self._resolver.take_objects()
+        new_objects, releases = take(self._queue.new_objects), take(self._queue.releases)
+        batches, last = _batches(objects) if earlier else ([], objects)
         decided: list[Action] = []
         try:
-            for batch in first:  # while these are carried out, the others are looked at
-                actions = _drops_first(await self._looking.decide(batch))
-                await self._finish_acting(earlier)
-                self._begin_to_act(actions, batch)
+            for batch in batches:  # executed while the rest of the turn is decided
+                actions = _references_first(await self._resolver.decide(batch))
+                await self._finish(earlier)
+                self._start_execution(actions, batch)
                 decided += actions
-            actions = await self._looking.decide(last)
-            actions += await self._looking.decide(born, are_born=True)
-            actions += await self._leaving.settle(settled)
-            actions = _drops_first(actions)
-            await self._finish_acting(earlier)
-            actions += self._leaving.release_after(decided + actions)
+            actions = await self._resolver.decide(last)
+            actions += await self._resolver.decide(new_objects, are_new=True)
+            actions += await self._release.plan_releases(releases)
+            actions = _references_first(actions)
+            await self._finish(earlier)
+            actions += self._release.releases_after(decided + actions)
         except BaseException:
-            self._look_again(examined, born, settled)
+            self._requeue(objects, new_objects, releases)
             raise
-        self._begin_to_act(actions, last, born, settled)
+        self._start_execution(actions, last, new_objects, releases)
 
-    def _begin_to_act(self, actions: list[Action], examined: Work, born: Work = NOTHING, settled: Work = NOTHING) -> None:
-        since = {**settled, **born, **examined}
-        carrying = asyncio.create_task(self._carry_out(actions, since, self._leaving.take_orphaning()))
-        carrying.add_done_callback(functools.partial(self._note_carried_out, examined, born, settled))
-        self._acting.append(carrying)
+    def _start_execution(self, actions: list[Action], objects: Work, new_objects: Work = NO_WORK, releases: Work = NO_WORK) -> None:
+        since = {**releases, **new_objects, **objects}
+        execution = asyncio.create_task(self._execute(actions, since, self._release.take_orphaning()))
+        execution.add_done_callback(functools.partial(self._requeue_if_failed, objects, new_objects, releases))
+        self._executions.append(execution)
 
-    async def _carry_out(self, actions: list[Action], since: Work, orphaning: Work) -> None:
-        carried = await self._carrying.act(actions, since)
-        if not carried.is_denied:
-            self._leaving.go_on_orphaning(orphaning, has_failed=carried.has_failed)
+    async def _execute(self, actions: list[Action], since: Work, orphaning: Work) -> None:
+        result = await self._executor.execute(actions, since)
+        if not result.is_denied:
+            self._release.continue_orphaning(orphaning, has_failed=result.has_failed)
             return
-        for where, revision in orphaning.items():
-            self._carrying.put_off("settle", where, revision, carried.rights)
+        for key, revision in orphaning.items():
+            self._executor.postpone(RELEASES, key, revision, result.permissions)
 
-    def _note_carried_out(self, examined: Work, born: Work, settled: Work, task: asyncio.Task[None]) -> None:
+    def _requeue_if_failed(self, objects: Work, new_objects: Work, releases: Work, task: asyncio.Task[None]) -> None:
         if task.cancelled() or task.exception() is not None:  # it may have been cancelled before it began
-            self._look_again(examined, born, settled)
+            self._requeue(objects, new_objects, releases)
 
-    def _look_again(self, examined: Work, born: Work, settled: Work) -> None:
-        """Nothing is forgotten when a turn fails: all of it is looked at again."""
-        self._pending.examine.update(examined)
-        self._pending.born.update(born)
-        self._pending.settle.update(settled)
+    def _requeue(self, objects: Work, new_objects: Work, releases: Work) -> None:
+        """Returns the work of a failed turn to the queue, so that nothing is lost."""
+        self._queue.objects.update(objects)
+        self._queue.new_objects.update(new_objects)
+        self._queue.releases.update(releases)
 
-    async def _untie(self) -> None:
-        """Look for circles among those who cannot leave, whenever there are new ones."""
-        stuck, self._pending.stuck = self._pending.stuck, {}
+    async def _break_cycles(self) -> None:
+        """Searches for cycles among the owners that could not be released, whenever there are new ones."""
+        candidates, self._queue.cycle_candidates = self._queue.cycle_candidates, {}
         try:
-            items = there(await self._world.items(list(stuck)))
-            await self._carrying.act(await cycle_breaker.untie(items, self._looking.blocked), stuck)
-        except BaseException:  # nothing is forgotten
-            self._pending.stuck = stuck | self._pending.stuck
+            items = existing(await self._backend.get_items(list(candidates)))
+            await self._executor.execute(await cycle_breaker.break_cycles(items, self._resolver.waiting_owners), candidates)
+        except BaseException:  # nothing is lost
+            self._queue.cycle_candidates = candidates | self._queue.cycle_candidates
             raise
 
 
-def _batches(examined: Work) -> tuple[list[Work], Work]:
-    """The work of a whole turn in parts that are decided about one after the other: the first ones, and the last."""
-    if len(examined) < time_slices.piece(TURN):
-        return [], examined
-    size, pieces = time_slices.piece(BATCH), list(examined.items())
+def _batches(objects: Work) -> tuple[list[Work], Work]:
+    """Splits the work of a full turn into batches that are decided one after the other: all but the last, and the last."""
+    if len(objects) < time_slices.slice_size(TURN):
+        return [], objects
+    size, pieces = time_slices.slice_size(BATCH), list(objects.items())
     parts = [dict(pieces[start : start + size]) for start in range(0, len(pieces), size)]
     return parts[:-1], parts[-1]
 
 
-def _drops_first(actions: list[Action]) -> list[Action]:
-    """All were looked at together: who keeps an object for another owner's sake must not be changed first by the same lot."""
-    return sorted(actions, key=lambda action: not isinstance(action, Drop))
+def _references_first(actions: list[Action]) -> list[Action]:
+    """Puts removals of owner references first: they are guarded by their solid owners, which a later action may change."""
+    return sorted(actions, key=lambda action: not isinstance(action, RemoveOwnerReferences))

@@ -1,7 +1,7 @@
-"""Warns of references across namespaces: the owner is there, but where it cannot own the one that refers to it.
+"""Warns about references across namespaces: the owner exists, but in a namespace from which it cannot own the object.
 
-Such a reference counts as one to an owner that is gone, and its object is collected, to the surprise of many. Whether it is one is
-looked up only for owners that are not where they should be and were not just seen to go: ordinary cascades ask nothing.
+Such a reference counts as one to a dangling owner, and its object is collected, to the surprise of many users. Only owners that
+were not found, and were not just seen to be removed, are searched for in other namespaces: ordinary cascades cost no reads.
 """
 
 from __future__ import annotations
@@ -9,29 +9,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Container, Iterable
 
-from probate.api.ownership import Item, Owner, Standing
-from probate.gc.backend import World
+from probate.api.ownership import Item, OwnerReference, OwnerState
+from probate.gc.backend import Backend
 from probate.gc.decide import Owners
 
 REASON = "OwnerRefInvalidNamespace"
-_ASTRAY = (Standing.DANGLING, Standing.OUT_OF_REACH)
+_NOT_FOUND = (OwnerState.DANGLING, OwnerState.UNRESOLVABLE)
 
 
-async def warn(world: World, families: Iterable[tuple[list[Item], Owners]], gone: Container[str]) -> None:
-    """Tell the items of each family, by an Event, which of their owners are in another namespace."""
-    astray: dict[tuple[str, Owner], list[Item]] = {}
+async def warn(backend: Backend, families: Iterable[tuple[list[Item], Owners]], removed: Container[str]) -> None:
+    """Records a warning Event about each item that has an owner in another namespace. `removed` has uids of removed owners."""
+    suspects: dict[tuple[str, OwnerReference], list[Item]] = {}
     for items, owners in families:
-        for owner, seen in owners:
-            if seen.standing in _ASTRAY and owner.uid not in gone:
-                astray.setdefault((items[0].meta.namespace, owner), []).extend(items)
-    if not astray:
+        for owner, resolved in owners:
+            if resolved.state in _NOT_FOUND and owner.uid not in removed:
+                suspects.setdefault((items[0].meta.namespace, owner), []).extend(items)
+    if not suspects:
         return
-    found = await world.elsewhere([(items[0], owner) for (_, owner), items in astray.items()])
-    strays = [(owner, items) for ((_, owner), items), is_there in zip(astray.items(), found, strict=True) if is_there]
-    await asyncio.gather(*(world.warn(item, REASON, _message(item, owner)) for owner, items in strays for item in items))
+    exist = await backend.exist_in_other_namespaces([(items[0], owner) for (_, owner), items in suspects.items()])
+    invalid = [(owner, items) for ((_, owner), items), exists in zip(suspects.items(), exist, strict=True) if exists]
+    warnings = [backend.record_warning(item, REASON, _message(item, owner)) for owner, items in invalid for item in items]
+    await asyncio.gather(*warnings)
 
 
-def _message(item: Item, owner: Owner) -> str:
+def _message(item: Item, owner: OwnerReference) -> str:
     namespace = item.meta.namespace
-    said = f"[{owner.api_version}/{owner.kind}, namespace: {namespace}, name: {owner.name}, uid: {owner.uid}]"
-    return f'ownerRef {said} does not exist in namespace "{namespace}"'
+    reference = f"[{owner.api_version}/{owner.kind}, namespace: {namespace}, name: {owner.name}, uid: {owner.uid}]"
+    return f'ownerRef {reference} does not exist in namespace "{namespace}"'

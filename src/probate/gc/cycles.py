@@ -1,9 +1,9 @@
-"""Objects that wait for each other in a circle, and would wait for ever.
+"""Finds objects that wait for each other in a cycle, and would wait forever.
 
-An object that is deleted in the foreground waits for those of its dependents that block it. So each object that waits points, by
-its own blocking references, at the owners that wait for it. Where such pointers lead back to where they began, everybody in the
-round waits for everybody: a strongly connected component of that graph, or an object that blocks itself. Nothing else is a circle:
-a child that was deleted in the foreground before its owner waits for nobody above it.
+An object that is deleted in the foreground waits for those of its dependents that block it. So each waiting object points, by its
+own blocking references, at the owners that wait for it. A strongly connected component of that graph is a cycle: each object in it
+waits for all others, and so does an object that blocks itself. Nothing else is a cycle: a child that was deleted in the foreground
+before its owner waits for nothing above it.
 """
 
 from __future__ import annotations
@@ -11,44 +11,48 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 
-def circles(points_at: Mapping[str, Sequence[str]]) -> list[set[str]]:
-    """The circles of a graph: its strongly connected components of two or more, and every node that points at itself."""
-    return [found for found in _components(points_at) if len(found) > 1 or any(node in points_at.get(node, ()) for node in found)]
+def find_cycles(points_at: Mapping[str, Sequence[str]]) -> list[set[str]]:
+    """Returns the strongly connected components of two or more nodes, and every node that points at itself."""
+    return [
+        component
+        for component in _components(points_at)
+        if len(component) > 1 or any(node in points_at.get(node, ()) for node in component)
+    ]
 
 
 def _components(points_at: Mapping[str, Sequence[str]]) -> list[set[str]]:
     """Tarjan's algorithm, without recursion: chains of owners can be long."""
-    order: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    trail: list[str] = []
-    on_trail: set[str] = set()
-    found: list[set[str]] = []
+    index: dict[str, int] = {}
+    lowlink: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    components: list[set[str]] = []
     for root in points_at:
-        if root in order:
+        if root in index:
             continue
-        todo = [(root, iter(points_at.get(root, ())))]
-        order[root] = lowest[root] = len(order)
-        trail.append(root)
-        on_trail.add(root)
-        while todo:
-            node, rest = todo[-1]
-            for next_ in rest:
-                if next_ not in order:
-                    order[next_] = lowest[next_] = len(order)
-                    trail.append(next_)
-                    on_trail.add(next_)
-                    todo.append((next_, iter(points_at.get(next_, ()))))
+        path = [(root, iter(points_at.get(root, ())))]
+        index[root] = lowlink[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while path:
+            node, successors = path[-1]
+            for successor in successors:
+                if successor not in index:
+                    index[successor] = lowlink[successor] = len(index)
+                    stack.append(successor)
+                    on_stack.add(successor)
+                    path.append((successor, iter(points_at.get(successor, ()))))
                     break
-                if next_ in on_trail:
-                    lowest[node] = min(lowest[node], order[next_])
+                if successor in on_stack:
+                    lowlink[node] = min(lowlink[node], index[successor])
             else:
-                todo.pop()
-                if todo:
-                    lowest[todo[-1][0]] = min(lowest[todo[-1][0]], lowest[node])
-                if lowest[node] == order[node]:
-                    component = {trail.pop()}
+                path.pop()
+                if path:
+                    lowlink[path[-1][0]] = min(lowlink[path[-1][0]], lowlink[node])
+                if lowlink[node] == index[node]:
+                    component = {stack.pop()}
                     while node not in component:
-                        component.add(trail.pop())
-                    on_trail -= component
-                    found.append(component)
-    return found
+                        component.add(stack.pop())
+                    on_stack -= component
+                    components.append(component)
+    return components

@@ -1,11 +1,11 @@
-"""What becomes of an object whose owners stand so. A pure function; docs/collector.md shows it as a table.
+"""Decides what to do with an object, given the states of its owners. A pure function; docs/collector.md shows it as a table.
 
-owners of the item                           has dependents    what happens
-unknown, or out of reach, among them         any               nothing: never delete on doubt; look again when the kind is known
+owners of the object                         has dependents    decision
+unknown or unresolvable among them           any               nothing: never delete on doubt; decide again when the kind is known
 solid only                                   any               nothing
-solid, and dangling or waiting ones          any               drop the references to the dangling and the waiting
-no solid, one waiting at least               yes               delete in the foreground: its own dependents go first
-no solid otherwise                           any               delete as the item's own finalizers say, else in the background
+solid, and dangling or waiting ones          any               remove the references to the dangling and the waiting owners
+no solid, at least one waiting               yes               delete in the foreground: its own dependents go first
+no solid otherwise                           any               delete as the object's own finalizers say, else in the background
 """
 
 from __future__ import annotations
@@ -14,73 +14,79 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from probate.api import deletion
-from probate.api.deletion import Policy
-from probate.api.ownership import Action, Delete, Drop, Item, Owner, Seen, Standing
+from probate.api.deletion import PropagationPolicy
+from probate.api.ownership import Action, Delete, Item, OwnerReference, OwnerState, RemoveOwnerReferences, ResolvedOwner
 
-Owners = Sequence[tuple[Owner, Seen]]
+Owners = Sequence[tuple[OwnerReference, ResolvedOwner]]
+"""The owner references of an object, each with what it resolves to."""
 
-MAX_GIVEN = 90
-"""Objects whose being unchanged one action can depend on, on any store."""
+MAX_PRECONDITIONS = 90
+"""Items whose being unchanged one action can depend on, on any store."""
 
 
-class Judgement(NamedTuple):
-    """What the owners of an object mean for it. The same for all objects that have the same owners."""
+class OwnerStatus(NamedTuple):
+    """What the owners of an object mean for it. It is the same for all objects with the same owners."""
 
     is_fine: bool  # nothing has to be done
-    keeps: bool = False  # a solid owner keeps it
-    lost: frozenset[str] = frozenset()  # uids of the owners that are gone or wait
+    has_solid: bool = False  # a solid owner keeps the object
+    lost_uids: frozenset[str] = frozenset()  # of the owners that are dangling or waiting
     waiting: tuple[Item, ...] = ()
     solid: tuple[Item, ...] = ()
     because: str = ""
 
     @property
-    def needs_to_know_dependents(self) -> bool:
-        """Whether it depends on the object's own dependents how it goes."""
-        return bool(self.waiting) and not self.keeps
+    def depends_on_dependents(self) -> bool:
+        """Whether the decision depends on whether the object has dependents itself."""
+        return bool(self.waiting) and not self.has_solid
 
 
-FINE = Judgement(is_fine=True)
+FINE = OwnerStatus(is_fine=True)
 
 
-def judge(owners: Owners) -> Judgement:
-    """What these owners mean."""
-    standings = [seen.standing for _, seen in owners]
-    is_doubtful = Standing.UNKNOWN in standings or Standing.OUT_OF_REACH in standings
-    if is_doubtful or standings.count(Standing.SOLID) == len(standings):
+def owner_status(owners: Owners) -> OwnerStatus:
+    """Returns what these owners mean for their dependents."""
+    states = [resolved.state for _, resolved in owners]
+    is_doubtful = OwnerState.UNKNOWN in states or OwnerState.UNRESOLVABLE in states
+    if is_doubtful or states.count(OwnerState.SOLID) == len(states):
         return FINE
-    lost = [(owner, seen) for owner, seen in owners if seen.standing is not Standing.SOLID]
-    waiting, solid = (_items(owners, standing) for standing in (Standing.WAITING, Standing.SOLID))
-    because = "; ".join(dict.fromkeys(_reason(owner, seen) for owner, seen in lost))
-    uids = frozenset(owner.uid for owner, _ in lost)
-    return Judgement(False, Standing.SOLID in standings, uids, waiting, solid, because)
+    lost = [(owner, resolved) for owner, resolved in owners if resolved.state is not OwnerState.SOLID]
+    return OwnerStatus(
+        is_fine=False,
+        has_solid=OwnerState.SOLID in states,
+        lost_uids=frozenset(owner.uid for owner, _ in lost),
+        waiting=_items(owners, OwnerState.WAITING),
+        solid=_items(owners, OwnerState.SOLID),
+        because="; ".join(dict.fromkeys(_reason(owner, resolved) for owner, resolved in lost)),
+    )
 
 
-def decide(item: Item, judgement: Judgement, *, has_dependents: bool) -> Action | None:
-    """What to do about the item now; None if nothing."""
+def decide(item: Item, status: OwnerStatus, *, has_dependents: bool) -> Action | None:
+    """Returns what to do with the object; None if nothing."""
     meta = item.meta
-    if judgement.is_fine or meta.deletion_timestamp is not None:
+    if status.is_fine or meta.deletion_timestamp is not None:
         return None
-    if judgement.keeps:
-        return Drop(item, judgement.lost, judgement.because, (*judgement.waiting, *judgement.solid)[:MAX_GIVEN])
-    if judgement.waiting and has_dependents:
-        policy = Policy.FOREGROUND
+    if status.has_solid:
+        preconditions = (*status.waiting, *status.solid)[:MAX_PRECONDITIONS]
+        return RemoveOwnerReferences(item, status.lost_uids, status.because, preconditions)
+    if status.waiting and has_dependents:
+        policy = PropagationPolicy.FOREGROUND
     else:
-        policy = _own_policy(meta.finalizers) if meta.finalizers else Policy.BACKGROUND
-    return Delete(item, policy, judgement.because, judgement.waiting)
+        policy = _policy_of_finalizers(meta.finalizers) if meta.finalizers else PropagationPolicy.BACKGROUND
+    return Delete(item, policy, status.because, status.waiting)
 
 
-def _items(owners: Owners, standing: Standing) -> tuple[Item, ...]:
-    """The owners that stand so, each once."""
-    found = {seen.item.where: seen.item for _, seen in owners if seen.standing is standing and seen.item is not None}
-    return tuple(found.values())[:MAX_GIVEN]
+def _items(owners: Owners, state: OwnerState) -> tuple[Item, ...]:
+    """Returns the owners in this state, each once."""
+    items = {resolved.item.key: resolved.item for _, resolved in owners if resolved.state is state and resolved.item is not None}
+    return tuple(items.values())[:MAX_PRECONDITIONS]
 
 
-def _own_policy(finalizers: Sequence[str]) -> Policy:
-    """What the object says about its dependents itself."""
-    if deletion.ORPHAN in finalizers:
-        return Policy.ORPHAN
-    return Policy.FOREGROUND if deletion.is_foreground(finalizers) else Policy.BACKGROUND
+def _policy_of_finalizers(finalizers: Sequence[str]) -> PropagationPolicy:
+    """Returns the policy for the dependents that the object's own finalizers name."""
+    if deletion.ORPHAN_FINALIZER in finalizers:
+        return PropagationPolicy.ORPHAN
+    return PropagationPolicy.FOREGROUND if deletion.is_foreground(finalizers) else PropagationPolicy.BACKGROUND
 
 
-def _reason(owner: Owner, seen: Seen) -> str:
-    return f"owner {owner} is {'waiting for its dependents to go' if seen.standing is Standing.WAITING else 'gone'}"
+def _reason(owner: OwnerReference, resolved: ResolvedOwner) -> str:
+    return f"owner {owner} is {'waiting for its dependents to go' if resolved.state is OwnerState.WAITING else 'gone'}"

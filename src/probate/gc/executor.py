@@ -1,4 +1,11 @@
-"""What became of the collector's actions, and what follows: done, or to be looked at again, at once or later."""
+"""Executes the collector's actions on the backend, and queues what follows from their outcomes.
+
+DONE      nothing
+CHANGED   decide again now
+HELD      the owner stays; check the dependents that may block it, and look for cycles
+FAILED    retry after `RETRY_SECONDS`
+DENIED    retry when permissions have changed
+"""
 
 from __future__ import annotations
 
@@ -6,87 +13,92 @@ import logging
 from collections import Counter
 from typing import NamedTuple
 
-from probate.api.ownership import Action, Outcome, Release, Unblock
+from probate.api.ownership import Action, ClearBlockOwnerDeletion, Delete, Outcome, RemoveFinalizer, RemoveOwnerReferences
 from probate.core.clock import Clock
 from probate.gc import forbidden
-from probate.gc.action_log import tell
-from probate.gc.backend import World
-from probate.gc.forbidden import Denied
-from probate.gc.release import RETRY_SECONDS, Leaving
-from probate.gc.workqueue import Appointments, Pending, Work
+from probate.gc.action_log import log_actions
+from probate.gc.backend import Backend
+from probate.gc.forbidden import ForbiddenWork
+from probate.gc.release import RETRY_SECONDS, OwnerRelease
+from probate.gc.workqueue import CYCLES, OBJECTS, RELEASES, DelayingQueue, Work, WorkQueue
 
-log = logging.getLogger("probate.gc.collector")  # whom these lines are from, as its readers know it
+METRIC_LABELS: dict[type[Action], str] = {
+    Delete: "delete",
+    RemoveOwnerReferences: "drop",
+    ClearBlockOwnerDeletion: "unblock",
+    RemoveFinalizer: "release",
+}
+"""The label `action` of `probate_gc_actions_total`. (docs/metrics.md)"""
+
+log = logging.getLogger("probate.gc.collector")  # the logger that docs/sight.md names
 
 
-class Carried(NamedTuple):
-    """How actions went: whether some failed, or were denied, and under which rights."""
+class ExecutionResult(NamedTuple):
+    """Whether some actions failed or were denied, and the revision of the permissions under which they were."""
 
     has_failed: bool
     is_denied: bool
-    rights: int
+    permissions: int
 
 
-class Carrying:
-    """Carries out actions on one world."""
+class Executor:
+    """Executes actions on one backend."""
 
-    def __init__(self, world: World, clock: Clock, pending: Pending, later: Appointments, leaving: Leaving) -> None:
-        self._world = world
+    def __init__(self, backend: Backend, clock: Clock, queue: WorkQueue, later: DelayingQueue, release: OwnerRelease) -> None:
+        self._backend = backend
         self._clock = clock
-        self._pending = pending
+        self._queue = queue
         self._later = later
-        self._leaving = leaving
-        self.denied = Denied(world)
-        self.done: Counter[str] = Counter()  # actions by name
+        self._release = release
+        self.forbidden = ForbiddenWork(backend)
+        self.done: Counter[str] = Counter()  # actions, by metric label
         self.failures: Counter[str] = Counter()  # by resource
 
-    async def act(self, actions: list[Action], since: Work) -> Carried:
-        """Carry them out."""
-        rights = self._world.rights()
-        outcomes = await self._world.act(actions) if actions else []
-        tell(log, self._world, zip(actions, outcomes, strict=True))
-        kinds = Counter([type(one) for one, outcome in zip(actions, outcomes, strict=True) if outcome is Outcome.DONE])
-        self.done.update({kind.__name__: number for kind, number in kinds.items()})
+    async def execute(self, actions: list[Action], since: Work) -> ExecutionResult:
+        """Executes these actions. `since` has the revisions that they come from, by key."""
+        permissions = self._backend.permissions_revision()
+        outcomes = await self._backend.execute(actions) if actions else []
+        log_actions(log, self._backend, zip(actions, outcomes, strict=True))
+        kinds = Counter([type(action) for action, outcome in zip(actions, outcomes, strict=True) if outcome is Outcome.DONE])
+        self.done.update({METRIC_LABELS[kind]: number for kind, number in kinds.items()})
         if kinds.total() == len(actions):
-            return Carried(has_failed=False, is_denied=False, rights=rights)
-        held = await self._world.revision() if Outcome.HELD in outcomes else 0
+            return ExecutionResult(has_failed=False, is_denied=False, permissions=permissions)
+        held = await self._backend.revision() if Outcome.HELD in outcomes else 0
         for action, outcome in zip(actions, outcomes, strict=True):
             if outcome is Outcome.DENIED:
-                self.put_off(_kind(action), action.item.where, since.get(action.item.where, self._pending.seen), rights)
+                self.postpone(_kind(action), action.item.key, since.get(action.item.key, self._queue.revision), permissions)
             elif outcome is not Outcome.DONE:
-                self._follow_up(action, outcome, since.get(action.item.where, self._pending.seen), held)
-        return Carried(Outcome.FAILED in outcomes, Outcome.DENIED in outcomes, rights)
+                self._follow_up(action, outcome, since.get(action.item.key, self._queue.revision), held)
+        return ExecutionResult(Outcome.FAILED in outcomes, Outcome.DENIED in outcomes, permissions)
 
     def _follow_up(self, action: Action, outcome: Outcome, since: int, held: int) -> None:
         if outcome is Outcome.HELD:
-            self._leaving.hold(action.item, since, held)
+            self._release.hold(action.item, since, held)
         elif outcome is Outcome.CHANGED:
-            self._pending.doubt([action.item.where, *(one.where for one in getattr(action, "given", ()))])
-            self._again(action).setdefault(action.item.where, since)
+            self._queue.forget_waiting([action.item.key, *(item.key for item in getattr(action, "preconditions", ()))])
+            self._queue.by_kind[_kind(action)].setdefault(action.item.key, since)
         else:
-            self.failures[action.item.where.split("/")[1]] += 1
-            self._later.add(self._clock.monotonic() + RETRY_SECONDS, _kind(action), action.item.where, since)
+            self.failures[str(self._backend.resource_of(action.item.key))] += 1
+            self._later.add(self._clock.monotonic() + RETRY_SECONDS, _kind(action), action.item.key, since)
 
-    def put_off(self, kind: str, where: str, since: int, rights: int) -> None:
-        """Look at this again when rights are others than these."""
-        if self.denied.add(kind, where, since, rights):
-            self._look_later(since)
+    def postpone(self, kind: str, key: str, since: int, permissions: int) -> None:
+        """Holds back work that was denied, until permissions are no longer those of this revision."""
+        if self.forbidden.add(kind, key, since, permissions):
+            self._check_later(since)
 
-    def take_denied(self) -> dict[str, Work]:
-        """What was denied and may be granted now. What is not is looked at later."""
-        taken = self.denied.take()
-        if self.denied:
-            self._look_later(self.denied.oldest)
-        return taken
+    def take_permitted(self) -> dict[str, Work]:
+        """Removes and returns the work that was denied, if permissions have changed; otherwise schedules the next check."""
+        work = self.forbidden.take_if_permissions_changed()
+        if self.forbidden:
+            self._check_later(self.forbidden.oldest)
+        return work
 
-    def _look_later(self, since: int) -> None:
-        self._later.add(self._clock.monotonic() + forbidden.LOOK_SECONDS, forbidden.KIND, "", since)
-
-    def _again(self, action: Action) -> Work:
-        return {"settle": self._pending.settle, "stuck": self._pending.stuck, "examine": self._pending.examine}[_kind(action)]
+    def _check_later(self, since: int) -> None:
+        self._later.add(self._clock.monotonic() + forbidden.CHECK_SECONDS, forbidden.KIND, "", since)
 
 
 def _kind(action: Action) -> str:
-    """As which kind of work it comes again."""
-    if isinstance(action, Unblock):
-        return "stuck"
-    return "settle" if isinstance(action, Release) or action.item.is_left_over else "examine"
+    """Returns the kind of work as which a failed action is queued again."""
+    if isinstance(action, ClearBlockOwnerDeletion):
+        return CYCLES
+    return RELEASES if isinstance(action, RemoveFinalizer) or action.item.is_removal_due else OBJECTS

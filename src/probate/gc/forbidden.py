@@ -1,41 +1,41 @@
-"""What the collector has no right to do. It waits until rights have changed, and is then looked at again, all of it.
+"""Holds back work that RBAC denied to the collector, until permissions change; then all of it is tried again.
 
-Nothing is tried meanwhile, however much there is: one appointment a second looks whether rights are still what they were.
+Nothing is tried meanwhile, however much work there is: once a second, one delayed check compares the permissions' revision.
 """
 
 from __future__ import annotations
 
-from probate.gc.backend import World
+from probate.gc.backend import Backend
 from probate.gc.workqueue import Work
 
-KIND = "denied"
-LOOK_SECONDS = 1.0
+KIND = "forbidden"
+CHECK_SECONDS = 1.0
 
 
-class Denied:
-    """Work that was denied in one world, by what is to be done about it."""
+class ForbiddenWork:
+    """Work that was denied on one backend, by its kind."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._rights = 0  # under which the first of it was denied
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._permissions = 0  # their revision when the first of it was denied
         self._work: dict[str, Work] = {}
         self.oldest = 0  # the revision that the oldest of it comes from
 
     def __len__(self) -> int:
         return sum(len(work) for work in self._work.values())
 
-    def add(self, kind: str, where: str, since: int, rights: int) -> bool:
-        """Something was denied, under these rights. Returns whether it is the first."""
+    def add(self, kind: str, key: str, since: int, permissions: int) -> bool:
+        """Adds work that was denied under the permissions of this revision. Returns whether it is the first."""
         is_first = not self._work
         if is_first:
-            self._rights, self.oldest = rights, since
+            self._permissions, self.oldest = permissions, since
         self.oldest = min(self.oldest, since)
-        self._work.setdefault(kind, {}).setdefault(where, since)
+        self._work.setdefault(kind, {}).setdefault(key, since)
         return is_first
 
-    def take(self) -> dict[str, Work]:
-        """What may be granted now: all of it, once rights have changed."""
-        if self._world.rights() == self._rights:
+    def take_if_permissions_changed(self) -> dict[str, Work]:
+        """Removes and returns all work if permissions have changed; otherwise nothing."""
+        if self._backend.permissions_revision() == self._permissions:
             return {}
-        taken, self._work = self._work, {}
-        return taken
+        work, self._work = self._work, {}
+        return work

@@ -1,6 +1,6 @@
-"""What one turn of the collector looks at, and what that comes to: from pieces of work to items, from their owners to actions.
+"""Turns one turn's work into actions: lists dependents, resolves owners, and applies the rules of `decide`.
 
-Nothing is changed here but what is pending. What fails in the middle is not forgotten: it is looked at again.
+Nothing but the work queue changes here. Work that fails halfway stays queued.
 """
 
 from __future__ import annotations
@@ -10,191 +10,217 @@ from itertools import islice
 
 import msgspec
 
-from probate.api.ownership import Action, Item, Owner, Places, Seen, Standing
+from probate.api.ownership import Action, Item, KeyPage, OwnerReference, OwnerState, ResolvedOwner
 from probate.core.aio import time_slices
 from probate.gc import cross_namespace, decide
-from probate.gc.backend import World
+from probate.gc.backend import Backend
 from probate.gc.decide import Owners
-from probate.gc.workqueue import Expansion, Pending, Work
+from probate.gc.workqueue import Expansion, Work, WorkQueue
 
 TURN = 1_000
-"""Objects that are looked at in one turn: their decisions are committed together."""
+"""Objects that are checked in one turn: their decisions are committed together."""
 PIECE = 200
-"""Objects that are decided about before others get the event loop; owners whose dependents are looked up together, and how many of
-each. (Each dependent that goes is looked up as an owner once, so both go on at the same pace.)"""
+"""Objects that are decided on before the event loop gets control; also owners whose dependents are listed together, and how many
+dependents of each. (Each dependent that is removed is expanded as an owner once, so both proceed at the same pace.)"""
 
-NOBODY: Mapping[str, Item] = {}
-NOWHERE = Places([])
+NO_ITEMS: Mapping[str, Item] = {}
+NO_KEYS = KeyPage([])
 
 
-class Looking:
-    """Looks at one world, for what is pending."""
+class Resolver:
+    """Resolves the queued work on one backend."""
 
-    def __init__(self, world: World, pending: Pending) -> None:
-        self._world = world
-        self._pending = pending
+    def __init__(self, backend: Backend, queue: WorkQueue) -> None:
+        self._backend = backend
+        self._queue = queue
 
-    async def find_kinds(self) -> None:
-        """Whoever refers to owners of a kind that came or went is looked at again."""
-        while self._pending.kinds:
-            where, since = next(iter(self._pending.kinds.items()))
-            for user in await self._world.users_of(where):
-                self._pending.examine.setdefault(user, since)
-            del self._pending.kinds[where]
+    async def expand_kinds(self) -> None:
+        """Queues all objects that refer to owners of a custom kind that was created or removed."""
+        while self._queue.crds:
+            crd, since = next(iter(self._queue.crds.items()))
+            for key in await self._backend.list_dependents_of_kind(crd):
+                self._queue.objects.setdefault(key, since)
+            del self._queue.crds[crd]
 
-    async def find_owners(self) -> None:
-        """Of the owners that somebody blocked until now, those that wait may be free."""
-        if not self._pending.owners:
+    async def queue_unblocked_owners(self) -> None:
+        """Queues for release those of the unblocked owners that are waiting."""
+        if not self._queue.unblocked:
             return
-        asked = list(islice(self._pending.owners.items(), time_slices.piece(TURN)))
-        blocked = await self.blocked([(item, owner) for _, (item, owner, _) in asked], known=self._pending.waiting)
-        for (key, (_, _, since)), waiting in zip(asked, blocked, strict=True):
-            if waiting is not None:
-                self._pending.settle.setdefault(waiting.where, since)
-            del self._pending.owners[key]
+        unblocked = list(islice(self._queue.unblocked.items(), time_slices.slice_size(TURN)))
+        references = [(item, owner) for _, (item, owner, _) in unblocked]
+        owners = await self.waiting_owners(references, known=self._queue.waiting)
+        for (uid, (_, _, since)), owner in zip(unblocked, owners, strict=True):
+            if owner is not None:
+                self._queue.releases.setdefault(owner.key, since)
+            del self._queue.unblocked[uid]
 
-    async def blocked(self, asked: list[tuple[Item, Owner]], *, known: Mapping[str, Item] = NOBODY) -> list[Item | None]:
-        """The owners that wait. A reference blocks by its uid alone, so one that is wrong about the rest is followed too."""
-        seen = await self._world.owners(asked, known=known)
-        gone = self._pending.gone
-        lost = {owner.uid for (_, owner), one in zip(asked, seen, strict=True) if one.item is None and owner.uid not in gone}
-        found = {item.meta.uid: item for item in await self._world.waiting(list(lost))} if lost else {}
-        return [_waiting(one, found.get(owner.uid), by) for (by, owner), one in zip(asked, seen, strict=True)]
+    async def waiting_owners(
+        self, references: list[tuple[Item, OwnerReference]], *, known: Mapping[str, Item] = NO_ITEMS
+    ) -> list[Item | None]:
+        """Returns the owner of each reference if it is waiting.
 
-    async def gather(self) -> Work:
-        """Where the objects are that this turn looks at, each with the revision that it is looked at for."""
-        turn, piece = time_slices.piece(TURN), time_slices.piece(PIECE)
-        found = drain(self._pending.examine)
-        try:
-            asked = 0
-            while len(found) < turn and asked < turn and (some := list(islice(self._pending.expand.values(), piece))):
-                asked += len(some)
-                for one, page in zip(some, await self._expand(some), strict=True):
-                    if page.wheres:
-                        found.update(dict.fromkeys(page.wheres, one.since))
-                    self._note_expanded(one, page.more)
-        except BaseException:  # nothing is forgotten
-            self._pending.examine.update(found)
-            raise
-        return found
-
-    def _note_expanded(self, one: Expansion, more: str) -> None:
-        uid = one.owner.meta.uid
-        if self._pending.expand.get(uid) is not one:
-            return  # it was asked for again meanwhile: from the beginning
-        if more:
-            self._pending.expand[uid] = msgspec.structs.replace(one, more=more)  # it stays the first: it has begun
-        else:
-            del self._pending.expand[uid]
-
-    async def _expand(self, some: list[Expansion]) -> list[Places]:
-        """The next dependents of each. Most that went had none: those are found out together."""
-        first = await self._first([one.owner for one in some if not one.more and not one.is_for_blockers])
+        A reference blocks by its uid alone, so one that is wrong about kind or name is followed too.
+        """
+        resolved = await self._backend.resolve_owners(references, known=known)
+        removed = self._queue.removed
+        missing = {
+            reference.uid
+            for (_, reference), owner in zip(references, resolved, strict=True)
+            if owner.item is None and reference.uid not in removed
+        }
+        by_uid = {item.meta.uid: item for item in await self._backend.find_waiting(list(missing))} if missing else {}
         return [
-            await self._world.more_dependents(one.owner, one.more, limit=time_slices.piece(PIECE), are_blocking=one.is_for_blockers)
-            if one.more or one.is_for_blockers
-            else first.get(one.owner.meta.uid, NOWHERE)
-            for one in some
+            _if_waiting(owner, by_uid.get(reference.uid), item)
+            for (item, reference), owner in zip(references, resolved, strict=True)
         ]
 
-    async def _first(self, owners: list[Item]) -> dict[str, Places]:
-        """The first dependents of those that have any, by the owner's uid. Who waits has some, who went hardly ever."""
-        asked = [one for one in owners if one.where in self._pending.waiting]
-        went = [one for one in owners if one.where not in self._pending.waiting]  # (that may change meanwhile)
-        if went:
-            asked += [one for one, has in zip(went, await self._world.have_dependents(went), strict=True) if has]
-        pages = await self._world.dependents(asked, limit=PIECE) if asked else []
-        return {one.meta.uid: page for one, page in zip(asked, pages, strict=True)}
+    async def take_objects(self) -> Work:
+        """Takes the objects that this turn checks off the queue, with the next dependents of owners to expand."""
+        turn, piece = time_slices.slice_size(TURN), time_slices.slice_size(PIECE)
+        work = take(self._queue.objects)
+        try:
+            owners = 0
+            while len(work) < turn and owners < turn and (batch := list(islice(self._queue.expansions.values(), piece))):
+                owners += len(batch)
+                for expansion, page in zip(batch, await self._expand(batch), strict=True):
+                    if page.keys:
+                        work.update(dict.fromkeys(page.keys, expansion.since))
+                    self._continue_expansion(expansion, page.continue_token)
+        except BaseException:  # nothing is lost
+            self._queue.objects.update(work)
+            raise
+        return work
 
-    async def decide(self, work: Work, *, are_born: bool = False) -> list[Action]:
-        """What is to be done about these objects. Those just born may have time."""
+    def _continue_expansion(self, expansion: Expansion, continue_token: str) -> None:
+        uid = expansion.owner.meta.uid
+        if self._queue.expansions.get(uid) is not expansion:
+            return  # it was queued again meanwhile: from the first page
+        if continue_token:  # it stays first in the queue, since it has begun
+            self._queue.expansions[uid] = msgspec.structs.replace(expansion, continue_token=continue_token)
+        else:
+            del self._queue.expansions[uid]
+
+    async def _expand(self, expansions: list[Expansion]) -> list[KeyPage]:
+        """Returns the next dependents of each owner. Fast path: most removed owners had none, which is asked for all at once."""
+        first = await self._first_dependents(
+            [expansion.owner for expansion in expansions if not expansion.continue_token and not expansion.only_blocking]
+        )
+        return [
+            await self._backend.next_dependents(
+                expansion.owner,
+                expansion.continue_token,
+                limit=time_slices.slice_size(PIECE),
+                are_blocking=expansion.only_blocking,
+            )
+            if expansion.continue_token or expansion.only_blocking
+            else first.get(expansion.owner.meta.uid, NO_KEYS)
+            for expansion in expansions
+        ]
+
+    async def _first_dependents(self, owners: list[Item]) -> dict[str, KeyPage]:
+        """Returns the first dependents of those that have any, by the owner's uid.
+
+        Waiting owners have some, removed ones rarely.
+        """
+        candidates = [owner for owner in owners if owner.key in self._queue.waiting]
+        removed = [owner for owner in owners if owner.key not in self._queue.waiting]  # (before an await: that may change)
+        if removed:
+            have = await self._backend.have_dependents(removed)
+            candidates += [owner for owner, has_dependents in zip(removed, have, strict=True) if has_dependents]
+        pages = await self._backend.first_dependents(candidates, limit=PIECE) if candidates else []
+        return {owner.meta.uid: page for owner, page in zip(candidates, pages, strict=True)}
+
+    async def decide(self, work: Work, *, are_new: bool = False) -> list[Action]:
+        """Returns the actions on these objects. New objects whose owner is waiting are postponed."""
         actions: list[Action] = []
         for piece in _pieces(list(work)):
-            actions += await self._decide(there(await self._world.items(piece)), work if are_born else None)
+            actions += await self._decide(existing(await self._backend.get_items(piece)), work if are_new else None)
         return actions
 
-    async def _decide(self, items: list[Item], born: Work | None) -> list[Action]:
+    async def _decide(self, items: list[Item], new: Work | None) -> list[Action]:
         families = _families([item for item in items if item.meta.owner_references and not item.is_deleting])
-        looked_at = list(zip(families, await self._look_at_owners(families), strict=True))
-        await cross_namespace.warn(self._world, looked_at, self._pending.gone)
-        judged = [
-            (item, judgement)
-            for family, owners in looked_at
-            if (judgement := decide.judge(owners)) is not decide.FINE
-            for item in (family if born is None else self._too_late(family, owners, born))
+        resolved = list(zip(families, await self._resolve_families(families), strict=True))
+        await cross_namespace.warn(self._backend, resolved, self._queue.removed)
+        candidates = [
+            (item, status)
+            for family, owners in resolved
+            if (status := decide.owner_status(owners)) is not decide.FINE
+            for item in (family if new is None else self._decidable_now(family, owners, new))
         ]
-        has_dependents = await self._with_dependents([item for item, judgement in judged if judgement.needs_to_know_dependents])
-        decided = [decide.decide(item, judgement, has_dependents=item.where in has_dependents) for item, judgement in judged]
-        return [action for action in decided if action is not None]
+        with_dependents = await self._keys_with_dependents([item for item, status in candidates if status.depends_on_dependents])
+        decisions = [decide.decide(item, status, has_dependents=item.key in with_dependents) for item, status in candidates]
+        return [action for action in decisions if action is not None]
 
-    async def _with_dependents(self, items: list[Item]) -> set[str]:
-        """Where those of the items are that have dependents.
+    async def _keys_with_dependents(self, items: list[Item]) -> set[str]:
+        """Returns the keys of those items that have dependents.
 
-        Who has none is looked up no more when it goes: whatever refers to it later has to come by first. That holds only if no
-        change has come by already that is newer than what was looked at.
+        An item without dependents is not expanded when it is removed: anything that refers to it later arrives as a change first.
+        That holds only if no change has arrived already that is newer than the revision that was read.
         """
         if not items:
             return set()
-        revision = await self._world.revision()
-        have = await self._world.have_dependents(items)
-        if self._pending.seen <= revision:
-            for item, has in zip(items, have, strict=True):
-                if not has:
-                    self._pending.childless[item.meta.uid] = True
-        return {item.where for item, has in zip(items, have, strict=True) if has}
+        revision = await self._backend.revision()
+        have = await self._backend.have_dependents(items)
+        if self._queue.revision <= revision:
+            for item, has_dependents in zip(items, have, strict=True):
+                if not has_dependents:
+                    self._queue.without_dependents[item.meta.uid] = True
+        return {item.key for item, has_dependents in zip(items, have, strict=True) if has_dependents}
 
-    def _too_late(self, family: list[Item], owners: Owners, born: Work) -> list[Item]:
-        """Those new objects that have to be dealt with at once. One whose owner waits has time until the owner cannot leave."""
-        for _, seen in owners:
-            if seen.standing is Standing.WAITING and seen.item is not None:
+    def _decidable_now(self, family: list[Item], owners: Owners, new: Work) -> list[Item]:
+        """Returns the new objects to decide on now. One whose owner is waiting is postponed until it blocks the owner."""
+        for _, resolved in owners:
+            if resolved.state is OwnerState.WAITING and resolved.item is not None:
                 for item in family:
-                    self._pending.come_late(seen.item, item.where, born[item.where])
-        return family if any(seen.standing is Standing.DANGLING for _, seen in owners) else []
+                    self._queue.add_late_dependent(resolved.item, item.key, new[item.key])
+        return family if any(resolved.state is OwnerState.DANGLING for _, resolved in owners) else []
 
-    async def _look_at_owners(self, families: list[list[Item]]) -> list[Owners]:
-        """How the owners of each family stand. Those that wait are taken as last seen: what is decided asks that they still are."""
-        asked = [(family[0], owner) for family in families for owner in family[0].meta.owner_references]
-        known = self._pending.waiting if all(len(one[0].meta.owner_references) <= decide.MAX_GIVEN for one in families) else NOBODY
-        seen = iter(await self._world.owners(asked, known=known) if asked else [])
+    async def _resolve_families(self, families: list[list[Item]]) -> list[Owners]:
+        """Returns the owners of each family. Waiting owners are used as last seen: each decision is guarded by their revision."""
+        references = [(family[0], owner) for family in families for owner in family[0].meta.owner_references]
+        has_room = all(len(family[0].meta.owner_references) <= decide.MAX_PRECONDITIONS for family in families)
+        known = self._queue.waiting if has_room else NO_ITEMS
+        resolved = iter(await self._backend.resolve_owners(references, known=known) if references else [])
         return [
-            [(owner, self._known(family[0], owner, next(seen))) for owner in family[0].meta.owner_references] for family in families
+            [(owner, self._dangling_if_removed(family[0], owner, next(resolved))) for owner in family[0].meta.owner_references]
+            for family in families
         ]
 
-    def _known(self, item: Item, owner: Owner, seen: Seen) -> Seen:
-        """An owner that was seen to go is gone, also if its kind went with it."""
-        is_gone = seen.standing is Standing.UNKNOWN and self._pending.saw_go(owner, item.meta.namespace)
-        return Seen(Standing.DANGLING) if is_gone else seen
+    def _dangling_if_removed(self, item: Item, owner: OwnerReference, resolved: ResolvedOwner) -> ResolvedOwner:
+        """An owner that was seen to be removed is dangling, even if its kind was removed with it and is unknown now."""
+        was_removed = resolved.state is OwnerState.UNKNOWN and self._queue.was_removed(owner, item.meta.namespace)
+        return ResolvedOwner(OwnerState.DANGLING) if was_removed else resolved
 
 
-def there(items: list[Item | None]) -> list[Item]:
-    """Those that are there."""
+def existing(items: list[Item | None]) -> list[Item]:
+    """Returns the items that exist."""
     return [item for item in items if item is not None]
 
 
-def drain(pieces: Work) -> Work:
-    """As much of the work as one turn takes, taken off."""
-    return {where: pieces.pop(where) for where in list(islice(pieces, time_slices.piece(TURN)))}
+def take(work: Work) -> Work:
+    """Removes and returns as much of the work as one turn does."""
+    return {key: work.pop(key) for key in list(islice(work, time_slices.slice_size(TURN)))}
 
 
-def _waiting(seen: Seen, found: Item | None, by: Item) -> Item | None:
-    """The owner if it waits, as it was seen under its name or else found by its uid."""
-    if seen.item is not None:
-        return seen.item if seen.standing is Standing.WAITING else None
-    return found if found is not None and found.meta.namespace in {"", by.meta.namespace} else None
+def _if_waiting(resolved: ResolvedOwner, by_uid: Item | None, item: Item) -> Item | None:
+    """Returns the owner if it is waiting: as resolved by its name, or else as found by its uid."""
+    if resolved.item is not None:
+        return resolved.item if resolved.state is OwnerState.WAITING else None
+    return by_uid if by_uid is not None and by_uid.meta.namespace in {"", item.meta.namespace} else None
 
 
 def _families(items: list[Item]) -> list[list[Item]]:
-    """The items, those together that have the same owners."""
-    found: dict[tuple[str, tuple[Owner, ...]], list[Item]] = {}
+    """Groups the items that have the same owners. Fast path: runs of siblings are compared, not hashed."""
+    families: dict[tuple[str, tuple[OwnerReference, ...]], list[Item]] = {}
     family: list[Item] = []
     for item in items:
         meta = item.meta
         if not family or meta.owner_references != family[0].meta.owner_references or meta.namespace != family[0].meta.namespace:
-            family = found.setdefault((meta.namespace, tuple(meta.owner_references)), [])
+            family = families.setdefault((meta.namespace, tuple(meta.owner_references)), [])
         family.append(item)
-    return list(found.values())
+    return list(families.values())
 
 
-def _pieces(wheres: list[str]) -> Iterator[list[str]]:
-    piece = time_slices.piece(PIECE)
-    return (wheres[start : start + piece] for start in range(0, len(wheres), piece))
+def _pieces(keys: list[str]) -> Iterator[list[str]]:
+    piece = time_slices.slice_size(PIECE)
+    return (keys[start : start + piece] for start in range(0, len(keys), piece))

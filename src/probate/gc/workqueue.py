@@ -1,15 +1,16 @@
-"""What the collector has still to look at, and why: the changes it has seen, turned into work, each thing once.
+"""Turns changes into the collector's work: which objects, owners and kinds to look at again. Each piece of work is queued once.
 
-    an object was removed                     look at all that refer to it, and at the owners it blocked
-    an object has new owners                  look, a moment later, whether all of them are there
-    an object began to wait (foreground)      look at all that refer to it, and whether it can leave
-    an object began to orphan                 take the references to it off, and let it leave
-    an object is marked, and nothing holds it look, a moment later, whether it is still there
-    a reference blocks no more                look at its owner
-    a blocking object has lost an owner       look at the others: it may be free to go, and they with it
-    a custom kind came or went                look at all that refer to owners of that kind
+    a change                                          the work
+    an object was removed                             check its dependents, and try to release the owners that it blocked
+    an object has new owner references                check, a moment later, whether all its owners exist
+    foreground deletion of an object began            check its dependents, and try to release it
+    orphaning deletion of an object began             remove the references to it, and release it
+    an object is marked, and nothing holds it         check, a moment later, whether it still exists
+    a reference stopped blocking                      try to release its owner
+    a blocking object lost an owner                   try to release its other owners: it may be deletable now, and they after it
+    a custom kind was created or removed              check all objects that refer to owners of that kind
 
-Each piece of work remembers the revision of the change it comes from. What is older than the oldest piece is dealt with for good.
+Each piece of work has the revision of the change that it comes from. Everything older than the oldest piece is processed for good.
 """
 
 from __future__ import annotations
@@ -21,221 +22,238 @@ from typing import TypeAlias
 
 import msgspec
 
-from probate.api.ownership import Change, Item, Owner
-from probate.core.generational_cache import Recent
+from probate.api.ownership import Change, Item, OwnerReference
+from probate.core.generational_cache import GenerationalCache
 
-GONE = 10_000
-CHILDLESS = 10_000
-_DEFINITIONS = "objects/customresourcedefinitions.apiextensions.k8s.io/"
+MAX_REMOVED = 10_000
+MAX_WITHOUT_DEPENDENTS = 10_000
+_CRDS = "objects/customresourcedefinitions.apiextensions.k8s.io/"
 _NAMESPACES = "objects/namespaces/"
-"""These are held by more than their metadata say."""
-
+"""Namespaces are held by more than their metadata say."""
 
 Work: TypeAlias = dict[str, int]
-"""Where something is to be looked at, and since which revision."""
+"""Keys to look at, each with the revision that the work comes from."""
+
+OBJECTS, NEW_OBJECTS, RELEASES, CYCLES = "objects", "new-objects", "releases", "cycles"
+"""The kinds of work that a `DelayingQueue` can hold back: one for each queue of `WorkQueue.by_kind`."""
 
 
 class Expansion(msgspec.Struct, frozen=True, gc=False):
-    """An owner whose dependents are to be looked at, and how far that got."""
+    """An owner whose dependents are to be checked, and the page at which that continues."""
 
     owner: Item
     since: int
-    more: str = ""
-    is_for_blockers: bool = False  # only those dependents that block it
+    continue_token: str = ""
+    only_blocking: bool = False  # only the dependents that block it
 
 
-class Pending:
-    """Work, by kind. Everything is a dict in the order of arrival: what comes twice is done once."""
+class WorkQueue:
+    """The work, by kind. Each queue is a dict in the order of arrival, so what arrives twice is done once."""
 
     def __init__(self) -> None:
-        self.seen = 0  # all changes up to this revision have become work
-        self.examine: Work = {}  # by where it is
-        self.born: Work = {}  # with owners that may not be there
-        self.settle: Work = {}  # objects that wait for blockers, or for references, to vanish
-        self.expand: dict[str, Expansion] = {}  # by the owner's uid
-        self.owners: dict[tuple[str, str], tuple[Item, Owner, int]] = {}  # that may be free now, by namespace and uid: who says so
-        self.kinds: Work = {}  # definitions that changed, by where
-        self.stuck: Work = {}  # objects that wait, and could be in a circle
-        self.gone: Recent[str] = Recent(GONE)  # objects that were seen to go: where each was, by uid
-        self.childless: Recent[bool] = Recent(CHILDLESS)  # uids that nothing refers to, as far as all changes noted so far say
-        self.waiting: dict[str, Item] = {}  # objects that wait for those that block them, as last seen, by where
-        self._waiting_by_uid: dict[str, Item] = {}  # the same ones
-        self.combed: set[str] = set()  # uids of owners that wait, whose dependents were all looked at
-        self.late: dict[str, dict[str, None]] = {}  # by the uid of an owner that waits: dependents that came after that
-        self.held: dict[str, int] = {}  # by the uid of an owner that waits: up to when it is known to have been held by some
+        self.revision = 0  # all changes up to this revision have become work
+        self.objects: Work = {}  # whose owners are to be resolved
+        self.new_objects: Work = {}  # with owners that may not exist
+        self.releases: Work = {}  # deleting objects to release: they wait for blocking dependents, or for references, to go
+        self.expansions: dict[str, Expansion] = {}  # by the owner's uid
+        self.unblocked: dict[tuple[str, str], tuple[Item, OwnerReference, int]] = {}  # owners that a change may have freed
+        self.crds: Work = {}  # that changed
+        self.cycle_candidates: Work = {}  # objects that wait, and could be part of a cycle
+        self.removed: GenerationalCache[str] = GenerationalCache(MAX_REMOVED)  # keys of objects that were removed, by uid
+        # uids without dependents, according to all changes noted so far
+        self.without_dependents: GenerationalCache[bool] = GenerationalCache(MAX_WITHOUT_DEPENDENTS)
+        self.waiting: dict[str, Item] = {}  # objects in foreground deletion, as last seen, by key
+        self._waiting_by_uid: dict[str, Item] = {}  # the same
+        self.expanded: set[str] = set()  # uids of waiting owners whose dependents have all been queued
+        self.late_dependents: dict[str, dict[str, None]] = {}  # by the uid of a waiting owner: keys that refer to it since then
+        self.held_until: dict[str, int] = {}  # by the uid of a waiting owner: the last revision at which dependents blocked it
 
     def __bool__(self) -> bool:
-        return bool(self.examine or self.born or self.settle or self.expand or self.owners or self.kinds)
+        return bool(self.objects or self.new_objects or self.releases or self.expansions or self.unblocked or self.crds)
 
     def __len__(self) -> int:
-        return sum(len(one) for one in (self.examine, self.born, self.settle, self.expand.keys(), self.owners.keys(), self.kinds))
+        works = (self.objects, self.new_objects, self.releases, self.expansions, self.unblocked, self.crds)
+        return sum(len(work) for work in works)
+
+    @property
+    def by_kind(self) -> dict[str, Work]:
+        """The queues that delayed work returns to."""
+        return {OBJECTS: self.objects, NEW_OBJECTS: self.new_objects, RELEASES: self.releases, CYCLES: self.cycle_candidates}
 
     def oldest(self) -> int | None:
-        """The revision of the oldest change that is not dealt with yet."""
-        pieces = itertools.chain(
-            self.examine.values(),
-            self.born.values(),
-            self.settle.values(),
-            self.kinds.values(),
-            self.stuck.values(),
-            (one.since for one in self.expand.values()),
-            (since for _, _, since in self.owners.values()),
+        """Returns the revision of the oldest change that is not processed yet."""
+        revisions = itertools.chain(
+            self.objects.values(),
+            self.new_objects.values(),
+            self.releases.values(),
+            self.crds.values(),
+            self.cycle_candidates.values(),
+            (expansion.since for expansion in self.expansions.values()),
+            (since for _, _, since in self.unblocked.values()),
         )
-        return min(pieces, default=None)
+        return min(revisions, default=None)
 
-    def note(self, change: Change) -> str:
-        """Turn a change into work. Returns where the object is if it has new owners, or should be gone: look there in a moment."""
+    def add_change(self, change: Change) -> str:
+        """Turns a change into work. Returns the object's key if it has new owners, or should be gone: check it a moment later."""
         item = change.after or change.before
         if item is None:
             return ""
-        if item.where.startswith(_DEFINITIONS):
-            self.kinds[item.where] = change.revision
+        if item.key.startswith(_CRDS):
+            self.crds[item.key] = change.revision
         if change.after is not None:
-            return self._note_present(change.after, change.before, change.revision)
-        self._note_removed(item, change.revision)
+            return self._add_present(change.after, change.before, change.revision)
+        self._add_removed(item, change.revision)
         return ""
 
-    def saw_go(self, owner: Owner, namespace: str) -> bool:
-        """Whether just this owner, of an object in this namespace, was seen to go: its group and name count, not its uid alone."""
-        where = self.gone.get(owner.uid)
-        if where is None:
+    def was_removed(self, owner: OwnerReference, namespace: str) -> bool:
+        """Whether this owner of an object in this namespace was seen to be removed. Its group and name count, not only its uid."""
+        key = self.removed.get(owner.uid)
+        if key is None:
             return False
-        _, resource, place, name = where.split("/")
+        _, resource, owner_namespace, name = key.split("/")
         group = owner.api_version.rpartition("/")[0]
-        return (resource.partition(".")[2], name) == (group, owner.name) and place in {"-", namespace}
+        return (resource.partition(".")[2], name) == (group, owner.name) and owner_namespace in {"-", namespace}
 
-    def comb(self, owner: Item, since: int, *, is_for_blockers: bool = False) -> None:
-        """Look at all dependents of the owner, from the beginning."""
-        self.expand[owner.meta.uid] = Expansion(owner, since, is_for_blockers=is_for_blockers)
+    def expand(self, owner: Item, since: int, *, only_blocking: bool = False) -> None:
+        """Queues all dependents of the owner, from the first page."""
+        self.expansions[owner.meta.uid] = Expansion(owner, since, only_blocking=only_blocking)
         if owner.is_waiting:
-            self.combed.add(owner.meta.uid)
+            self.expanded.add(owner.meta.uid)
 
-    def come_late(self, owner: Item, where: str, since: int) -> None:
-        """A dependent came to an owner that waits. It has time until the owner cannot leave: none, if it may be why.
+    def add_late_dependent(self, owner: Item, key: str, since: int) -> None:
+        """Queues a dependent that was added after foreground deletion of the owner began. It is checked once it may block the
+        owner.
 
-        An owner that began to wait before all that is known here may have been held already: it is looked at again.
+        An owner that began to wait before this process watched may be blocked already: it is checked again.
         """
         uid = owner.meta.uid
-        if uid not in self.combed:
-            self.settle.setdefault(owner.where, since)
-        if since <= self.held.get(uid, 0):
-            self.examine.setdefault(where, since)
+        if uid not in self.expanded:
+            self.releases.setdefault(owner.key, since)
+        if since <= self.held_until.get(uid, 0):
+            self.objects.setdefault(key, since)
         else:
-            self.late.setdefault(uid, {})[where] = None
+            self.late_dependents.setdefault(uid, {})[key] = None
 
-    def look_for_late(self, owner: Item, since: int, held: int) -> None:
-        """The owner still cannot leave: look at those dependents that nobody has looked at since it waits.
+    def examine_late_dependents(self, owner: Item, since: int, held: int) -> None:
+        """Queues the dependents of a blocked owner that were not checked since it waits.
 
-        One that came before `held` may have kept it, and may not have been heard of yet.
+        A dependent that was added at or before the revision `held` may be what blocks it, and its change may not have arrived yet.
         """
         uid = owner.meta.uid
-        self.held[uid] = held
-        if uid not in self.combed:
-            self.comb(owner, since, is_for_blockers=True)
-        for where in self.late.pop(uid, ()):
-            self.examine.setdefault(where, since)
+        self.held_until[uid] = held
+        if uid not in self.expanded:
+            self.expand(owner, since, only_blocking=True)
+        for key in self.late_dependents.pop(uid, ()):
+            self.objects.setdefault(key, since)
 
-    def doubt(self, wheres: Iterable[str]) -> None:
-        """These are not as they were last seen: they have to be read again."""
-        for where in wheres:
-            self._wait_no_more(where)
+    def forget_waiting(self, keys: Iterable[str]) -> None:
+        """Drops what is known of these objects, since they have changed: they are read again."""
+        for key in keys:
+            self._remove_waiting(key)
 
-    def waiting_for(self, item: Item) -> list[Item]:
-        """The owners that wait for this item to go, as last seen."""
+    def owners_waiting_for(self, item: Item) -> list[Item]:
+        """Returns the owners, as last seen, whose foreground deletion this item blocks."""
         if not self._waiting_by_uid:
             return []
         blocked = [self._waiting_by_uid.get(owner.uid) for owner in item.meta.owner_references if owner.block_owner_deletion]
         return [owner for owner in blocked if owner is not None and owner.meta.namespace in {"", item.meta.namespace}]
 
-    def _wait(self, item: Item) -> None:
-        self.waiting[item.where] = self._waiting_by_uid[item.meta.uid] = item
+    def _add_waiting(self, item: Item) -> None:
+        self.waiting[item.key] = self._waiting_by_uid[item.meta.uid] = item
 
-    def _wait_no_more(self, where: str) -> None:
-        item = self.waiting.pop(where, None)
+    def _remove_waiting(self, key: str) -> None:
+        item = self.waiting.pop(key, None)
         if item is not None:
             self._waiting_by_uid.pop(item.meta.uid, None)
 
-    def _note_removed(self, item: Item, revision: int) -> None:
+    def _add_removed(self, item: Item, revision: int) -> None:
         uid = item.meta.uid
         if self.waiting:
-            self._wait_no_more(item.where)
-        if self.combed or self.late or self.held:
-            self.combed.discard(uid)
-            self.late.pop(uid, None)
-            self.held.pop(uid, None)
-        self.gone[uid] = item.where
-        if self.childless.pop(uid) is None:
-            self.expand[uid] = Expansion(item, revision)
+            self._remove_waiting(item.key)
+        if self.expanded or self.late_dependents or self.held_until:
+            self.expanded.discard(uid)
+            self.late_dependents.pop(uid, None)
+            self.held_until.pop(uid, None)
+        self.removed[uid] = item.key
+        if self.without_dependents.pop(uid) is None:
+            self.expansions[uid] = Expansion(item, revision)
         if item.meta.owner_references:
-            self._free(item, item.meta.owner_references, revision)
+            self._add_unblocked(item, item.meta.owner_references, revision)
 
-    def _note_present(self, item: Item, before: Item | None, revision: int) -> str:
+    def _add_present(self, item: Item, before: Item | None, revision: int) -> str:
         owners = item.meta.owner_references
         if before is not None and before.meta.owner_references != owners:
-            self._free(before, self._freed(item, before), revision)
+            self._add_unblocked(before, self._unblocked_owners(item, before), revision)
         if item.is_deleting:
-            self._note_deleting(item, before, revision)
+            self._add_deleting(item, before, revision)
         has_new_owners = owners and (before is None or before.meta.owner_references != owners)
         if has_new_owners:
             for owner in owners:
-                self.childless.pop(owner.uid)
+                self.without_dependents.pop(owner.uid)
         if item.is_deleting:
-            return item.where if item.is_left_over and not item.where.startswith(_NAMESPACES) else ""
-        return item.where if has_new_owners else ""
+            return item.key if item.is_removal_due and not item.key.startswith(_NAMESPACES) else ""
+        return item.key if has_new_owners else ""
 
-    def _note_deleting(self, item: Item, before: Item | None, revision: int) -> None:
+    def _add_deleting(self, item: Item, before: Item | None, revision: int) -> None:
         is_waiting = item.is_waiting
         if is_waiting:
-            self._wait(item)
+            self._add_waiting(item)
         else:
-            self._wait_no_more(item.where)
+            self._remove_waiting(item.key)
         if is_waiting or item.is_orphaning:
-            self.settle.setdefault(item.where, revision)
+            self.releases.setdefault(item.key, revision)
         if is_waiting and (before is None or not before.is_waiting):
-            self.comb(item, revision)
+            self.expand(item, revision)
 
-    def _freed(self, item: Item, before: Item) -> list[Owner]:
-        """The owners that may be free now that the item refers to others: it blocks them no more, or can go itself.
+    def _unblocked_owners(self, item: Item, before: Item) -> list[OwnerReference]:
+        """Returns the owners that may be released now that the item has other owner references.
 
-        An item that blocks an owner because nobody knows another owner of it can go once it refers to that other one no more.
+        The item may block them no more. Or it may be deletable itself: an item that blocks an owner only because another owner of
+        it is unknown can be deleted once it does not refer to that other owner any more.
         """
         owners, old = item.meta.owner_references, before.meta.owner_references
         blocked = {owner.uid for owner in owners if owner.block_owner_deletion}
         may_go = not item.is_deleting and any(owner not in owners for owner in old)
-        return [owner for owner in old if owner.uid not in blocked or (may_go and item.where not in self.late.get(owner.uid, ()))]
+        return [
+            owner
+            for owner in old
+            if owner.uid not in blocked or (may_go and item.key not in self.late_dependents.get(owner.uid, ()))
+        ]
 
-    def _free(self, item: Item, owners: Iterable[Owner], revision: int) -> None:
+    def _add_unblocked(self, item: Item, owners: Iterable[OwnerReference], revision: int) -> None:
         for owner in owners:
             if owner.block_owner_deletion:
-                self.owners.setdefault((item.meta.namespace, owner.uid), (item, owner, revision))
+                self.unblocked.setdefault((item.meta.namespace, owner.uid), (item, owner, revision))
 
 
-class Appointments:
-    """Work that has its time."""
+class DelayingQueue:
+    """Work that is due at a time."""
 
     def __init__(self) -> None:
-        self._queue: list[tuple[float, int, str, int]] = []
+        self._heap: list[tuple[float, int, str, int]] = []
         self._ids = itertools.count()
 
     def __len__(self) -> int:
-        return len(self._queue)
+        return len(self._heap)
 
-    def add(self, when: float, kind: str, where: str, since: int) -> None:
-        """`kind` and `where` come up at `when`."""
-        heapq.heappush(self._queue, (when, next(self._ids), f"{kind} {where}", since))
+    def add(self, time: float, kind: str, key: str, since: int) -> None:
+        """Adds work of this kind on this key, due at `time`."""
+        heapq.heappush(self._heap, (time, next(self._ids), f"{kind} {key}", since))
 
     @property
-    def next(self) -> float | None:
-        return self._queue[0][0] if self._queue else None
+    def next_time(self) -> float | None:
+        """When the next work is due."""
+        return self._heap[0][0] if self._heap else None
 
-    def due(self, now: float) -> list[tuple[str, str, int]]:
-        """Those whose time has come: of which kind, where, and since which revision."""
-        found = []
-        while self._queue and self._queue[0][0] <= now:
-            _, _, what, since = heapq.heappop(self._queue)
-            kind, _, where = what.partition(" ")
-            found.append((kind, where, since))
-        return found
+    def pop_due(self, now: float) -> list[tuple[str, str, int]]:
+        """Removes and returns the work that is due: its kind, its key, and the revision that it comes from."""
+        due = []
+        while self._heap and self._heap[0][0] <= now:
+            _, _, kind_and_key, since = heapq.heappop(self._heap)
+            kind, _, key = kind_and_key.partition(" ")
+            due.append((kind, key, since))
+        return due
 
     def oldest(self) -> int | None:
-        return min((since for _, _, _, since in self._queue), default=None)
+        """Returns the revision of the oldest change that work here comes from."""
+        return min((since for _, _, _, since in self._heap), default=None)

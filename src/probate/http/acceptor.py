@@ -1,12 +1,16 @@
-"""How many may come in: connections are counted from the moment they are accepted, and there is always room for one more.
+"""Accepts connections and limits how many are open at once.
 
-Who has not finished a handshake, or waits between requests, costs the server something and is served nothing. So when too many are
-on their way in, the one that has been so for longest goes; and when too many are connected, those that have been idle for longest.
-A client that was cut off between requests connects again, as any client does when a connection ends. Only if all that are connected
-are being answered is somebody turned away.
+A connection counts from the moment it is accepted. A connection whose handshake is unfinished, or that is idle between requests,
+costs memory but serves nothing. So a new connection displaces one of these instead of being refused:
 
-One address may have nine times as many connections as are free, so nine tenths of all if it is the only one (all clients of a
-test, or behind a proxy, have one address). One more is taken at the cost of others from the same address.
+    too many handshakes        the oldest handshake is aborted
+    too many connections       the connections that have been idle for longest are closed, or else the oldest handshake
+
+A client whose connection is closed between requests reconnects, as clients do whenever a connection ends. A new connection is
+refused only while every open connection is serving a request.
+
+One address may hold nine times as many connections as are free: nine tenths of all if no other address is connected (all clients of
+a test, or behind a proxy, share one address). Beyond that share, a new connection displaces others from the same address only.
 """
 
 from __future__ import annotations
@@ -24,8 +28,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from probate.api import status
 from probate.core import errors
-from probate.core.aio.offload import Thread
+from probate.core.aio.offload import WorkerThread
 from probate.core.errors import Details
+from probate.core.logs import facts
 from probate.http.connection import Connection
 from probate.http.fair_limit import FairLimit
 from probate.http.limit_log import LimitLog
@@ -33,201 +38,205 @@ from probate.http.tls import client_certificates
 from probate.http.tls.transport import TlsTransport
 
 ADDRESS_FACTOR = 9
-"""One address has at most so many times as many connections as are free."""
-MAX_ARRIVING = 1_000
-"""Connections whose handshake is not over."""
-CUT_AT_ONCE = 100
-"""Idle connections that are cut off when there is no room: to look for them takes a moment, so it is not done for each."""
-RESERVED = 256
-"""File descriptors that are kept for all else."""
-ACCEPTED_AT_ONCE = 4
+"""How many times the number of free connections one address may hold."""
+MAX_HANDSHAKES = 1_000
+"""Connections whose handshake is unfinished."""
+IDLE_CLOSED_AT_ONCE = 100
+"""Idle connections that are closed together. Searching for them takes a moment, so it is not repeated for each new connection."""
+RESERVED_DESCRIPTORS = 256
+"""File descriptors kept for everything that is not a client's connection."""
+ACCEPTS_PER_WAKEUP = 4
 HANDSHAKE_SECONDS = 10.0
-REST_SECONDS = 0.1
-"""After which nobody is accepted for a while, if the system allows no more."""
+ACCEPT_PAUSE_SECONDS = 0.1
+"""How long a listening socket accepts nothing after the system refused a connection (no descriptors or memory)."""
 
 log = logging.getLogger(__name__)
 
 
-class Gate:
-    """Who is connected to one server. `make` makes a connection of somebody who has come in."""
+class Acceptor:
+    """The connections of one server, from accept to close. `create_connection` makes the protocol of an established connection."""
 
     def __init__(
         self,
-        make: Callable[[], Connection],
+        create_connection: Callable[[], Connection],
         context: Callable[[], ssl.SSLContext | None],
         *,
         patience: float,
         limit: int,
         limits: LimitLog,
     ) -> None:
-        self._make = make
+        self._create_connection = create_connection
         self._limits = limits
         self._addresses = FairLimit(limit, factor=ADDRESS_FACTOR)
-        self._cut_at_once = min(CUT_AT_ONCE, max(1, limit // 20))
+        self._idle_closed_at_once = min(IDLE_CLOSED_AT_ONCE, max(1, limit // 20))
         self._context = context
-        self._handshake = min(patience, HANDSHAKE_SECONDS)
-        self._handshakes = Thread("tls-handshakes")
-        self._listening: list[socket.socket] = []
-        self._arriving: dict[socket.socket, tuple[str, asyncio.Task[None]]] = {}  # in the order in which they came
-        self._inside: dict[Connection, str] = {}  # by which address
-        self.departures = 0  # connections that have ended
+        self._handshake_seconds = min(patience, HANDSHAKE_SECONDS)
+        self._handshake_thread = WorkerThread("tls-handshakes")
+        self._listeners: list[socket.socket] = []
+        self._handshakes: dict[socket.socket, tuple[str, asyncio.Task[None]]] = {}  # by age, oldest first
+        self._established: dict[Connection, str] = {}  # connection -> address
+        self.closed_connections = 0
 
-    def open(self, listening: socket.socket) -> None:
-        """Let people in from here."""
-        listening.setblocking(False)
-        self._listening.append(listening)
-        self._follow(listening)
+    def listen_on(self, listener: socket.socket) -> None:
+        """Starts to accept connections on a listening socket."""
+        listener.setblocking(False)
+        self._listeners.append(listener)
+        self._watch(listener)
 
-    def _follow(self, listening: socket.socket) -> None:
-        asyncio.get_running_loop().add_reader(listening.fileno(), self._accept, listening)
+    def _watch(self, listener: socket.socket) -> None:
+        asyncio.get_running_loop().add_reader(listener.fileno(), self._accept, listener)
 
     def close(self) -> None:
-        """Nobody else comes in."""
-        for one in self._listening:
-            asyncio.get_running_loop().remove_reader(one.fileno())
-        self._listening.clear()
-        while self._arriving:
-            self._turn_away(next(iter(self._arriving)))
-        self._handshakes.close()
+        """Stops accepting and aborts unfinished handshakes. Established connections stay."""
+        for listener in self._listeners:
+            asyncio.get_running_loop().remove_reader(listener.fileno())
+        self._listeners.clear()
+        while self._handshakes:
+            self._abort_handshake(next(iter(self._handshakes)))
+        self._handshake_thread.close()
 
-    def _accept(self, listening: socket.socket) -> None:
-        for _ in range(ACCEPTED_AT_ONCE):
+    def _accept(self, listener: socket.socket) -> None:
+        for _ in range(ACCEPTS_PER_WAKEUP):
             try:
-                arrived, come_from = listening.accept()
+                accepted, peer_address = listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError as error:  # there are no descriptors or no memory left
-                log.error("nobody can be let in: %s", error)  # noqa: TRY400 the reason is all there is to tell
-                self._rest(listening)
+            except OSError as error:  # no file descriptors or no memory left
+                log.error("acceptor cannot accept connections", extra=facts(error=str(error)))  # noqa: TRY400 no traceback needed
+                self._pause_accepting(listener)
                 return
-            self._arrive(arrived, str(come_from[0]))
+            self._admit(accepted, str(peer_address[0]))
 
-    def _rest(self, listening: socket.socket) -> None:
-        self._cut_idle()
+    def _pause_accepting(self, listener: socket.socket) -> None:
+        self._close_idle()
         loop = asyncio.get_running_loop()
-        loop.remove_reader(listening.fileno())
-        loop.call_later(REST_SECONDS, lambda: self._follow(listening) if listening in self._listening else None)
+        loop.remove_reader(listener.fileno())
+        loop.call_later(ACCEPT_PAUSE_SECONDS, lambda: self._watch(listener) if listener in self._listeners else None)
 
-    def _arrive(self, arrived: socket.socket, address: str) -> None:
+    def _admit(self, accepted: socket.socket, address: str) -> None:
         if not self._has_room(address):
-            self._refuse(arrived)
+            self._refuse(accepted)
             return
-        if len(self._arriving) >= MAX_ARRIVING:
-            self._limits.reached("handshakes", of=MAX_ARRIVING)
-            self._turn_away(next(iter(self._arriving)))
-        arrived.setblocking(False)
-        arrived.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if len(self._handshakes) >= MAX_HANDSHAKES:
+            self._limits.record("handshakes", of=MAX_HANDSHAKES)
+            self._abort_handshake(next(iter(self._handshakes)))
+        accepted.setblocking(False)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._addresses.take(address)
-        self._arriving[arrived] = address, (task := asyncio.get_running_loop().create_task(self._bring_in(arrived)))
-        task.add_done_callback(lambda task: self._is_over(arrived, task))
+        self._handshakes[accepted] = address, (task := asyncio.get_running_loop().create_task(self._establish(accepted)))
+        task.add_done_callback(lambda task: self._on_handshake_done(accepted, task))
 
     def _has_room(self, address: str) -> bool:
-        """Whether one more from this address can come in. Whoever has to go for it is gone."""
+        """Whether one more connection from this address is accepted. Closes the connections that it displaces."""
         limit = self._addresses
         if limit.total >= limit.limit:
-            self._limits.reached("connections", address=address, total=limit.total, of=limit.limit)
+            self._limits.record("connections", address=address, total=limit.total, of=limit.limit)
             if not self._make_room():
                 return False
-        if not limit.admits(address):
-            self._limits.reached("connections of one address", address=address, own=limit.held_by(address), of=limit.limit)
+        if not limit.can_take(address):
+            self._limits.record("connections of one address", address=address, own=limit.count(address), of=limit.limit)
             return self._make_room(address)
         return True
 
-    async def _bring_in(self, arrived: socket.socket) -> None:
+    async def _establish(self, accepted: socket.socket) -> None:
         context, loop = self._context(), asyncio.get_running_loop()
 
-        def enter(transport: asyncio.Transport) -> None:
-            self._enter(arrived, transport, context)
+        def on_established(transport: asyncio.Transport) -> None:
+            self._on_established(accepted, transport, context)
 
         try:
             if context is None:
-                await loop.connect_accepted_socket(lambda: Arrival(enter), arrived)
+                await loop.connect_accepted_socket(lambda: TransportReceiver(on_established), accepted)
             else:
-                await self._shake_hands(arrived, context, enter)
+                await self._shake_hands(accepted, context, on_established)
         except OSError:
-            arrived.close()
+            accepted.close()
 
     async def _shake_hands(
-        self, arrived: socket.socket, context: ssl.SSLContext, enter: Callable[[asyncio.Transport], None]
+        self, accepted: socket.socket, context: ssl.SSLContext, on_established: Callable[[asyncio.Transport], None]
     ) -> None:
-        """Returns when the handshake is over, in whatever way."""
-        secured = TlsTransport(context, enter, handshake_thread=self._handshakes, handshake_seconds=self._handshake)
+        """Returns when the handshake has succeeded, failed or timed out."""
+        transport = TlsTransport(
+            context, on_established, handshake_thread=self._handshake_thread, handshake_seconds=self._handshake_seconds
+        )
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(lambda: secured, arrived)
-            await secured.handshake
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: transport, accepted)
+            await transport.handshake
         except asyncio.CancelledError:
-            secured.abort()
+            transport.abort()
             raise
 
-    def _is_over(self, arrived: socket.socket, task: asyncio.Task[None]) -> None:
-        """A handshake has come to its end. If it failed, its place is free again."""
+    def _on_handshake_done(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
+        """Frees the place of a handshake that failed."""
         if task.cancelled():
-            arrived.close()  # a task that was cancelled before it began has not done so
-        if arrived in self._arriving:
-            self._addresses.release(self._arriving.pop(arrived)[0])
+            accepted.close()  # a task that is cancelled before it starts does not close its socket
+        if accepted in self._handshakes:
+            self._addresses.release(self._handshakes.pop(accepted)[0])
 
-    def _enter(self, arrived: socket.socket, transport: asyncio.Transport, context: ssl.SSLContext | None) -> None:
-        """Somebody is in, after a handshake with this context."""
-        secured = transport.get_extra_info("ssl_object")
-        if arrived not in self._arriving:  # turned away at the moment at which the handshake was complete
+    def _on_established(self, accepted: socket.socket, transport: asyncio.Transport, context: ssl.SSLContext | None) -> None:
+        """Hands a transport whose handshake is complete to a new connection. `context` is the one that the handshake used."""
+        ssl_object = transport.get_extra_info("ssl_object")
+        if accepted not in self._handshakes:  # aborted at the moment at which the handshake completed
             transport.abort()
             return
-        if secured is not None and client_certificates.is_resumed(secured):
+        if ssl_object is not None and client_certificates.is_resumed(ssl_object):
             transport.abort()
             return
-        connection = self._make()
-        self._inside[connection] = self._arriving.pop(arrived)[0]
-        connection.on_leaving = self._leave
+        connection = self._create_connection()
+        self._established[connection] = self._handshakes.pop(accepted)[0]
+        connection.on_close = self._on_close
         transport.set_protocol(connection)
         connection.connection_made(transport)
         if context is not self._context() and connection.peer is not None:
-            connection.shutdown()  # who may sign clients' certificates was changed during the handshake: it is shown again
+            connection.shutdown()  # the client CAs changed during the handshake: the client must present its certificate again
 
-    def _leave(self, connection: Connection) -> None:
-        address = self._inside.pop(connection, None)
+    def _on_close(self, connection: Connection) -> None:
+        address = self._established.pop(connection, None)
         if address is not None:
             self._addresses.release(address)
-            self.departures += 1
+            self.closed_connections += 1
 
-    def _turn_away(self, arrived: socket.socket) -> None:
-        address, task = self._arriving.pop(arrived)
+    def _abort_handshake(self, accepted: socket.socket) -> None:
+        address, task = self._handshakes.pop(accepted)
         self._addresses.release(address)
         task.cancel()
 
     def _make_room(self, address: str = "") -> bool:
-        """Let go whoever waits for longest: between requests, or else in a handshake; of one address if it is named."""
-        if self._cut_idle(address):
+        """Closes the longest idle connections, or else the oldest handshake; only those of `address` if one is given."""
+        if self._close_idle(address):
             return True
-        waiting = next((one for one, (whose, _) in self._arriving.items() if address in {"", whose}), None)
-        if waiting is not None:
-            self._turn_away(waiting)
-        return waiting is not None
+        oldest = next((accepted for accepted, (own, _) in self._handshakes.items() if address in {"", own}), None)
+        if oldest is not None:
+            self._abort_handshake(oldest)
+        return oldest is not None
 
-    def _cut_idle(self, address: str = "") -> bool:
-        """Cut off those that have been idle for longest. Returns whether there were any."""
-        idle = [one for one, whose in self._inside.items() if one.is_idle and address in {"", whose}]
-        for one in heapq.nsmallest(self._cut_at_once, idle, key=lambda one: one.since):
-            self._leave(one)
-            one.transport.abort()
+    def _close_idle(self, address: str = "") -> bool:
+        """Closes the longest idle connections. Returns whether any were idle."""
+        idle = [connection for connection, own in self._established.items() if connection.is_idle and address in {"", own}]
+        for connection in heapq.nsmallest(self._idle_closed_at_once, idle, key=lambda connection: connection.last_activity):
+            self._on_close(connection)
+            connection.transport.abort()
         return bool(idle)
 
-    def _refuse(self, arrived: socket.socket) -> None:
+    def _refuse(self, accepted: socket.socket) -> None:
         if self._context() is None:
-            body = orjson.dumps(status.failure(errors.TooManyRequests("too many connections", Details(retry_after_seconds=1))))
-            about = b"content-type: application/json\r\nretry-after: 1\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
-            arrived.setblocking(False)
-            with contextlib.suppress(OSError):  # it has gone already
-                arrived.send(STATUS_LINE[429] + about % len(body) + body)
-        arrived.close()
+            body = orjson.dumps(
+                status.failure_status(errors.TooManyRequests("too many connections", Details(retry_after_seconds=1)))
+            )
+            headers = b"content-type: application/json\r\nretry-after: 1\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+            accepted.setblocking(False)
+            with contextlib.suppress(OSError):  # the client has disconnected already
+                accepted.send(STATUS_LINE[429] + headers % len(body) + body)
+        accepted.close()
 
 
-class Arrival(asyncio.Protocol):
-    """Somebody whose handshake is not over: as little as can be."""
+class TransportReceiver(asyncio.Protocol):
+    """Receives the transport of a plain HTTP connection and passes it on: a protocol without buffers."""
 
-    __slots__ = ("_enter",)
+    __slots__ = ("_on_transport",)
 
-    def __init__(self, enter: Callable[[asyncio.Transport], None]) -> None:
-        self._enter = enter
+    def __init__(self, on_transport: Callable[[asyncio.Transport], None]) -> None:
+        self._on_transport = on_transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._enter(transport)  # type: ignore[arg-type]
+        self._on_transport(transport)  # type: ignore[arg-type]

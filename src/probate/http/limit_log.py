@@ -1,7 +1,8 @@
-"""Logs when a limit is reached: once when it begins, and not again until nobody has reached that limit for a minute.
+"""Logs and counts the limits that clients reach.
 
-A client that runs into a limit usually does so again and again, so a line for each time would bury the log. The counter
-`probate_limit_reached_total` has each time.
+Each limit is logged when it is first reached, and again only after it was not reached for a minute: a client that runs into a limit
+usually does so again and again, and a line for each time would bury the log. The counter `probate_limit_reached_total` counts each
+time.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ log = logging.getLogger(__name__)
 
 
 class LimitLog:
-    """The limits of one process. `limit` is the name of one, out of a few: it is a label of the counter."""
+    """The limits of one process. A limit's name is one out of a few: it is a label of the counter."""
 
     def __init__(self, clock: Clock, registry: Registry | None = None) -> None:
         self._clock = clock
         self._last: dict[str, float] = {}
-        counted = "How often a limit was reached, so that a request or connection was refused or another one was ended for it."
-        self._counter = (registry or Registry()).counter("probate_limit_reached", counted, ("limit",))
+        help_ = "Times a limit was reached, so that a request or connection was refused, or another connection was closed for it."
+        self._counter = (registry or Registry()).counter("probate_limit_reached", help_, ("limit",))
 
-    def reached(self, limit: str, **details: Any) -> None:
-        """A limit was reached."""
+    def record(self, limit: str, **details: Any) -> None:
+        """Counts that a limit was reached, and logs it with these details unless it was reached within the last minute."""
         self._counter[limit,] += 1
         now, last = self._clock.monotonic(), self._last.get(limit)
         self._last[limit] = now

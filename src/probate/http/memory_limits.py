@@ -1,7 +1,7 @@
-"""How much of what clients send, or have not read yet, is held in memory at once.
+"""Limits the memory that holds clients' requests and unread responses, over all connections.
 
-Each request has limits. Many clients that all stay just within them, slowly, could still take all the memory there is. So there are
-limits for all together: small things are always taken, large ones for as long as there is room for them.
+Each request has limits of its own. Many clients that stay just within them, slowly, could still use up all memory. So there are
+limits for all clients together: small requests are always accepted, large ones only while the budget has room.
 """
 
 from __future__ import annotations
@@ -12,95 +12,95 @@ from typing import Protocol
 from probate.core import errors
 from probate.core.errors import Details
 
-SMALL = 16 * 1024
-"""What is not counted."""
-MAX_BODIES = 256 * 1024 * 1024
-MAX_HEADS = 64 * 1024 * 1024
-MAX_SELECTORS = 64 * 1024 * 1024
-MAX_UNREAD = 256 * 1024 * 1024
+UNCOUNTED_BYTES = 16 * 1024
+"""Size up to which a request does not count."""
+MAX_BODIES_MEMORY = 256 * 1024 * 1024
+MAX_HEADERS_MEMORY = 64 * 1024 * 1024
+MAX_SELECTORS_MEMORY = 64 * 1024 * 1024
+MAX_UNREAD_MEMORY = 256 * 1024 * 1024
 
 
-class Room:
-    """Room for so many bytes of something."""
+class MemoryBudget:
+    """At most `limit` bytes for one purpose. `purpose` is a plural noun that clients read in the error message."""
 
-    def __init__(self, what: str, limit: int) -> None:
-        self._what = what
+    def __init__(self, purpose: str, limit: int) -> None:
+        self._purpose = purpose
         self._limit = limit
-        self.taken = 0
+        self.used = 0
 
-    def take(self, more: int) -> None:
-        """`TooManyRequests` if there is not so much."""
-        if self.taken + more > self._limit:
-            told = f"too many large {self._what} are held at the moment, please try again in a second"
-            raise errors.TooManyRequests(told, Details(retry_after_seconds=1))
-        self.taken += more
-
-
-class Share:
-    """What one request has of it."""
-
-    __slots__ = ("_room", "_taken")
-
-    def __init__(self, room: Room) -> None:
-        self._room = room
-        self._taken = 0
-
-    def hold(self, size: int) -> None:
-        """It holds so many bytes by now. `TooManyRequests` if there is no room for them."""
-        if size > SMALL and size > self._taken:
-            self._room.take(size - self._taken)
-            self._taken = size
-
-    def drop(self) -> None:
-        """It holds nothing any more."""
-        if self._taken:
-            self._room.taken -= self._taken
-            self._taken = 0
+    def take(self, size: int) -> None:
+        """Counts `size` more bytes. Raises `TooManyRequests` if the budget has no room for them."""
+        if self.used + size > self._limit:
+            message = f"too many large {self._purpose} are held at the moment, please try again in a second"
+            raise errors.TooManyRequests(message, Details(retry_after_seconds=1))
+        self.used += size
 
 
-class Debtor(Protocol):
-    """A client that does not read as fast as it asks."""
+class MemoryShare:
+    """What one request uses of a budget."""
+
+    __slots__ = ("_budget", "_used")
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        self._used = 0
+
+    def grow_to(self, size: int) -> None:
+        """Counts `size` bytes in all. Raises `TooManyRequests` if the budget has no room for them."""
+        if size > UNCOUNTED_BYTES and size > self._used:
+            self._budget.take(size - self._used)
+            self._used = size
+
+    def release(self) -> None:
+        """Gives everything back to the budget."""
+        if self._used:
+            self._budget.used -= self._used
+            self._used = 0
+
+
+class UnreadConnection(Protocol):
+    """A connection whose client reads more slowly than it requests."""
 
     transport: asyncio.Transport
 
 
-class Debts:
-    """What clients have been sent and have not read.
+class UnreadResponses:
+    """The bytes that clients have been sent and have not read.
 
-    When that is too much, who has been behind for longest is cut off; those first who have read nothing since they were looked at.
+    Over the limit, the connections that fell behind first are aborted; before them, those whose clients have read nothing since.
     """
 
-    def __init__(self, limit: int = MAX_UNREAD) -> None:
+    def __init__(self, limit: int = MAX_UNREAD_MEMORY) -> None:
         self._limit = limit
-        self._owed: dict[Debtor, int] = {}  # in the order in which they fell behind
+        self._unread: dict[UnreadConnection, int] = {}  # in the order in which they fell behind
         self._sum = 0
 
-    def owe(self, debtor: Debtor, size: int) -> None:
-        """So much is to be read by the client."""
-        self.settle(debtor)
-        self._owed[debtor] = size
+    def add(self, connection: UnreadConnection, size: int) -> None:
+        """Records that the client has `size` bytes left to read."""
+        self.remove(connection)
+        self._unread[connection] = size
         self._sum += size
         if self._sum > self._limit:
-            self._look_again(debtor)
-        while self._sum > self._limit and len(self._owed) > 1:
-            self._cut_off(next(iter(self._owed)))
+            self._abort_stalled(connection)
+        while self._sum > self._limit and len(self._unread) > 1:
+            self._abort(next(iter(self._unread)))
 
-    def _look_again(self, newest: Debtor) -> None:
-        """Count what clients have read since they fell behind, and cut off those who have read nothing."""
-        for one, size in list(self._owed.items()):
-            if self._sum <= self._limit or one is newest:
+    def _abort_stalled(self, newest: UnreadConnection) -> None:
+        """Updates what each client has left to read, and aborts the connections whose clients have read nothing."""
+        for connection, size in list(self._unread.items()):
+            if self._sum <= self._limit or connection is newest:
                 return
-            left = one.transport.get_write_buffer_size()
-            if left >= size:
-                self._cut_off(one)
+            unread = connection.transport.get_write_buffer_size()
+            if unread >= size:
+                self._abort(connection)
             else:
-                self._owed[one] = left
-                self._sum -= size - left
+                self._unread[connection] = unread
+                self._sum -= size - unread
 
-    def _cut_off(self, debtor: Debtor) -> None:
-        self.settle(debtor)
-        debtor.transport.abort()
+    def _abort(self, connection: UnreadConnection) -> None:
+        self.remove(connection)
+        connection.transport.abort()
 
-    def settle(self, debtor: Debtor) -> None:
-        """It has read almost all, or is gone."""
-        self._sum -= self._owed.pop(debtor, 0)
+    def remove(self, connection: UnreadConnection) -> None:
+        """Forgets a connection: its client has read almost everything, or has disconnected."""
+        self._sum -= self._unread.pop(connection, 0)

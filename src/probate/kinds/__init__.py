@@ -1,6 +1,8 @@
-"""What keeps nonsense out of the store: the rules for built-in kinds, one module for each theme.
+"""The rules for built-in kinds: defaults, strategies, validation, warnings, table columns and conversions.
 
-`table` is the door: it knows which checks a kind has. All others are generators of problems, so a check reads as the list of its
-rules. They get objects whose types are right and whose defaults are filled in; what is absent all the same is read as its default
-where there is one. Field paths and reasons are Kubernetes', its oddities included, because clients compare them.
+`registry` finds the row of a kind. `defaults`, `strategy`, `validation`, `warnings`, `tables` and `conversion` apply the rules of
+any kind. A folder per API group holds the rules themselves. Checks are generators of problems, so a check reads as the list of its
+rules. They receive objects whose types are right and whose defaults are set; a field that is absent all the same is read as its
+default, if it has one. Field paths and reasons are those of Kubernetes, including its inconsistencies, because clients compare
+them.
 """

@@ -1,53 +1,39 @@
-"""Which kinds are converted, and how.
-
-`to_stored` takes an object of the version that is served and has been defaulted; `from_stored` takes a stored one. Both make a new
-object and leave the one they are given alone, and keep whatever both versions have. Neither ever fails.
-"""
+"""Converts objects of built-in kinds between a served version and the stored one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import cache
 
 from probate.api.gvk import GroupVersionKind
+from probate.api.objects import Object
 from probate.api.schema.node import Schema
-from probate.kinds import omitempty
-from probate.kinds.autoscaling import conversion as autoscaling_conversion
+from probate.kinds import omitempty, registry
 from probate.kinds.builtin import catalog
-from probate.kinds.events import conversion as event_conversion
-
-Object = dict[str, Any]
+from probate.kinds.kind import Conversion
 
 
-class Conversion(NamedTuple):
-    """The two ways between a version that is served and the one that is stored."""
-
-    to_stored: Callable[[Object], Object]
-    from_stored: Callable[[Object], Object]
+def to_stored(kind: GroupVersionKind, object_: Object) -> Object:
+    """Returns the object in the stored version. The given object has its defaults."""
+    return _conversion(kind).to_stored(object_)
 
 
-_CONVERSIONS = {
-    GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler"): Conversion(
-        autoscaling_conversion.to_v2, autoscaling_conversion.from_v2
-    ),
-    GroupVersionKind("events.k8s.io", "v1", "Event"): Conversion(event_conversion.to_core, event_conversion.from_core),
-}
-
-
-def stored(kind: GroupVersionKind, object_: Object) -> Object:
-    """The object as it is stored."""
-    return _CONVERSIONS[kind].to_stored(object_)
-
-
-def served(kind: GroupVersionKind, object_: Object) -> Object:
-    """The object as this version shows it."""
-    made = _CONVERSIONS[kind].from_stored(object_)
+def from_stored(kind: GroupVersionKind, object_: Object) -> Object:
+    """Returns a stored object in this version."""
+    converted = _conversion(kind).from_stored(object_)
     schema = catalog.schema(*kind) or Schema()
-    omitempty.drop(made, schema)  # what one version always writes, another may leave out
-    omitempty.write(made, schema)
-    return made
+    omitempty.drop(converted, schema)  # a field that one version always writes may be optional in another
+    omitempty.write(converted, schema)
+    return converted
 
 
-def kinds() -> frozenset[GroupVersionKind]:
-    """All that are converted."""
-    return frozenset(_CONVERSIONS)
+def converted_kinds() -> frozenset[GroupVersionKind]:
+    """Returns the kinds that are converted, each in the version that is served."""
+    rows = registry.every_kind()
+    return frozenset(GroupVersionKind(row.group, version, row.name) for row in rows for version in row.conversions)
+
+
+@cache
+def _conversion(kind: GroupVersionKind) -> Conversion:
+    row = registry.find(kind.group, kind.kind)
+    assert row is not None, kind  # noqa: S101 only kinds that `converted_kinds` names are converted
+    return row.conversions[kind.version]()

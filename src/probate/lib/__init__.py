@@ -1,1 +1,1 @@
-"""Engines that could be packages of their own: CEL, regular expressions, cron, JSON patch, JSONPath. No Probate word."""
+"""Self-contained engines without any Probate concept: CEL, regular expressions, cron, JSON Patch, JSONPath, protobuf, X.509."""

@@ -1,15 +1,15 @@
-"""Schedules of CronJobs: reading them, and the next time they come round.
+"""Cron schedules of CronJobs: parses them and computes the next activation time.
 
-Five fields (minute, hour, day of month, month, day of week) or a word such as `@hourly`, or `@every 1h30m`; all as the cron
-library of Kubernetes reads them:
+A schedule has five fields (minute, hour, day of month, month, day of week), or is a descriptor such as `@hourly`, or has the form
+`@every 1h30m`. The syntax is that of the cron library that Kubernetes uses:
 
-    */15 9-17 * * MON-FRI     every quarter of an hour in working time
-    0 0 1,15 * ?              `?` is `*`
-    0 12 13 * FRI             both days restricted: either will do
-    TZ=Asia/Tokyo 30 4 * * *  refused by CronJobs (they have spec.timeZone), understood here
+    */15 9-17 * * MON-FRI     every 15 minutes during working hours
+    0 0 1,15 * ?              `?` is the same as `*`
+    0 12 13 * FRI             both day fields restricted: a date that matches either one is allowed
+    TZ=Asia/Tokyo 30 4 * * *  parsed here, although CronJobs reject it (they have spec.timeZone)
 
-A schedule has no clock: it is asked for the next time after a given one, and answers in that one's time zone. A time that a change
-to summer time skips does not come round that day.
+A schedule has no clock. `next_after` takes a time and returns the next activation time in the time zone of its argument. A local
+time that a switch to daylight saving time skips is not an activation time on that day.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import zoneinfo
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple, Protocol
 
-_WORDS = {
+_DESCRIPTORS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
     "@monthly": "0 0 1 * *",
@@ -48,21 +48,24 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d*)?(?:h|ms|m|s|us|µs|ns))+")
 _DURATION_PART = re.compile(r"(\d+(?:\.\d*)?)(h|ms|m|s|us|µs|ns)")
 _HORIZON_YEARS = 5
 MAX_LENGTH = 1024
-"""Characters of a schedule. Every value of every field, written out, takes fewer than 500."""
+"""Maximum length of a schedule in characters. A schedule that lists every value of every field takes fewer than 500."""
 MAX_ZONE_LENGTH = 255
-"""Characters of the name of a time zone: as many as the name of a file can have, which it is looked up as."""
-_MOST_SECONDS = 10**9
+"""Maximum length of a time zone name in characters. The name is looked up as a file, so the limit is that of file names."""
+_MAX_SECONDS = 10**9
 
 
 class BadSchedule(ValueError):
-    """The text is no schedule. The message says which part and why."""
+    """The text is not a valid schedule. The message names the invalid part and the reason."""
 
 
 class Schedule(Protocol):
-    """When something comes round."""
+    """A rule that determines activation times."""
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """The first time later than `moment` (which has a time zone), in its zone; None if there is none within five years."""
+        """Returns the first activation time after `moment`, in the zone of `moment`; None if there is none within five years.
+
+        `moment` must have a time zone.
+        """
         ...
 
 
@@ -70,7 +73,7 @@ class _Field(NamedTuple):
     name: str
     low: int
     high: int
-    words: dict[str, int]
+    names: dict[str, int]
 
 
 _FIELDS = (
@@ -83,7 +86,7 @@ _FIELDS = (
 
 
 class Calendar(NamedTuple):
-    """A schedule of five fields, each the set of values it allows."""
+    """A schedule of five fields; each field is the set of allowed values."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -96,11 +99,11 @@ class Calendar(NamedTuple):
 
     def next_after(self, moment: datetime) -> datetime | None:
         local = moment.astimezone(self.zone) if self.zone else moment
-        found = self._next_local(local)
-        return found.astimezone(moment.tzinfo) if found and self.zone else found
+        following = self._next_local(local)
+        return following.astimezone(moment.tzinfo) if following and self.zone else following
 
     def _next_local(self, moment: datetime) -> datetime | None:
-        # Steps are taken in UTC, so that an hour that comes twice is gone through twice and a skipped one not at all.
+        # The search advances in UTC, so it visits a repeated local hour twice and never visits a skipped one.
         zone = moment.tzinfo
         time = (moment.astimezone(UTC).replace(second=0, microsecond=0) + timedelta(minutes=1)).astimezone(zone)
         last = time.year + _HORIZON_YEARS
@@ -123,12 +126,12 @@ class Calendar(NamedTuple):
         return time.hour in self.hours and time.minute in self.minutes
 
     def _minutes_to_skip(self, time: datetime) -> int:
-        # Offsets are multiples of fifteen minutes: the hour may change its number there, never in between.
+        # UTC offsets are multiples of 15 minutes, so the local hour changes only at such boundaries.
         return 1 if time.hour in self.hours else 15 - time.minute % 15
 
 
 class Every(NamedTuple):
-    """A schedule that comes round after a while, counted from the last time."""
+    """A schedule with a fixed interval, counted from the previous activation."""
 
     seconds: int
 
@@ -140,18 +143,19 @@ class Every(NamedTuple):
 
 
 def parse(text: str) -> Schedule:
-    """The schedule that `text` spells; `BadSchedule` if it spells none.
+    """Parses a schedule. Raises `BadSchedule` if the text is invalid.
 
-    A schedule is parsed again at each look of the controller, on everybody's event loop: so what is too long is not parsed at all.
+    The controller parses the schedule at each reconciliation, on the event loop that all requests share, so texts longer than
+    `MAX_LENGTH` are rejected before parsing.
     """
     if len(text) > MAX_LENGTH:
         raise BadSchedule(f"may not be more than {MAX_LENGTH} characters")
     zone, text = _parse_zone(text.strip())
     if text.startswith("@every "):
         return Every(_parse_duration(text.removeprefix("@every ").strip()))
-    if text.startswith("@") and text not in _WORDS:
+    if text.startswith("@") and text not in _DESCRIPTORS:
         raise BadSchedule(f"unrecognized descriptor: {text}")
-    parts = _WORDS.get(text, text).split()
+    parts = _DESCRIPTORS.get(text, text).split()
     if len(parts) != len(_FIELDS):
         raise BadSchedule(f"expected exactly 5 fields, found {len(parts)}: {text}")
     minutes, hours, days, months, weekdays = (_parse_list(part, field) for part, field in zip(parts, _FIELDS, strict=True))
@@ -159,12 +163,12 @@ def parse(text: str) -> Schedule:
 
 
 def has_zone(text: str) -> bool:
-    """Whether the schedule names a time zone itself."""
+    """Returns whether the schedule contains a time zone."""
     return "TZ" in text
 
 
 def find_zone(name: str) -> tzinfo:
-    """The time zone of this name; `BadSchedule` if there is none."""
+    """Returns the time zone with this name. Raises `BadSchedule` if it does not exist."""
     if len(name) > MAX_ZONE_LENGTH:
         raise BadSchedule(f"the name of a time zone may not be more than {MAX_ZONE_LENGTH} characters")
     try:
@@ -174,17 +178,17 @@ def find_zone(name: str) -> tzinfo:
 
 
 def _parse_zone(text: str) -> tuple[tzinfo | None, str]:
-    found = re.match(r"(?:CRON_)?TZ=(\S*)\s+", text)
-    if found is None:
+    match = re.match(r"(?:CRON_)?TZ=(\S*)\s+", text)
+    if match is None:
         return None, text
-    return find_zone(found[1]), text[found.end() :]
+    return find_zone(match[1]), text[match.end() :]
 
 
 def _parse_duration(text: str) -> int:
     if _DURATION.fullmatch(text) is None:
         raise BadSchedule(f"failed to parse duration @every {text}")
     seconds = sum(float(number) * _UNITS[unit] for number, unit in _DURATION_PART.findall(text))
-    return max(1, int(min(seconds, _MOST_SECONDS)))  # a number of hundreds of digits is infinite: it has no int
+    return max(1, int(min(seconds, _MAX_SECONDS)))  # float() of hundreds of digits is infinite, which int() rejects
 
 
 def _is_any(part: str) -> bool:
@@ -214,7 +218,7 @@ def _parse_range(text: str, field: _Field) -> range:
 
 
 def _parse_value(text: str, field: _Field, whole: str) -> int:
-    return field.words[text.lower()] if text.lower() in field.words else _parse_number(text, whole)
+    return field.names[text.lower()] if text.lower() in field.names else _parse_number(text, whole)
 
 
 def _parse_number(text: str, whole: str) -> int:
@@ -225,4 +229,4 @@ def _parse_number(text: str, whole: str) -> int:
 
 def _start_of_day_after(time: datetime) -> datetime:
     start = datetime.combine(time.date() + timedelta(days=1), datetime.min.time(), time.tzinfo)
-    return start.astimezone(UTC).astimezone(time.tzinfo)  # where summer time begins at midnight, the day begins at one
+    return start.astimezone(UTC).astimezone(time.tzinfo)  # if daylight saving time starts at midnight, the day starts at 01:00

@@ -1,6 +1,6 @@
-"""Lengths of time as people write them, in options and in annotations: `200ms`, `90s`, `1h30m`, `3d12h`, or a number of seconds.
+"""Durations in command-line options and annotations: `200ms`, `90s`, `1h30m`, `3d12h`, or a bare number of seconds.
 
-The form is that of Go, with days and bare numbers besides. (Times in fields of Kubernetes' own are read as Kubernetes reads them.)
+The syntax is Go's, extended with days and bare numbers. (Durations in Kubernetes' own fields are parsed as Kubernetes parses them.)
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 EXAMPLES = "200ms, 90s, 1h30m, 3d12h"
 MAX_LENGTH = 100
 MAX_SECONDS = 2**63 / 1e9
-"""As long as Go's longest: 292 years."""
+"""The maximum of Go's time.Duration: 292 years."""
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
@@ -19,10 +19,10 @@ _WHOLE = re.compile(f"(?:{_PART.pattern})+|{_NUMBER}")
 
 
 def seconds(text: str) -> float | None:
-    """How long that is; None if it is not a length of time, or too long a one."""
+    """Returns the duration in seconds; None if the text is not a valid duration or exceeds the maximum."""
     text = text.strip()
     if len(text) > MAX_LENGTH or _WHOLE.fullmatch(text) is None:
         return None
     parts = _PART.findall(text)
-    found = sum(float(number) * _UNITS[unit] for number, unit in parts) if parts else float(text)
-    return found if found < MAX_SECONDS else None
+    total = sum(float(number) * _UNITS[unit] for number, unit in parts) if parts else float(text)
+    return total if total < MAX_SECONDS else None

@@ -1,15 +1,16 @@
-"""JSONPath as kubectl and printer columns use it: where in an object a value is.
+"""JSONPath as kubectl and printer columns use it: selects values in an object.
 
     .spec.replicas                                      a field
     .metadata.labels.app\\.kubernetes\\.io/name           a field with dots in its name; also ['app.kubernetes.io/name']
-    .spec.hosts[0]   .spec.hosts[-1]   .spec.ports[1:3] items of a list by place
+    .spec.hosts[0]   .spec.hosts[-1]   .spec.ports[1:3] list items by index
     .spec.hosts[*]   .spec.*                            all items, all values
-    .spec['cpu','memory']                               several
-    .status.conditions[?(@.type=="Ready")].status       items that compare so: == != < <= > >=, or have a field: [?(@.message)]
+    .spec['cpu','memory']                               several fields
+    .status.conditions[?(@.type=="Ready")].status       items for which == != < <= > >= holds; or with a field: [?(@.message)]
     ..image                                             a field at any depth
 
-A path is parsed once and asked often. What is not there is not found; nothing is an error but a path that cannot be read. Users
-write paths and the server follows them, so those that could take for ever are refused too.
+A path is parsed once and evaluated many times. A path that matches nothing yields no values; only a path that cannot be parsed is
+an error. Users write the paths and the server evaluates them, so the parser also rejects paths whose evaluation could take
+unbounded time.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from typing import Any
 
 from probate.core import work_limits
 
-Step = Callable[[Any], list[Any]]  # from one value to those that the step leads to
+Step = Callable[[Any], list[Any]]  # maps one value to the values that the step selects
 
-_AT_MOST = {"..": 3, "?": 32, ",": 12}  # each multiplies the work, or nests
-_ENDS_FIELD = frozenset(" \t\r\n.,[]$@{}")
+_MAX_OCCURRENCES = {"..": 3, "?": 32, ",": 12}  # each of these multiplies the work or adds nesting
+_FIELD_TERMINATORS = frozenset(" \t\r\n.,[]$@{}")
 _SLICE = re.compile(r"(-?\d*)(?::(-?\d*))?(?::(\d*))?")
 _COMPARISON = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -39,64 +40,67 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class BadPath(ValueError):
-    """A path that cannot be read. The message says where it goes wrong."""
+    """The path cannot be parsed. The message says at which part."""
 
 
 class Path:
-    """A path that has been read."""
+    """A parsed path."""
 
     def __init__(self, steps: list[Step]) -> None:
         self._steps = steps
 
     def find(self, value: Any) -> list[Any]:
-        """All values there, in their order. Empty if there are none."""
-        found = [value]
+        """Returns all matching values in document order; an empty list if there are none."""
+        results = [value]
         for step in self._steps:
-            found = [result for one in found for result in step(one)]
-            work_limits.spend(len(found) // 10)
-        return found
+            results = [result for current in results for result in step(current)]
+            work_limits.spend(len(results) // 10)
+        return results
 
 
 def parse(text: str) -> Path:
-    """The path, without braces around it. `BadPath` if it makes no sense."""
-    for sign, most in _AT_MOST.items():
-        if text.count(sign) > most:
-            raise BadPath(f"a path may have {sign!r} {most} times, not {text.count(sign)} times")
+    """Parses a path without surrounding braces. Raises `BadPath` if it is invalid."""
+    for sign, limit in _MAX_OCCURRENCES.items():
+        if text.count(sign) > limit:
+            raise BadPath(f"a path may have {sign!r} {limit} times, not {text.count(sign)} times")
     return Path(list(_steps(text)))
 
 
 def _steps(text: str) -> Iterator[Step]:
-    place = 0
-    while place < len(text):
-        if text[place] == "[":
-            end = _closing(text, place)
-            yield _bracket(text[place + 1 : end].strip())
-            place = end + 1
-        elif text[place] == ".":
-            if text.startswith("..", place):
+    position = 0
+    while position < len(text):
+        if text[position] == "[":
+            end = _closing_bracket(text, position)
+            yield _bracket(text[position + 1 : end].strip())
+            position = end + 1
+        elif text[position] == ".":
+            if text.startswith("..", position):
                 yield _descend
-                place += 1
-            name, place = _name(text, place + 1)
+                position += 1
+            name, position = _read_name(text, position + 1)
             if name:
                 yield _wildcard if name == "*" else _field(name.replace("\\", ""))
-        elif text[place] in " \t\r\n$@":
-            place += 1
+        elif text[position] in " \t\r\n$@":
+            position += 1
         else:
-            raise BadPath(f"{text!r} has {text[place]!r} where a field must begin with a dot or a bracket")
+            raise BadPath(f"{text!r} has {text[position]!r} where a field must begin with a dot or a bracket")
 
 
-def _name(text: str, start: int) -> tuple[str, int]:
+def _read_name(text: str, start: int) -> tuple[str, int]:
     end = start
-    while end < len(text) and text[end] not in _ENDS_FIELD:
+    while end < len(text) and text[end] not in _FIELD_TERMINATORS:
         end += 2 if text[end] == "\\" else 1
     return text[start:end], min(end, len(text))
 
 
-def _closing(text: str, start: int) -> int:
-    """Where the bracket ends that begins there. Brackets inside it pair up, and those in quotes mean nothing."""
+def _closing_bracket(text: str, start: int) -> int:
+    """Returns the position of the bracket that closes the one at `start`.
+
+    Nested brackets pair up; brackets in quotes are ignored.
+    """
     depth, quote = 0, ""
-    for place in range(start, len(text)):
-        char = text[place]
+    for position in range(start, len(text)):
+        char = text[position]
         if quote:
             quote = "" if char == quote else quote
         elif char in "'\"":
@@ -104,20 +108,20 @@ def _closing(text: str, start: int) -> int:
         elif char in "[]":
             depth += 1 if char == "[" else -1
             if not depth:
-                return place
+                return position
     raise BadPath(f"{text!r} has a bracket that does not end")
 
 
 def _bracket(text: str) -> Step:
     if text.startswith("?"):
         return _filter(text[1:].strip())
-    parts = [_part(one.strip()) for one in re.findall(r"(?:'[^']*'|\"[^\"]*\"|[^,])+", text)]
+    parts = [_bracket_part(one.strip()) for one in re.findall(r"(?:'[^']*'|\"[^\"]*\"|[^,])+", text)]
     if not parts:
         raise BadPath("a bracket is empty: it takes a place, a quoted field, * or a filter")
     return parts[0] if len(parts) == 1 else lambda value: [result for part in parts for result in part(value)]
 
 
-def _part(text: str) -> Step:
+def _bracket_part(text: str) -> Step:
     if text == "*":
         return _slice(slice(None))
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
@@ -143,11 +147,11 @@ def _filter(text: str) -> Step:
         raise BadPath(f"{sign!r} compares nothing; there are {' '.join(_OPERATORS)}")
     compare, first, second = _OPERATORS[sign], _operand(left.strip()), _operand(right.strip())
 
-    def chosen(value: Any) -> list[Any]:
+    def select(value: Any) -> list[Any]:
         items = value if isinstance(value, list) else []
         return [item for item in items if _compares(compare, first(item), second(item))]
 
-    return chosen
+    return select
 
 
 def _operand(text: str) -> Step:
@@ -161,7 +165,7 @@ def _operand(text: str) -> Step:
 
 
 def _compares(compare: Callable[[Any, Any], bool], left: list[Any], right: list[Any]) -> bool:
-    """Only one value can be compared with one, and only values of a kind."""
+    """Compares only if each side has exactly one value and both are strings or both are numbers."""
     if len(left) != 1 or len(right) != 1:
         return False
     return any(isinstance(left[0], kind) and isinstance(right[0], kind) for kind in (str, int | float)) and compare(*left, *right)
@@ -171,8 +175,8 @@ def _field(name: str) -> Step:
     return lambda value: [value[name]] if isinstance(value, dict) and name in value else []
 
 
-def _item(place: int) -> Step:
-    return lambda value: [value[place]] if isinstance(value, list) and -len(value) <= place < len(value) else []
+def _item(position: int) -> Step:
+    return lambda value: [value[position]] if isinstance(value, list) and -len(value) <= position < len(value) else []
 
 
 def _slice(places: slice) -> Step:
@@ -186,10 +190,10 @@ def _wildcard(value: Any) -> list[Any]:
 
 
 def _descend(value: Any) -> list[Any]:
-    found: list[Any] = []
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        found.append(one)
-        waiting.extend(reversed(_wildcard(one)))
-    return found
+    results: list[Any] = []
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        results.append(one)
+        pending.extend(reversed(_wildcard(one)))
+    return results

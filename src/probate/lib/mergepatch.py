@@ -1,9 +1,9 @@
-"""JSON merge patch (RFC 7386): a patch looks like the object it changes.
+"""JSON Merge Patch (RFC 7386): the patch has the shape of the object that it changes.
 
     merge({"spec": {"a": 1, "b": 2}}, {"spec": {"a": null, "c": [3]}})     {"spec": {"b": 2, "c": [3]}}
 
-A field of an object is merged, null deletes it, anything else, lists too, is taken as it is. The document given is never
-changed; what the patch leaves alone is shared with the result.
+Objects are merged field by field and null deletes a field. Every other value, lists included, replaces the old one. The input
+document is never modified; the result shares the parts that the patch does not touch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from probate.core import errors
 
 
 def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
-    """The object with the patch merged in. Raises `BadRequest` if the patch is no object."""
+    """Returns the object with the patch merged in. Raises `BadRequest` if the patch is not an object."""
     if not isinstance(patch, dict):
         raise errors.BadRequest('a merge patch is an object with the fields to change, such as {"data": {"a": "1"}}')
     merged: dict[str, Any] = merge(document, patch)
@@ -22,7 +22,7 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
 
 
 def merge(target: Any, patch: Any) -> Any:
-    """The RFC's MergePatch, for any JSON values."""
+    """Implements MergePatch of the RFC for any JSON values."""
     if not isinstance(patch, dict):
         return patch
     merged = target.copy() if isinstance(target, dict) else {}

@@ -1,13 +1,13 @@
-"""Protobuf's own layer: bytes to numbered fields and back, with no idea of what they mean.
+"""The protobuf wire format: converts between bytes and numbered fields, without a schema.
 
-A field is a tag and a value. The tag says the field's number and how its value is written: as a varint, in 4 or 8 bytes, or as
-bytes with their length before them. Texts, messages and maps are all of the last sort, so only a schema can tell them apart.
+A field is a tag and a value. The tag contains the field number and the wire type of the value: a varint, 4 or 8 bytes, or bytes
+with a length prefix. Strings, messages and maps all use the last wire type, so only a schema can tell them apart.
 
     found = fields(b"\\x0a\\x01a\\x38\\x05")
     found.chunk(1)      # b"a"
     found.varint(7)     # 5
 
-Bytes that are no fields are `Malformed`, which says what is wrong with them; where they are, the caller knows.
+Bytes that are not valid fields raise `Malformed`. Its message names the defect; the caller adds the position in the message.
 """
 
 from __future__ import annotations
@@ -24,35 +24,38 @@ _SHORT = tuple(bytes([one]) for one in range(0x80))
 
 
 class Malformed(ValueError):
-    """These bytes are not what they should be."""
+    """The bytes do not follow the wire format."""
 
 
 class Fields(NamedTuple):
-    """The values of a message's fields by number, each in the order in which they came, apart by how they are written."""
+    """The field values of a message by field number and wire type, each list in the order of the input."""
 
     varints: dict[int, list[int]]
     chunks: dict[int, list[bytes]]
     fixed: dict[int, list[bytes]]
 
     def numbers(self) -> set[int]:
-        """The numbers of the fields that are there."""
+        """Returns the numbers of the fields that are present."""
         return {*self.varints, *self.chunks, *self.fixed}
 
     def varint(self, number: int) -> int:
-        """The field's number: the last one counts."""
+        """Returns the varint of a field; the last occurrence wins."""
         return self.varints.get(number, [0])[-1]
 
     def chunk(self, number: int) -> bytes:
-        """The field's bytes: the last ones count."""
+        """Returns the bytes of a field; the last occurrence wins."""
         return self.chunks.get(number, [b""])[-1]
 
     def message(self, number: int) -> bytes:
-        """The field's message. One that comes in parts is merged, and parts in a row are the merged message."""
+        """Returns the encoded message of a field.
+
+        Occurrences of a message field are merged; their concatenation encodes the merged message.
+        """
         return b"".join(self.chunks.get(number, ()))
 
 
 def fields(data: bytes) -> Fields:
-    """All fields of a message."""
+    """Parses all fields of a message."""
     found = Fields({}, {}, {})
     position, end = 0, len(data)
     while position < end:
@@ -71,8 +74,8 @@ def fields(data: bytes) -> Fields:
 
 
 def varint(data: bytes, position: int) -> tuple[int, int]:
-    """The number that begins at this position, and the position after it."""
-    if position < len(data) and data[position] < 0x80:  # most are this short
+    """Decodes the varint at a position. Returns the number and the position after it."""
+    if position < len(data) and data[position] < 0x80:  # fast path: most varints have one byte
         return data[position], position + 1
     value = shift = 0
     for byte in data[position : position + _MAX_VARINT_BYTES]:
@@ -84,7 +87,7 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def varints(data: bytes) -> list[int]:
-    """Numbers written one after the other, as lists of them may be."""
+    """Decodes a packed list of varints."""
     found, position = [], 0
     while position < len(data):
         value, position = varint(data, position)
@@ -93,13 +96,13 @@ def varints(data: bytes) -> list[int]:
 
 
 def signed(value: int, bits: int) -> int:
-    """The number as a signed one of so many bits: further ones are dropped, as everybody does who reads protobuf."""
+    """Interprets a number as a signed integer of `bits` bits. Higher bits are dropped, as all protobuf readers do."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def double(piece: bytes) -> float:
-    """The floating-point number in these 8 bytes."""
+    """Decodes a floating-point number from its 8 bytes."""
     if len(piece) != _SIZES[FIXED64]:
         raise Malformed("a floating-point number must have 8 bytes")
     value: float = struct.unpack("<d", piece)[0]
@@ -119,8 +122,8 @@ def _piece(data: bytes, position: int, wire_type: int) -> tuple[bytes, int]:
     return data[position:end], end
 
 
-def written(value: int) -> bytes:
-    """A number as a varint; a negative one has ten bytes, as Go writes it."""
+def encode_varint(value: int) -> bytes:
+    """Encodes a number as a varint. A negative number takes ten bytes, as in Go."""
     if 0 <= value < 0x80:
         return _SHORT[value]
     value &= _MAX_VARINT
@@ -133,16 +136,16 @@ def written(value: int) -> bytes:
 
 
 def tag(number: int, wire_type: int = _BYTES) -> bytes:
-    """What stands before the value of a field."""
-    return written(number << 3 | wire_type)
+    """Encodes the tag that precedes the value of a field."""
+    return encode_varint(number << 3 | wire_type)
 
 
-def sized(data: bytes) -> bytes:
-    """Bytes with their length before them."""
+def with_length(data: bytes) -> bytes:
+    """Prepends the length to the bytes."""
     size = len(data)
-    return (_SHORT[size] if size < 0x80 else written(size)) + data
+    return (_SHORT[size] if size < 0x80 else encode_varint(size)) + data
 
 
 def chunk(number: int, data: bytes) -> bytes:
-    """A field that holds bytes: a text or a message."""
-    return tag(number) + sized(data)
+    """Encodes a field that contains bytes: a string or a message."""
+    return tag(number) + with_length(data)

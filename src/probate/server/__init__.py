@@ -1,1 +1,1 @@
-"""The HTTP door: filters, one verb per file, subresources, authn, authz, admission, crds, discovery, openapi."""
+"""The API server: turns a parsed request into a store transaction and a response."""

@@ -1,4 +1,4 @@
-"""The refusals that verbs share, each said in one place."""
+"""Constructors of the API errors that verbs share. Texts are Kubernetes' own where Kubernetes has the error."""
 
 from __future__ import annotations
 
@@ -6,70 +6,70 @@ from collections.abc import Sequence
 
 from probate.api import status
 from probate.api.catalog import Resource
-from probate.api.field_errors import MAX_PROBLEMS, Problem, cut
+from probate.api.field_errors import MAX_FIELD_ERRORS, FieldError, truncate_name
 from probate.core import errors
 from probate.core.errors import Details
 
 MAX_NAME_BYTES = 253
-"""Of any name that there can be."""
+"""The longest name that an object can have."""
 
 
 def not_found(resource: Resource, name: str) -> errors.NotFound:
-    """There is no object of this name."""
-    return errors.NotFound(f'{resource.group_resource} "{name}" not found', _about(resource, name))
+    """The object does not exist."""
+    return errors.NotFound(f'{resource.group_resource} "{name}" not found', _details(resource, name))
 
 
 def already_exists(resource: Resource, name: str) -> errors.AlreadyExists:
-    """There is one already."""
-    return errors.AlreadyExists(f'{resource.group_resource} "{name}" already exists', _about(resource, name))
+    """An object of this name already exists."""
+    return errors.AlreadyExists(f'{resource.group_resource} "{name}" already exists', _details(resource, name))
 
 
-def conflict(resource: Resource, name: str, why: str) -> errors.Conflict:
-    """It is not as the request expects it."""
-    message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {why}'
-    return errors.Conflict(message, _about(resource, name))
+def conflict(resource: Resource, name: str, reason: str) -> errors.Conflict:
+    """The object is not in the state that the request expects (409)."""
+    message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {reason}'
+    return errors.Conflict(message, _details(resource, name))
 
 
-def changed(resource: Resource, name: str) -> errors.Conflict:
-    """Somebody changed it since it was read."""
-    why = "the object has been modified; please apply your changes to the latest version and try again"
-    return conflict(resource, name, why)
+def modified(resource: Resource, name: str) -> errors.Conflict:
+    """The object has been modified since the client, or the server, read it (409)."""
+    reason = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(resource, name, reason)
 
 
-def forbidden(resource: Resource, name: str, why: str) -> errors.Forbidden:
-    """It is not allowed, whoever asks."""
-    return errors.Forbidden(f'{resource.group_resource} "{name}" is forbidden: {why}', _about(resource, name))
+def forbidden(resource: Resource, name: str, reason: str) -> errors.Forbidden:
+    """The request is not allowed for any user (403)."""
+    return errors.Forbidden(f'{resource.group_resource} "{name}" is forbidden: {reason}', _details(resource, name))
 
 
-def invalid(resource: Resource, name: str, problems: Sequence[Problem]) -> errors.Invalid:
-    """Fields of the object are wrong."""
-    told = problems[:MAX_PROBLEMS]
-    shown = name if len(name) <= MAX_NAME_BYTES else cut(name)
-    details = Details(name=shown, group=resource.group, kind=resource.kind, causes=tuple(told))
-    return errors.Invalid(status.describe(resource.kind, resource.group, shown, list(told)), details)
+def invalid(resource: Resource, name: str, problems: Sequence[FieldError]) -> errors.Invalid:
+    """Fields of the object are invalid (422)."""
+    reported = problems[:MAX_FIELD_ERRORS]
+    shown_name = name if len(name) <= MAX_NAME_BYTES else truncate_name(name)
+    details = Details(name=shown_name, group=resource.group, kind=resource.kind, causes=tuple(reported))
+    return errors.Invalid(status.invalid_message(resource.kind, resource.group, shown_name, list(reported)), details)
 
 
-def invalid_options(kind: str, problems: Sequence[Problem]) -> errors.Invalid:
-    """The request's options are wrong."""
+def invalid_options(kind: str, problems: Sequence[FieldError]) -> errors.Invalid:
+    """The options of the request are invalid (422)."""
     details = Details(group="meta.k8s.io", kind=kind, causes=tuple(problems))
-    return errors.Invalid(status.describe(kind, "meta.k8s.io", None, list(problems)), details)
+    return errors.Invalid(status.invalid_message(kind, "meta.k8s.io", None, list(problems)), details)
 
 
-def no_such_resource() -> errors.NotFound:
-    """Nothing is served at this path."""
+def resource_not_found() -> errors.NotFound:
+    """No such resource is served in this group and version (404)."""
     return errors.NotFound("the server could not find the requested resource")
 
 
-def no_such_path(path: str) -> errors.NoSuchPath:
-    """Nothing is served here, not even another version of it."""
-    return errors.NoSuchPath(f"404 page not found: nothing is served at {path}. GET /apis lists what is")
+def path_not_found(path: str) -> errors.PathNotFound:
+    """Nothing is served at this path, in any version (404)."""
+    return errors.PathNotFound(f"404 page not found: nothing is served at {path}. GET /apis lists what is")
 
 
 def method_not_allowed(resource: Resource | None = None) -> errors.MethodNotAllowed:
-    """The resource does not have this verb."""
-    about = None if resource is None else Details(group=resource.group, kind=resource.plural)
-    return errors.MethodNotAllowed("the server does not allow this method on the requested resource", about)
+    """The resource does not support this method (405)."""
+    details = None if resource is None else Details(group=resource.group, kind=resource.plural)
+    return errors.MethodNotAllowed("the server does not allow this method on the requested resource", details)
 
 
-def _about(resource: Resource, name: str) -> Details:
+def _details(resource: Resource, name: str) -> Details:
     return Details(name=name, group=resource.group, kind=resource.plural)

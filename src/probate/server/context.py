@@ -1,4 +1,8 @@
-"""What the verbs share: the store, the kinds there are, the time, and where new names come from. And what they answer."""
+"""ServerContext: the dependencies that request handlers share, and the response types that they return.
+
+A request handler (a verb, a subresource, a review) receives the whole context. Everything else should take the single dependency
+that it needs (`Store`, `Clock`, `KindRegistry`, …) instead of the context, so that its signature says what it can do.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +11,32 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from probate.api.catalog import Catalog
 from probate.api.names import Chooser
-from probate.api.rbac.cel_authorizer import Decider
+from probate.api.rbac.cel_authorizer import CelAuthorizer
 from probate.api.rbac.users import User
-from probate.api.timestamps import timestamp
+from probate.api.timestamps import format_time
 from probate.core import errors, work_limits
 from probate.core.aio import time_slices
 from probate.core.aio.deadlines import Deadline
-from probate.core.aio.offload import Inline, Offload, Pool
+from probate.core.aio.offload import InlineOffload, Offload, WorkerPool
 from probate.core.clock import Clock
 from probate.core.metrics import Registry
 from probate.http.limit_log import LimitLog
-from probate.http.memory_limits import MAX_SELECTORS, Room
+from probate.http.memory_limits import MAX_SELECTORS_MEMORY, MemoryBudget
 from probate.kinds.core.pods.priority import Priorities
 from probate.kinds.core.pods.runtime_class import RuntimeClasses
-from probate.kinds.core.services.allocation_pools import USUAL, Pools
-from probate.server.admission.chain import Chain
-from probate.server.admission.configuration import Configured
-from probate.server.admission.webhooks.match_conditions import Conditions
+from probate.kinds.core.services.allocation_pools import DEFAULT_POOLS, Pools
+from probate.server.admission.chain import AdmissionChain
+from probate.server.admission.configuration import PluginConfiguration
+from probate.server.admission.webhooks.webhook_match_conditions import MatchConditionEvaluator
 from probate.server.audit import audit_log as auditing
-from probate.server.authn.service_accounts import Accounts
-from probate.server.authz.authorizer import Access
-from probate.server.authz.owner_checks import Owners
-from probate.server.flow_classification import Flows
-from probate.server.kind_registry import Kinds
-from probate.server.metrics import Figures
-from probate.server.objects.list_cache import Large, Listings
-from probate.server.request import Targets
+from probate.server.authn.service_accounts import TokenIssuer
+from probate.server.authz.authorizer import Authorizer
+from probate.server.authz.owner_checks import OwnerChecks
+from probate.server.diagnostics.server_metrics import ServerMetrics
+from probate.server.flow_classification import FlowClassifier
+from probate.server.kind_registry import KindRegistry
+from probate.server.objects.list_cache import LargeListLimit, ListCache
+from probate.server.request import RequestInfoResolver
 from probate.server.webhooks.conversion_review import Converter
 from probate.server.webhooks.endpoints import Services
 from probate.server.webhooks.https_client import Outbound
@@ -40,162 +44,204 @@ from probate.store.contract import Guard, Revision, Store
 
 T = TypeVar("T")
 
-PATIENCE = 60.0
-"""Seconds that a request may take, unless its client asks for less."""
+REQUEST_TIMEOUT_SECONDS = 60.0
+"""How long a request may take, unless its client asks for less with `?timeout=`."""
 LARGE_BYTES = 16 * 1024
-"""What is to be read, checked or written out is done on a thread if it is larger, so that nobody waits for it on the loop."""
-SMALL_EFFORT = 20_000
-"""Steps of checking that are done on the loop; what takes more begins anew on a thread. (A step is about a microsecond.)"""
-MOST_EFFORT = 3_000_000
-DEAR = 20.0
-"""Steps that a unit of cost of expressions counts for on the loop: they leave it after 1,000 units, under half a millisecond."""
+"""Work on more than this many bytes (parsing, validating, encoding) runs on a thread, so that it does not block the event loop."""
+MAX_INLINE_STEPS = 20_000
+"""Steps of work that may run on the event loop. Work that needs more restarts on a thread. A step takes about a microsecond."""
+MAX_STEPS = 3_000_000
+"""Steps after which work on a thread is stopped."""
+STEPS_PER_CEL_COST = 20.0
+"""Steps that one unit of CEL cost counts as on the event loop: 1,000 units, under half a millisecond, move the work to a thread."""
 
 
-class Answer(NamedTuple):
-    """A whole answer."""
+class Response(NamedTuple):
+    """A complete response."""
 
     code: int
     body: bytes
     content_type: str = "application/json"
     warnings: tuple[str, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
-    said: bytes = b""  # what the body says, in JSON, if it is written otherwise: for who looks at it after
+    json_body: bytes = (
+        b""  # the body as JSON if `body` has another encoding: read by whatever inspects responses, such as the audit log
+    )
 
 
-class Outlet(Protocol):
-    """The client's end of a stream, for who has something to tell at once."""
+class StreamSink(Protocol):
+    """Writes chunks to the client of a streaming response without waiting."""
 
     def is_ready(self) -> bool:
-        """Whether something can be told now: the stream has begun and goes on, and the client keeps up with it."""
+        """Whether a chunk can be written now: the response has begun, has not ended, and the client reads fast enough."""
         ...
 
     def tell(self, chunk: bytes) -> None:
-        """Send this, after all that was sent before."""
+        """Writes a chunk after all chunks that were written before."""
         ...
 
 
-class Stream(NamedTuple):
-    """An answer that goes on: each chunk is sent as it comes.
+class StreamingResponse(NamedTuple):
+    """A response that does not end by itself, such as a watch: each chunk is sent as soon as it is produced.
 
-    `attach` is given an outlet, if there is one. While the next chunk is waited for, whoever makes them may use it instead.
+    The server passes a sink to `attach` if the connection offers one. The producer may write to that sink while the server waits
+    for the next chunk.
     """
 
     chunks: AsyncGenerator[bytes, None]
     content_type: str = "application/json"
     code: int = 200
-    attach: Callable[[Outlet], None] = lambda _: None
+    attach: Callable[[StreamSink], None] = lambda _: None
     warnings: tuple[str, ...] = ()
-    id: str = ""  # under which it is in the audit log, if it is
+    audit_id: str = ""  # the id of its audit event, if it is audited
 
 
-class Recognised(NamedTuple):
-    """Whom a token is of, and for which audiences, if it is for some only."""
+class AuthenticatedToken(NamedTuple):
+    """The user that a bearer token identifies, and the audiences that the token is limited to (empty: not limited)."""
 
     user: User
     audiences: tuple[str, ...] = ()
 
 
-Tokens: TypeAlias = Callable[[str, tuple[str, ...]], Awaitable[Recognised]]
-"""Whom a token is of, if it is for one of these audiences (if there are none: for the server itself). `Unauthorized` if nobody."""
+TokenAuthenticator: TypeAlias = Callable[[str, tuple[str, ...]], Awaitable[AuthenticatedToken]]
+"""Authenticates a token for one of these audiences (none: for the server itself). Raises `Unauthorized` if it is invalid."""
 
 
-async def _unknown_token(_token: str, _audiences: tuple[str, ...]) -> Recognised:
+async def _reject_token(_token: str, _audiences: tuple[str, ...]) -> AuthenticatedToken:
     raise errors.Unauthorized
 
 
-class Api:
-    """One API on one store."""
+class ServerContext:
+    """The dependencies of one API server on one store.
 
-    def __init__(  # noqa: PLR0913 whatever verbs may use is given here
+    Request handlers may use all of it. Startup (`probate.app`) and admission plugin setup assign the fields that are marked
+    "set at startup"; after startup no code replaces a field.
+
+    store, kinds, catalog           what is stored, and which kinds are served: any handler
+    clock, timestamp, new_uid,
+    random                          time and randomness: any handler, and nothing else may read a clock or make a uid
+    authorizer, cel_authorizer,
+    owner_permission_mode,
+    owner_check_mode                authorization: routing, `authz`, admission policies, owner reference checks
+    service_accounts,
+    authenticate_token              tokens: the token subresource, TokenReview, issuer discovery
+    admission, match_conditions,
+    admission_configuration,
+    priority_classes, runtime_classes,
+    expandable_storage_classes      admission: `admission` and the write path
+    webhook_client, webhook_services,
+    crd_converter                   outgoing calls: webhooks and conversion
+    audit                           the audit log: routing, and what deletes objects
+    metrics, denied_actions,
+    limit_log, readiness_checks     observability: the ASGI application, health, whatever counts or limits
+    request_info, request_deadline,
+    flow_classifier                 request handling: the ASGI application, routing, the local transport
+    list_cache, large_list_limit,
+    selector_memory, open_namespaces
+                                    caches and limits: list, watch, and the write path
+    service_pools                   cluster IPs and node ports: service allocation
+    offload_if_large, run_in_thread how to run long work: any handler
+    """
+
+    def __init__(  # noqa: PLR0913 every dependency of a request handler is passed here
         self,
         store: Store,
-        kinds: Kinds,
+        kinds: KindRegistry,
         clock: Clock,
         *,
         new_uid: Callable[[], str],
         random: Chooser,
-        pools: Pools = USUAL,
+        service_pools: Pools = DEFAULT_POOLS,
         offload: Offload | None = None,
-        metrics: Registry | None = None,
-        services: Services | None = None,
-        accounts: Accounts | None = None,
+        registry: Registry | None = None,
+        webhook_services: Services | None = None,
+        service_accounts: TokenIssuer | None = None,
     ) -> None:
         self.store = store
-        self.access = Access(store)
-        self.figures = Figures(metrics or Registry())
-        self._offload = offload or Inline()
-        about = "What the server's own controllers had no right to do, and did not do."
-        self.denied = self.figures.registry.counter("probate_denied_actions", about, ("account", "verb", "resource"))
         self.kinds = kinds
         self.clock = clock
-        self.limits = LimitLog(clock, self.figures.registry)
-        self.patience = Deadline(PATIENCE)
-        self.listings, self.large_lists = Listings(), Large()
-        self.selectors = Room("selectors of watches", MAX_SELECTORS)
-        self.targets = Targets()
-        self.accounts = accounts or Accounts(store, clock)
-        self.tokens: Tokens = _unknown_token
-        self.open_namespaces: dict[str, tuple[Guard, Revision]] = {}  # and when that was so
         self.new_uid = new_uid
-        self.random = random  # for names that were asked for by generateName, and for what services get
-        self.pools = pools
-        self.admission = Chain()
-        self.conditions: Conditions | None = None
-        self.audit: auditing.Audit | None = None  # None: nothing is written down
-        self.owners = Owners.BLOCKING
-        self.owner_checks = "warn"  # `kinship.checking` says how
-        self.deciders: Callable[[User], Decider] = self.access.decider  # what a user may do, for expressions that ask
-        self.services = services or {}  # that webhooks are behind
-        self.outbound = Outbound(self._offload)
-        self.priorities, self.runtime_classes = Priorities(), RuntimeClasses()  # of pods
-        self.growing: frozenset[str] = frozenset()  # the classes of storage whose volumes can grow
-        self.flows = Flows()  # of requests
-        self.configured = Configured(store, lambda: self.kinds.catalog)
-        self.converter = Converter(self.outbound, lambda: self.services, new_uid, self.apart)
-        self._closing: list[Callable[[], Awaitable[None]]] = [self.outbound.close]
-        self.readiness: dict[str, Callable[[], str | None]] = {}  # what else has to work, by name: says what is wrong, if anything
+        self.random = random  # for generateName, and for cluster IPs and node ports
+        self.service_pools = service_pools
+        self.authorizer = Authorizer(store)
+        self.metrics = ServerMetrics(registry or Registry())
+        self._offload = offload or InlineOffload()
+        about = "Actions of the server's own controllers that RBAC did not allow, and that were not carried out."
+        self.denied_actions = self.metrics.registry.counter("probate_denied_actions", about, ("account", "verb", "resource"))
+        self.limit_log = LimitLog(clock, self.metrics.registry)
+        self.request_deadline = Deadline(REQUEST_TIMEOUT_SECONDS)
+        self.request_info = RequestInfoResolver()
+        self.list_cache = ListCache()
+        self.large_list_limit = LargeListLimit()
+        self.selector_memory = MemoryBudget("selectors of watches", MAX_SELECTORS_MEMORY)
+        self.open_namespaces: dict[str, tuple[Guard, Revision]] = {}  # the guard of each, and at which revision it held
+        self.service_accounts = service_accounts or TokenIssuer(store, clock)
+        self.authenticate_token: TokenAuthenticator = _reject_token  # set at startup
+        self.admission = AdmissionChain()
+        self.match_conditions: MatchConditionEvaluator | None = None  # set at startup
+        self.admission_configuration = PluginConfiguration(store, lambda: self.kinds.catalog)
+        self.audit: auditing.AuditLog | None = None  # set at startup; None: no audit log
+        self.owner_permission_mode = OwnerChecks.BLOCKING  # set at startup
+        self.owner_check_mode = "warn"  # set at startup; `owner_reference_warnings.CheckMode` lists the values
+        self.cel_authorizer: Callable[[User], CelAuthorizer] = (
+            self.authorizer.cel_authorizer
+        )  # the `authorizer` variable of CEL expressions
+        self.webhook_services = webhook_services or {}  # how to reach the services that webhook configurations name
+        self.webhook_client = Outbound(self._offload)
+        self.crd_converter = Converter(self.webhook_client, lambda: self.webhook_services, new_uid, self.offload_if_large)
+        self.priority_classes = Priorities()
+        self.runtime_classes = RuntimeClasses()
+        self.expandable_storage_classes: frozenset[str] = frozenset()  # StorageClasses with allowVolumeExpansion
+        self.flow_classifier = FlowClassifier()
+        self._closing: list[Callable[[], Awaitable[None]]] = [self.webhook_client.close]
+        self.readiness_checks: dict[str, Callable[[], str | None]] = {}  # by name: each returns what is wrong, or None
 
     @property
     def catalog(self) -> Catalog:
-        """What is served now."""
+        """The resources that are served now."""
         return self.kinds.catalog
 
-    def now(self) -> str:
-        """The time as objects tell it."""
-        return timestamp(self.clock.now())
+    def timestamp(self) -> str:
+        """Returns the current time as an RFC 3339 string with seconds, as metadata has it."""
+        return format_time(self.clock.now())
 
-    def at_the_end(self, close: Callable[[], Awaitable[None]]) -> None:
-        """Something that is to be stopped with the API."""
+    def on_close(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Registers a callback for `close`. Callbacks run in reverse order of registration."""
         self._closing.insert(0, close)
 
     async def close(self) -> None:
-        """Stop all that goes on for the API besides requests."""
+        """Stops everything that runs for this server besides requests."""
         for close in self._closing:
             await close()
 
-    async def apart(self, size: int, work: Callable[[], T]) -> T:
-        """What the work gives: done here if it is small, else on a thread. It may be begun twice, so it must not leave traces."""
+    async def offload_if_large(self, size: int, work: Callable[[], T]) -> T:
+        """Runs work on the event loop if it is small, else on a thread, and returns its result.
+
+        Work is large if `size` exceeds LARGE_BYTES or if it takes more than MAX_INLINE_STEPS. In the second case it is started a
+        second time, on a thread, so it must have no side effects.
+        """
         if size <= LARGE_BYTES:
             try:
-                return work_limits.within(SMALL_EFFORT, DEAR, work)
-            except work_limits.TooMuch:
+                return work_limits.run_limited(MAX_INLINE_STEPS, STEPS_PER_CEL_COST, work)
+            except work_limits.TooMuchWork:
                 pass
-        pause = self._pause(time_slices.of_loop())
-        return await self.elsewhere(lambda: _within(MOST_EFFORT, work, pause))
+        pause = self._pause(time_slices.current())
+        return await self.run_in_thread(lambda: _run_limited(MAX_STEPS, work, pause))
 
-    def _pause(self, asked: time_slices.Turns) -> Callable[[], None] | None:
-        """What long work calls now and then: while others ask, its thread leaves the interpreter to them for most of the time."""
+    def _pause(self, turns: time_slices.TimeSlices) -> Callable[[], None] | None:
+        """Returns what long work calls from time to time: its thread releases the interpreter while other tasks are waiting."""
         offload = self._offload
-        return (lambda: offload.pause() if asked.is_asked else None) if isinstance(offload, Pool) else None
+        return (lambda: offload.pause() if turns.is_busy else None) if isinstance(offload, WorkerPool) else None
 
-    async def elsewhere(self, work: Callable[[], T]) -> T:
-        """What the work gives, done on a thread."""
+    async def run_in_thread(self, work: Callable[[], T]) -> T:
+        """Runs work on a thread and returns its result."""
         return await self._offload.run(work)
 
 
-def _within(steps: int, work: Callable[[], T], pause: Callable[[], None] | None) -> T:
+def _run_limited(steps: int, work: Callable[[], T], pause: Callable[[], None] | None) -> T:
     try:
-        with work_limits.limited(steps, pause=pause):
+        with work_limits.WorkLimit(steps, pause=pause):
             return work()
     except errors.ApiError as error:
-        raise error.with_traceback(None) from None  # which holds all that was at work: to free that takes long as well
+        # The traceback references everything that the work held; freeing that on the event loop would block it.
+        raise error.with_traceback(None) from None

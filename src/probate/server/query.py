@@ -1,6 +1,6 @@
-"""The options of a request, read from its query: each verb's in one value, refused where Kubernetes refuses them.
+"""Parses query parameters into the options of each verb. Rejects what Kubernetes rejects.
 
-Unknown parameters are ignored, and of a scalar one only the first occurrence counts, as in Kubernetes.
+As in Kubernetes, unknown parameters are ignored, and only the first occurrence of a scalar parameter counts.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from probate.api import field_errors
-from probate.api.field_errors import Path, Problem
+from probate.api.field_errors import FieldError, FieldPath
 from probate.core import errors
 from probate.kinds import tables
 from probate.server import api_errors
 
 Query: TypeAlias = Mapping[str, Sequence[str]]
 
-_MATCH = Path("resourceVersionMatch")
+_MATCH = FieldPath("resourceVersionMatch")
 FIELD_VALIDATIONS = ("Ignore", "Strict", "Warn")
 
 
 class WriteOptions(NamedTuple):
-    """How a create, update or patch is to be done."""
+    """The options of a create, update or patch."""
 
     is_dry_run: bool = False
     field_manager: str = ""
@@ -29,11 +29,11 @@ class WriteOptions(NamedTuple):
     is_forced: bool = False
 
 
-_PLAIN_WRITE = WriteOptions()
+_DEFAULT_WRITE_OPTIONS = WriteOptions()
 
 
 class ListOptions(NamedTuple):
-    """What a list or watch is to show, as asked: selectors and tokens are parsed by those who use them."""
+    """The options of a list or watch. Selectors and continue tokens are unparsed: the code that uses them parses them."""
 
     label_selector: str = ""
     field_selector: str = ""
@@ -47,24 +47,24 @@ class ListOptions(NamedTuple):
     timeout_seconds: float | None = None
 
 
-_PLAIN_LIST = ListOptions()
+_DEFAULT_LIST_OPTIONS = ListOptions()
 
 
-def first(query: Query, name: str) -> str:
-    """The parameter's value; empty if it is not given."""
+def first_value(query: Query, name: str) -> str:
+    """Returns the parameter's first value, or an empty string."""
     return query[name][0] if query.get(name) else ""
 
 
-def truth(query: Query, name: str) -> bool | None:
-    """A truth value as Kubernetes reads it: `0` and `false` are false, all else is true; None if not given."""
+def boolean(query: Query, name: str) -> bool | None:
+    """Returns a boolean parameter, or None if absent. As in Kubernetes, `0` and `false` are false, all else is true."""
     if not query.get(name):
         return None
-    return first(query, name).lower() not in {"0", "false"}
+    return first_value(query, name).lower() not in {"0", "false"}
 
 
-def number(query: Query, name: str) -> int | None:
-    """A whole number; `BadRequest` if it is none, None if not given."""
-    text = first(query, name)
+def integer(query: Query, name: str) -> int | None:
+    """Returns an integer parameter, or None if it is absent. Raises `BadRequest` if it is not an integer."""
+    text = first_value(query, name)
     if not text:
         return None
     try:
@@ -72,91 +72,96 @@ def number(query: Query, name: str) -> int | None:
             raise ValueError(text)  # noqa: TRY301
         return int(text, 10)
     except ValueError:
-        raise errors.BadRequest(f"the parameter {name} must be a whole number, not {text!r}") from None
+        raise errors.BadRequest(f"the parameter {name} must be an integer, not {text!r}") from None
 
 
-def included(query: Query) -> tables.IncludeObject:
-    """What the rows of a table have of their objects: `includeObject`."""
-    match first(query, "includeObject"):
+def include_object(query: Query) -> tables.IncludeObject:
+    """Returns the `includeObject` parameter of tables. Raises `BadRequest` if it is not supported."""
+    match first_value(query, "includeObject"):
         case "" | "Metadata":
             return "Metadata"
         case "Object":
             return "Object"
         case "None":
             return "None"
-        case other:
-            problem = field_errors.not_supported(Path("includeObject"), other, ("Metadata", "None", "Object"))
+        case value:
+            problem = field_errors.not_supported(FieldPath("includeObject"), value, ("Metadata", "None", "Object"))
             raise errors.BadRequest(f"Unable to convert to Table as requested: {problem.field}: {problem.message}")
 
 
 def write_options(query: Query, kind: str) -> WriteOptions:
-    """The options of a write. `kind` is CreateOptions, UpdateOptions or PatchOptions."""
+    """Parses the options of a write. `kind` is CreateOptions, UpdateOptions or PatchOptions. Raises `Invalid`."""
     if not query:
-        return _PLAIN_WRITE
-    found = [*dry_run_problems(query.get("dryRun", ())), *_manager_problems(first(query, "fieldManager"))]
-    field_validation = first(query, "fieldValidation") or "Warn"
+        return _DEFAULT_WRITE_OPTIONS
+    problems = [*dry_run_problems(query.get("dryRun", ())), *_manager_problems(first_value(query, "fieldManager"))]
+    field_validation = first_value(query, "fieldValidation") or "Warn"
     if field_validation not in FIELD_VALIDATIONS:
-        found.append(field_errors.not_supported(Path("fieldValidation"), field_validation, FIELD_VALIDATIONS))
-    if found:
-        raise api_errors.invalid_options(kind, found)
+        problems.append(field_errors.not_supported(FieldPath("fieldValidation"), field_validation, FIELD_VALIDATIONS))
+    if problems:
+        raise api_errors.invalid_options(kind, problems)
     return WriteOptions(
         is_dry_run=bool(query.get("dryRun")),
-        field_manager=first(query, "fieldManager"),
+        field_manager=first_value(query, "fieldManager"),
         field_validation=field_validation,
-        is_forced=bool(truth(query, "force")),
+        is_forced=bool(boolean(query, "force")),
     )
 
 
-def dry_run_problems(values: Sequence[str]) -> list[Problem]:
-    """Every `dryRun` must be All."""
-    return [field_errors.not_supported(Path("dryRun"), list(values), ["All"])] if any(value != "All" for value in values) else []
+def dry_run_problems(values: Sequence[str]) -> list[FieldError]:
+    """Returns a field error unless every `dryRun` is All."""
+    return (
+        [field_errors.not_supported(FieldPath("dryRun"), list(values), ["All"])] if any(value != "All" for value in values) else []
+    )
 
 
-def _manager_problems(manager: str) -> list[Problem]:
+def _manager_problems(manager: str) -> list[FieldError]:
     if len(manager) > 128:
-        return [field_errors.too_long(Path("fieldManager"), 128)]
+        return [field_errors.too_long(FieldPath("fieldManager"), 128)]
     return (
         []
         if manager.isprintable()
-        else [field_errors.invalid(Path("fieldManager"), manager, "should only contain printable characters")]
+        else [field_errors.invalid(FieldPath("fieldManager"), manager, "should only contain printable characters")]
     )
 
 
 def list_options(query: Query) -> ListOptions:
-    """The options of a list or watch."""
+    """Parses the options of a list or watch. Raises `Invalid`."""
     if not query:
-        return _PLAIN_LIST
-    limit = max(0, number(query, "limit") or 0)
-    timeout = number(query, "timeoutSeconds")
+        return _DEFAULT_LIST_OPTIONS
+    limit = max(0, integer(query, "limit") or 0)
+    timeout = integer(query, "timeoutSeconds")
     options = ListOptions(
-        label_selector=first(query, "labelSelector"),
-        field_selector=first(query, "fieldSelector"),
+        label_selector=first_value(query, "labelSelector"),
+        field_selector=first_value(query, "fieldSelector"),
         limit=limit,
-        continue_=first(query, "continue"),
-        resource_version=first(query, "resourceVersion"),
-        resource_version_match=first(query, "resourceVersionMatch"),
-        is_watch=bool(truth(query, "watch")),
-        wants_bookmarks=bool(truth(query, "allowWatchBookmarks")),
-        sends_initial_events=truth(query, "sendInitialEvents"),
+        continue_=first_value(query, "continue"),
+        resource_version=first_value(query, "resourceVersion"),
+        resource_version_match=first_value(query, "resourceVersionMatch"),
+        is_watch=bool(boolean(query, "watch")),
+        wants_bookmarks=bool(boolean(query, "allowWatchBookmarks")),
+        sends_initial_events=boolean(query, "sendInitialEvents"),
         timeout_seconds=None if timeout is None else float(timeout),
     )
-    found = [*_match_problems(options), *_initial_events_problems(options)]
-    if found:
-        raise api_errors.invalid_options("ListOptions", found)
+    problems = [*_match_problems(options), *_initial_events_problems(options)]
+    if problems:
+        raise api_errors.invalid_options("ListOptions", problems)
     return options
 
 
-def _match_problems(options: ListOptions) -> list[Problem]:
+def _match_problems(options: ListOptions) -> list[FieldError]:
     match = options.resource_version_match
     if not match:
         return []
-    known = ("NotOlderThan",) if options.is_watch else ("Exact", "NotOlderThan", "")
-    wrong = [] if match in known else [field_errors.not_supported(_MATCH, match, known)]
-    return [*wrong, *(field_errors.forbidden(_MATCH, f"resourceVersionMatch {why}") for why in _misplaced(options))]
+    supported = ("NotOlderThan",) if options.is_watch else ("Exact", "NotOlderThan", "")
+    unsupported = [] if match in supported else [field_errors.not_supported(_MATCH, match, supported)]
+    return [
+        *unsupported,
+        *(field_errors.forbidden(_MATCH, f"resourceVersionMatch {why}") for why in _misplaced_match_reasons(options)),
+    ]
 
 
-def _misplaced(options: ListOptions) -> Iterator[str]:
-    """Why there may be no resourceVersionMatch."""
+def _misplaced_match_reasons(options: ListOptions) -> Iterator[str]:
+    """Yields the reasons why resourceVersionMatch is not allowed here."""
     if options.is_watch and options.sends_initial_events is None:
         yield "is forbidden for watch unless sendInitialEvents is provided"
     if not options.is_watch and not options.resource_version:
@@ -167,11 +172,11 @@ def _misplaced(options: ListOptions) -> Iterator[str]:
         yield '"exact" is forbidden for resourceVersion "0"'
 
 
-def _initial_events_problems(options: ListOptions) -> list[Problem]:
+def _initial_events_problems(options: ListOptions) -> list[FieldError]:
     if options.sends_initial_events is None:
         return []
     if not options.is_watch:
-        return [field_errors.forbidden(Path("sendInitialEvents"), "sendInitialEvents is forbidden for list")]
+        return [field_errors.forbidden(FieldPath("sendInitialEvents"), "sendInitialEvents is forbidden for list")]
     if options.resource_version_match != "NotOlderThan":
         why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
         return [field_errors.forbidden(_MATCH, why)]

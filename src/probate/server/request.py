@@ -1,9 +1,9 @@
-"""A request, parsed once: what it wants, of what, in which form.
+"""A parsed request, and the resolution of its path and method to a verb and a resource.
 
 GET    /api/v1/namespaces/default/pods/web            get pods "web" in "default"
 GET    /apis/apps/v1/deployments?watch=1              watch deployments everywhere
 PATCH  /api/v1/nodes/n1/status                        patch nodes "n1", its status
-GET    /api/v1/watch/...                              the old way to watch
+GET    /api/v1/watch/...                              deprecated watch path
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from probate.core import errors
 from probate.server import api_errors, query
 from probate.server.query import Query
 
-MAX_KNOWN = 4_000
-MAX_KNOWN_LENGTH = 300
+MAX_CACHED_PATHS = 4_000
+MAX_CACHED_PATH_LENGTH = 300
 
 
 class Target(NamedTuple):
-    """What a path names. `namespace` is None if all are meant, and empty for a kind that has none."""
+    """The object or collection that a path names.
+
+    `namespace` is None for all namespaces, and empty for a cluster-scoped kind. `is_watch` marks the deprecated `/watch/` paths.
+    """
 
     resource: Resource
     namespace: str | None
@@ -37,93 +40,94 @@ class Request(NamedTuple):
     method: str
     path: str
     query: Query
-    headers: Mapping[bytes, bytes]  # by their names in lower case
-    body: bytes | Callable[[], Awaitable[bytes]] = b""  # or what waits for it
+    headers: Mapping[bytes, bytes]  # names in lower case
+    body: bytes | Callable[[], Awaitable[bytes]] = b""  # or a function that waits for it
     user: User = UNSECURED
 
     async def read_body(self) -> bytes:
-        """The body, as soon as all of it has come."""
+        """Returns the body as soon as all of it has arrived."""
         return self.body if isinstance(self.body, bytes) else await self.body()
 
     def header(self, name: str) -> str:
+        """Returns a header's value, or an empty string. `name` is in lower case."""
         return self.headers.get(name.encode(), b"").decode("latin-1")
 
 
-class Asked(NamedTuple):
-    """What a request wants, as far as it was understood."""
+class RequestInfo(NamedTuple):
+    """The verb and the target of a request for a resource."""
 
     verb: str
-    at: Target
+    target: Target
 
 
-class Targets:
-    """What requests ask, remembered for as long as the same catalog is served: most paths come again."""
+class RequestInfoResolver:
+    """Resolves requests to verbs and targets. Caches results until the catalog changes, because most paths repeat."""
 
     def __init__(self) -> None:
         self._catalog: Catalog | None = None
-        self._known: dict[str, Target] = {}
-        self._asked: dict[tuple[str, str], Asked] = {}  # by method and path, of requests that say nothing else
+        self._target_cache: dict[str, Target] = {}
+        self._info_cache: dict[tuple[str, str], RequestInfo] = {}  # by method and path, for requests without a query
 
-    def asked(self, request: Request, catalog: Catalog) -> Asked | None:
-        """What is wanted of which resource; None if it is no resource that is asked.
+    def resolve(self, request: Request, catalog: Catalog) -> RequestInfo | None:
+        """Returns the verb and target of a request, or None if its path is not a resource path.
 
-        `NotFound` if nothing is served there, and `MethodNotAllowed` if it does not have such a verb.
+        Raises `NotFound` if no resource is served at the path, `MethodNotAllowed` if the resource does not have the verb.
         """
-        if catalog is not self._catalog or len(self._known) > MAX_KNOWN:
-            self._catalog, self._known, self._asked = catalog, {}, {}
-        known = self._asked.get((request.method, request.path)) if not request.query else None
-        return known or self._understand(request, catalog)
+        if catalog is not self._catalog or len(self._target_cache) > MAX_CACHED_PATHS:
+            self._catalog, self._target_cache, self._info_cache = catalog, {}, {}
+        cached = self._info_cache.get((request.method, request.path)) if not request.query else None
+        return cached or self._resolve(request, catalog)
 
-    def _understand(self, request: Request, catalog: Catalog) -> Asked | None:
-        at = self._find(request.path, catalog)
-        if at is None:
+    def _resolve(self, request: Request, catalog: Catalog) -> RequestInfo | None:
+        target = self._find_target(request.path, catalog)
+        if target is None:
             return None
-        found = Asked(verb(request, at), at)
-        if not request.query and request.path in self._known:
-            self._asked[request.method, request.path] = found
-        return found
+        resolved = RequestInfo(request_verb(request, target), target)
+        if not request.query and request.path in self._target_cache:
+            self._info_cache[request.method, request.path] = resolved
+        return resolved
 
-    def _find(self, path: str, catalog: Catalog) -> Target | None:
-        found = self._known.get(path)
-        if found is None and is_resource(path):
-            found = target(path, catalog)
-            if len(path) <= MAX_KNOWN_LENGTH:
-                self._known[path] = found
-        return found
+    def _find_target(self, path: str, catalog: Catalog) -> Target | None:
+        resolved = self._target_cache.get(path)
+        if resolved is None and is_resource_path(path):
+            resolved = parse_path(path, catalog)
+            if len(path) <= MAX_CACHED_PATH_LENGTH:
+                self._target_cache[path] = resolved
+        return resolved
 
 
-def is_resource(path: str) -> bool:
-    """Whether the path is that of a resource or below it, and not of a document about resources."""
+def is_resource_path(path: str) -> bool:
+    """Whether the path is a resource path (`/api/v1/pods/…`), not a discovery path (`/api/v1`)."""
     if path.startswith("/api/"):
         return path.count("/", 5, -1) > 0
     return path.startswith("/apis/") and path.count("/", 6, -1) > 1
 
 
-def target(path: str, catalog: Catalog) -> Target:
-    """What the path of a resource names; `NotFound` if nothing is served there."""
+def parse_path(path: str, catalog: Catalog) -> Target:
+    """Returns the target that a resource path names. Raises `NotFound` if nothing is served there."""
     prefix, *parts = path.strip("/").split("/")
-    if len(parts) < (3 if prefix == "apis" else 2) or not all(parts):  # with nothing between some of its slashes
-        raise api_errors.no_such_resource()
+    if len(parts) < (3 if prefix == "apis" else 2) or not all(parts):  # an empty path segment
+        raise api_errors.resource_not_found()
     group, version, *below = parts if prefix == "apis" else ("", *parts)
     is_watch = below[0] == "watch" and len(below) > 1
-    found = _find(catalog, group, version, below[1:] if is_watch else below, is_watch=is_watch)
-    if found is None:
-        raise api_errors.no_such_resource() if version in catalog.versions(group) else api_errors.no_such_path(path)
-    return found
+    resolved = _find(catalog, group, version, below[1:] if is_watch else below, is_watch=is_watch)
+    if resolved is None:
+        raise api_errors.resource_not_found() if version in catalog.versions(group) else api_errors.path_not_found(path)
+    return resolved
 
 
 def _find(catalog: Catalog, group: str, version: str, below: list[str], *, is_watch: bool) -> Target | None:
     if len(below) >= 3 and below[0] == "namespaces":
         resource = catalog.find(group, version, below[2])
         if resource is not None and resource.is_namespaced:
-            return _at(resource, below[1], below[3:], is_watch=is_watch)
+            return _target_below(resource, below[1], below[3:], is_watch=is_watch)
     resource = catalog.find(group, version, below[0])
     if resource is None or (resource.is_namespaced and len(below) > 1):
         return None
-    return _at(resource, None if resource.is_namespaced else "", below[1:], is_watch=is_watch)
+    return _target_below(resource, None if resource.is_namespaced else "", below[1:], is_watch=is_watch)
 
 
-def _at(resource: Resource, namespace: str | None, below: list[str], *, is_watch: bool) -> Target | None:
+def _target_below(resource: Resource, namespace: str | None, below: list[str], *, is_watch: bool) -> Target | None:
     match below:
         case []:
             return Target(resource, namespace, is_watch=is_watch)
@@ -147,42 +151,42 @@ _VERBS = {
 }
 
 
-def verb(request: Request, at: Target) -> str:
-    """The verb that the request means; `MethodNotAllowed` if the resource does not have it."""
-    is_sent_to_a_part = request.method == "POST" and bool(at.subresource)
-    wanted = "create" if is_sent_to_a_part else _VERBS.get((request.method, bool(at.name)), "")
-    if at.namespace is None:
-        _check_is_for_all(wanted, at)
-    if at.is_watch:
-        if request.method != "GET" or "watch" not in at.resource.verbs:
+def request_verb(request: Request, target: Target) -> str:
+    """Returns the verb of a request. Raises `MethodNotAllowed` if the resource does not have it."""
+    is_post_to_subresource = request.method == "POST" and bool(target.subresource)
+    verb = "create" if is_post_to_subresource else _VERBS.get((request.method, bool(target.name)), "")
+    if target.namespace is None:
+        _check_all_namespaces(verb, target)
+    if target.is_watch:
+        if request.method != "GET" or "watch" not in target.resource.verbs:
             raise api_errors.method_not_allowed()
         return "watch"
-    allowed = at.resource.verbs
-    if at.subresource:
-        found = at.resource.subresource(at.subresource)
-        allowed = found.verbs if found is not None else ()
-    elif at.resource.is_custom:
-        allowed = (*allowed, "create")  # one whose definition goes says why it takes nothing new: `writing.open_scopes`
-    if wanted not in allowed:
-        raise _not_allowed(request.method, at)
-    return "watch" if wanted == "list" and query.truth(request.query, "watch") else wanted
+    allowed = target.resource.verbs
+    if target.subresource:
+        resolved = target.resource.subresource(target.subresource)
+        allowed = resolved.verbs if resolved is not None else ()
+    elif target.resource.is_custom:
+        allowed = (*allowed, "create")  # if the CRD is being deleted, `write.scope_guards` says why create fails
+    if verb not in allowed:
+        raise _not_allowed(request.method, target)
+    return "watch" if verb == "list" and query.boolean(request.query, "watch") else verb
 
 
-def _check_is_for_all(wanted: str, at: Target) -> None:
-    """What lies in namespaces is read everywhere at once, and written in one of them. (Custom kinds are not there otherwise.)"""
-    if wanted == "list":
+def _check_all_namespaces(verb: str, target: Target) -> None:
+    """Raises for any verb but list: namespaced objects are written in one namespace. `NotFound` for custom resources."""
+    if verb == "list":
         return
-    if at.resource.is_custom:
-        raise api_errors.no_such_resource()
+    if target.resource.is_custom:
+        raise api_errors.resource_not_found()
     raise errors.MethodNotAllowed(
-        f"{at.resource.plural} are written in a namespace: ask at /namespaces/<namespace>/{at.resource.plural}"
+        f"{target.resource.plural} can only be written in a namespace: use /namespaces/<namespace>/{target.resource.plural}"
     )
 
 
-def _not_allowed(method: str, at: Target) -> errors.ApiError:
-    """What is wrong with a method that the resource does not have. Of a custom kind more is told, as in Kubernetes."""
-    if not at.resource.is_custom:
+def _not_allowed(method: str, target: Target) -> errors.ApiError:
+    """Returns the error for a method that the resource does not have: more specific for custom resources, as in Kubernetes."""
+    if not target.resource.is_custom:
         return api_errors.method_not_allowed()
-    if method in {"PUT", "PATCH"} and not at.name:
-        return errors.BadRequest("name must be provided: what is changed is one object")
-    return api_errors.method_not_allowed(at.resource)
+    if method in {"PUT", "PATCH"} and not target.name:
+        return errors.BadRequest("name must be provided: PUT and PATCH change a single object")
+    return api_errors.method_not_allowed(target.resource)

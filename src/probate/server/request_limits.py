@@ -1,15 +1,15 @@
-"""Limits how many requests a server answers at once, and how many of these one user has.
+"""Limits how many requests the server answers at once, and how many of them belong to one user.
 
-Two things are scarce: the places of requests that are being worked on, and connections. A watch, and a request that waits for its
-own body, need hardly any work and hold a connection for long; all others need work and are over soon. So there are two limits, each
-shared fairly between users (`fair_limit`), and a part of the connections is left free:
+Two resources are scarce: the slots of requests in flight, and connections. A watch, and a request that waits for its own body, need
+little work but hold a connection for long; all other requests need work and are over soon. So there are two limits, each shared
+fairly between users (`fair_limit`), and part of the connections is reserved:
 
-    reserve      a twentieth for health checks, metrics and the version, counted by address, as they may come from nobody
-    reserve      a twentieth that only administrators (members of `system:masters`) may use besides
-    the rest     everybody, no user more than twice as many as are free
+    reserve      a twentieth for health checks, metrics and the version; counted by address, as they may be anonymous
+    reserve      a twentieth that only administrators (members of `system:masters`) may use in addition
+    the rest     all users; no user gets more than twice as many as are free
 
-A request takes its place when it is known who asks: what has to be done to find that out takes no place of those who are known.
-Without credentials (`--insecure`) everybody is the same user, so nothing can be shared between users.
+A request takes its slot once its user is known, so that authenticating others takes no slot from known users. Without
+authentication (`--insecure`) all requests have the same user, so nothing can be shared between users.
 """
 
 from __future__ import annotations
@@ -24,111 +24,112 @@ from probate.http.fair_limit import FairLimit
 from probate.http.limit_log import LimitLog
 from probate.settings import DEFAULT_MAX_CONNECTIONS
 
-MAX_UNDER_WAY = 400
-"""Requests that are being answered at once. A watch counts only until it has begun."""
-ADMINISTRATORS = 40
-"""As many more of administrators."""
-FACTOR = 2
-"""A user has at most so many times as many as are free."""
-ALWAYS = ("/livez", "/readyz", "/healthz", "/metrics", "/version")
-"""Paths that say how the server is: they are answered from a reserve of their own."""
+MAX_IN_FLIGHT = 400
+"""Requests that are answered at once. A watch counts only until it has begun."""
+EXTRA_ADMINISTRATOR_REQUESTS = 40
+"""The number of additional slots for administrators."""
+FAIR_SHARE_FACTOR = 2
+"""A user gets at most this many times the number of free slots."""
+HEALTH_PATHS = ("/livez", "/readyz", "/healthz", "/metrics", "/version")
+"""Paths that report the server's state: they are answered from their own reserve."""
 
-_Place: TypeAlias = "tuple[FairLimit, str, User]"
-"""What a request has taken: of which limit, in whose name, and by whom. (A plain tuple: one is made with every request.)"""
+_Slot: TypeAlias = "tuple[FairLimit, str, User]"
+"""The slot of a request: its limit, the name that it counts for, and its user. (A plain tuple, since every request creates one.)"""
 
 
-def reserve(max_connections: int) -> int:
-    """How many connections are kept for health checks, and as many again for administrators."""
+def reserved_connections(max_connections: int) -> int:
+    """Returns the number of connections that are reserved for health checks, and again for administrators."""
     return max(2, max_connections // 20)
 
 
 class RequestLimits:
-    """The requests of one server."""
+    """Limits the requests of one server."""
 
     def __init__(
-        self, log: LimitLog, *, max_connections: int = DEFAULT_MAX_CONNECTIONS, max_under_way: int = MAX_UNDER_WAY
+        self, log: LimitLog, *, max_connections: int = DEFAULT_MAX_CONNECTIONS, max_in_flight: int = MAX_IN_FLIGHT
     ) -> None:
-        kept = reserve(max_connections)
+        reserved = reserved_connections(max_connections)
         self._log = log
-        self._shared = max(1, max_connections - 2 * kept)
-        self._administrators = max(1, max_connections - kept)
-        self._under_way = FairLimit(min(max_under_way, self._shared), factor=FACTOR)
-        self._long = FairLimit(self._shared, factor=FACTOR)
-        self._health = FairLimit(kept, factor=FACTOR)
-        self._places: dict[Task, _Place] = {}
+        self._shared_connections = max(1, max_connections - 2 * reserved)
+        self._administrator_connections = max(1, max_connections - reserved)
+        self._in_flight = FairLimit(min(max_in_flight, self._shared_connections), factor=FAIR_SHARE_FACTOR)
+        self._long_running = FairLimit(self._shared_connections, factor=FAIR_SHARE_FACTOR)
+        self._health = FairLimit(reserved, factor=FAIR_SHARE_FACTOR)
+        self._slots: dict[Task, _Slot] = {}
         self._connections: dict[Task, str] = {}
-        self._ample = self._under_way.limit * FACTOR // (FACTOR + 1)  # below that no user can have too many
+        # Fast path: with fewer requests in flight than this, no user can exceed a fair share, so nothing is checked.
+        self._fairness_threshold = self._in_flight.limit * FAIR_SHARE_FACTOR // (FAIR_SHARE_FACTOR + 1)
 
     def begin(self, task: Task, user: User, *, path: str, address: str) -> None:
-        """A request whose user is known is to be answered. `TooManyRequests` if there is no place for it."""
-        limit, holder = self._under_way, user.name
-        if not path.startswith("/api") and path.startswith(ALWAYS):
+        """Takes a slot for a request whose user is known. Raises `TooManyRequests` if there is none."""
+        limit, holder = self._in_flight, user.name
+        if not path.startswith("/api") and path.startswith(HEALTH_PATHS):
             limit, holder = self._health, address
-            if not limit.admits(holder):
+            if not limit.can_take(holder):
                 raise self._refusal("health checks", limit, address=address)
-        elif limit.total >= self._ample or limit.total + self._long.total >= self._shared:
-            self._check_place(user)
-        self._places[task] = limit, holder, user
+        elif limit.total >= self._fairness_threshold or limit.total + self._long_running.total >= self._shared_connections:
+            self._check_slot(user)
+        self._slots[task] = limit, holder, user
         limit.take(holder)
 
-    def _check_place(self, user: User) -> None:
-        limit, busy = self._under_way, self._under_way.total + self._long.total
+    def _check_slot(self, user: User) -> None:
+        limit, connections = self._in_flight, self._in_flight.total + self._long_running.total
         if _is_administrator(user):
-            is_free = limit.total < limit.limit + ADMINISTRATORS and busy < self._administrators
+            is_free = limit.total < limit.limit + EXTRA_ADMINISTRATOR_REQUESTS and connections < self._administrator_connections
         else:
-            is_free = limit.total < limit.limit and busy < self._shared
-            is_free = is_free and (user is UNSECURED or limit.admits(user.name))
+            is_free = limit.total < limit.limit and connections < self._shared_connections
+            is_free = is_free and (user is UNSECURED or limit.can_take(user.name))
         if not is_free:
             raise self._refusal("requests under way", limit, user=user.name)
 
     def end(self, task: Task, *, is_watching: bool) -> None:
-        """The request is answered. If it is a watch, it goes on to hold its connection until `let_go`."""
-        place = self._places.pop(task, None)
-        if place is not None:
-            place[0].release(place[1])
+        """Releases the slot, as the request is answered. A watch keeps its connection until `release_connection`."""
+        slot = self._slots.pop(task, None)
+        if slot is not None:
+            slot[0].release(slot[1])
         if not is_watching and self._connections:
-            self.let_go(task)
+            self.release_connection(task)
 
-    def hold(self, task: Task) -> None:
-        """The request will hold its connection for long. `TooManyRequests` if no more may."""
-        limit, place = self._long, self._places.get(task)
-        if place is None:
+    def hold_connection(self, task: Task) -> None:
+        """Marks the request as one that holds its connection for long. Raises `TooManyRequests` if no more are allowed."""
+        limit, slot = self._long_running, self._slots.get(task)
+        if slot is None:
             return
-        user = place[2]
+        user = slot[2]
         if _is_administrator(user):
-            is_free = limit.total < self._administrators
+            is_free = limit.total < self._administrator_connections
         else:
-            is_free = limit.total < limit.limit if user is UNSECURED else limit.admits(user.name)
+            is_free = limit.total < limit.limit if user is UNSECURED else limit.can_take(user.name)
         if not is_free:
             raise self._refusal("long-running requests", limit, user=user.name)
         self._connections[task] = user.name
         limit.take(user.name)
 
-    def let_go(self, task: Task) -> None:
-        """It does not hold its connection any more."""
+    def release_connection(self, task: Task) -> None:
+        """Ends what `hold_connection` began."""
         name = self._connections.pop(task, None)
         if name is not None:
-            self._long.release(name)
+            self._long_running.release(name)
 
-    def leave(self, task: Task) -> _Place | None:
-        """The request waits for something of its own, and needs no place meanwhile. Returns what `come_back` wants."""
-        place = self._places.pop(task, None)
-        if place is not None:
-            place[0].release(place[1])
-        return place
+    def suspend(self, task: Task) -> _Slot | None:
+        """Gives the slot back while the request waits for its own body. Returns the slot for `resume`."""
+        slot = self._slots.pop(task, None)
+        if slot is not None:
+            slot[0].release(slot[1])
+        return slot
 
-    def come_back(self, task: Task, place: _Place | None) -> None:
-        """It goes on. (It was admitted once: to refuse it now would waste what was done for it.)"""
-        if place is not None:
-            self._places[task] = place
-            place[0].take(place[1])
+    def resume(self, task: Task, slot: _Slot | None) -> None:
+        """Takes the slot again. (Never refuses: the request was admitted once, and its work would be wasted.)"""
+        if slot is not None:
+            self._slots[task] = slot
+            slot[0].take(slot[1])
 
-    def _refusal(self, what: str, limit: FairLimit, **whose: str) -> errors.TooManyRequests:
-        (holder,) = whose.values()
-        self._log.reached(what, **whose, own=limit.held_by(holder), total=limit.total, of=limit.limit)
-        told = f"too many {what}, please try again in a second"
-        return errors.TooManyRequests(told, Details(retry_after_seconds=1))
+    def _refusal(self, subject: str, limit: FairLimit, **labels: str) -> errors.TooManyRequests:
+        (holder,) = labels.values()
+        self._log.record(subject, **labels, own=limit.count(holder), total=limit.total, of=limit.limit)
+        message = f"too many {subject}, please try again in a second"
+        return errors.TooManyRequests(message, Details(retry_after_seconds=1))
 
 
 def _is_administrator(user: User) -> bool:
-    return user.is_master and user is not UNSECURED
+    return user.is_superuser and user is not UNSECURED

@@ -1,4 +1,4 @@
-"""Who answers a request: the verb of a resource, or one of the paths that are no resource."""
+"""Routes a request to its handler: a verb of a resource, a subresource, or a path that is not a resource."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from collections.abc import Awaitable, Callable
 import orjson
 
 from probate.api.gvk import GroupResource
-from probate.api.rbac.policy_rules import Ask
-from probate.server import api_errors, health, metrics_endpoint, query, timeouts, version_info
+from probate.api.rbac.policy_rules import ResourceAttributes
+from probate.server import api_errors, query, timeouts
 from probate.server.audit import request_trail as trails
 from probate.server.authn import issuer_discovery
-from probate.server.authz import attributes
+from probate.server.authz import authorization_attributes
 from probate.server.codec import negotiation, responses
 from probate.server.codec.negotiation import Form
-from probate.server.context import PATIENCE, Answer, Api, Stream
-from probate.server.discovery import documents as discovery_documents
+from probate.server.context import REQUEST_TIMEOUT_SECONDS, Response, ServerContext, StreamingResponse
+from probate.server.diagnostics import health, metrics_endpoint, version_info
+from probate.server.discovery import discovery_documents
 from probate.server.kind_rules import object_parts
 from probate.server.ownership_api import graph_endpoint, owners_and_dependents
-from probate.server.request import Asked, Request, Target
+from probate.server.request import Request, RequestInfo, Target
 from probate.server.reviews import access_review, identity_reviews, rules_review
 from probate.server.subresources import binding, eviction, scale, token
 from probate.server.verbs import create, delete, deletecollection, get, patch, update, watch
 from probate.server.verbs import list as listing
 
-Verb = Callable[[Api, Request, Target, Form], Awaitable[Answer | Stream]]
+RequestHandler = Callable[[ServerContext, Request, Target, Form], Awaitable[Response | StreamingResponse]]
 
-VERBS: dict[str, Verb] = {
+VERBS: dict[str, RequestHandler] = {
     "get": get.get,
     "list": listing.list_,
     "watch": watch.watch,
@@ -38,182 +39,188 @@ VERBS: dict[str, Verb] = {
     "deletecollection": deletecollection.deletecollection,
 }
 
-COMMANDS: dict[GroupResource, Callable[[], Verb]] = {
-    GroupResource("", "bindings"): lambda: binding.create,
-    GroupResource("authentication.k8s.io", "selfsubjectreviews"): lambda: identity_reviews.about_oneself,
-    GroupResource("authentication.k8s.io", "tokenreviews"): lambda: identity_reviews.about_token,
-    GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"): lambda: access_review.about_oneself,
-    GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"): lambda: rules_review.about_oneself,
-    GroupResource("authorization.k8s.io", "subjectaccessreviews"): lambda: access_review.about_anybody,
-    GroupResource("authorization.k8s.io", "localsubjectaccessreviews"): lambda: access_review.about_anybody,
+VIRTUAL_RESOURCES: dict[GroupResource, Callable[[], RequestHandler]] = {
+    GroupResource("", "bindings"): lambda: binding.create_binding,
+    GroupResource("authentication.k8s.io", "selfsubjectreviews"): lambda: identity_reviews.review_self,
+    GroupResource("authentication.k8s.io", "tokenreviews"): lambda: identity_reviews.review_token,
+    GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"): lambda: access_review.review_self,
+    GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"): lambda: rules_review.review_self,
+    GroupResource("authorization.k8s.io", "subjectaccessreviews"): lambda: access_review.review_subject,
+    GroupResource("authorization.k8s.io", "localsubjectaccessreviews"): lambda: access_review.review_subject,
 }
-"""Resources of which nothing is stored: what is sent there is done. (Who does it may not be loaded yet, here and below.)"""
+"""Resources that are never stored: creating one runs a command. (Values are functions because handlers are imported lazily.)"""
 
-PARTS: dict[str, Callable[[], Verb]] = {
-    "scale": lambda: scale.answer,
-    "binding": lambda: binding.answer,
-    "eviction": lambda: eviction.answer,
-    "token": lambda: token.answer,
+SUBRESOURCES: dict[str, Callable[[], RequestHandler]] = {
+    "scale": lambda: scale.handle_scale,
+    "binding": lambda: binding.bind_pod,
+    "eviction": lambda: eviction.evict,
+    "token": lambda: token.create_token,
 }
 
-READS = {"get", "list", "watch"}
-WRITES = {"create", "update", "patch", "delete", "deletecollection"}
+READ_VERBS = {"get", "list", "watch"}
+WRITE_VERBS = {"create", "update", "patch", "delete", "deletecollection"}
 
-QUESTIONS: dict[str, Callable[[], Callable[[Api, Request], Awaitable[Answer]]]] = {
-    "/apis/probate.dev/v1alpha1/dependents": lambda: owners_and_dependents.dependents,
-    "/apis/probate.dev/v1alpha1/owners": lambda: owners_and_dependents.owners,
-    "/debug/ownership": lambda: graph_endpoint.ownership,
+PROBATE_PATHS: dict[str, Callable[[], Callable[[ServerContext, Request], Awaitable[Response]]]] = {
+    "/apis/probate.dev/v1alpha1/dependents": lambda: owners_and_dependents.list_dependents,
+    "/apis/probate.dev/v1alpha1/owners": lambda: owners_and_dependents.list_owners,
+    "/debug/ownership": lambda: graph_endpoint.get_ownership_graph,
 }
-"""Paths of our own, which are no resources: discovery does not show them."""
+"""Paths that only Probate has. They are not resources, and discovery does not list them."""
 
-ISSUER: dict[str, Callable[[], Callable[[Api], Awaitable[Answer]]]] = {
-    ".well-known/openid-configuration": lambda: issuer_discovery.configuration,
-    "openid/v1/jwks": lambda: issuer_discovery.keys,
+ISSUER_PATHS: dict[str, Callable[[], Callable[[ServerContext], Awaitable[Response]]]] = {
+    ".well-known/openid-configuration": lambda: issuer_discovery.openid_configuration,
+    "openid/v1/jwks": lambda: issuer_discovery.json_web_key_set,
 }
-"""What others need who verify the tokens of service accounts."""
+"""Paths that other systems read to verify service account tokens."""
 
-TEXT = "text/plain; charset=utf-8"
-
-
-def asked(api: Api, request: Request) -> Asked | None:
-    """What is wanted of which resource; None if it is no resource that is asked. `NotFound` and others where nothing is served."""
-    return None if request.path in QUESTIONS else api.targets.asked(request, api.kinds.catalog)
+PLAIN_TEXT = "text/plain; charset=utf-8"
 
 
-async def answer(api: Api, request: Request) -> Answer | Stream:
-    """The answer; an `ApiError` if it is no."""
-    return await answer_to(api, request, asked(api, request))
+def resolve(api: ServerContext, request: Request) -> RequestInfo | None:
+    """Returns the verb and target of a request, or None if its path is not a resource. Raises as `RequestInfoResolver.resolve`."""
+    return None if request.path in PROBATE_PATHS else api.request_info.resolve(request, api.kinds.catalog)
 
 
-async def answer_to(api: Api, request: Request, wanted: Asked | None) -> Answer | Stream:
-    """The answer to a request that was understood, if who asks may ask it."""
-    if "timeout" in request.query and (wanted is None or wanted.verb != "watch"):
-        timeouts.seconds(request.query)
+async def handle(api: ServerContext, request: Request) -> Response | StreamingResponse:
+    """Resolves, authorizes and handles a request. Raises `ApiError`."""
+    return await handle_resolved(api, request, resolve(api, request))
+
+
+async def handle_resolved(api: ServerContext, request: Request, info: RequestInfo | None) -> Response | StreamingResponse:
+    """Authorizes and handles a request that `resolve` has resolved. Raises `ApiError`."""
+    if "timeout" in request.query and (info is None or info.verb != "watch"):
+        timeouts.requested_timeout(request.query)
     if api.audit is not None:
-        await _check_may(api, request, wanted)
-    elif not request.user.is_master and (wanted is None or request.query or not api.access.recalls(request.user, *wanted)):
-        await _check_is_allowed(api, request, wanted)
-    if wanted is not None:
-        answer = await _resource(api, request, *wanted)
-        warning = wanted.at.resource.deprecation
-        return answer._replace(warnings=(warning, *answer.warnings)) if warning else answer
-    if request.path in QUESTIONS:
-        return await _question(api, request)
+        await _authorize_audited(api, request, info)
+    elif not request.user.is_superuser and (
+        info is None or request.query or not api.authorizer.is_cached_as_allowed(request.user, *info)
+    ):
+        await _authorize(api, request, info)
+    if info is not None:
+        response = await _handle_resource(api, request, *info)
+        warning = info.target.resource.deprecation_warning
+        return response._replace(warnings=(warning, *response.warnings)) if warning else response
+    if request.path in PROBATE_PATHS:
+        return await _handle_probate_path(api, request)
     if request.path.startswith("/openapi"):
-        return await api.elsewhere(lambda: discovery_documents.openapi(api, request))
+        return await api.run_in_thread(lambda: discovery_documents.openapi(api, request))
     documents = discovery_documents.document(api, request)
     if documents is not None:
         return documents
-    return await _process(api, request)
+    return await _handle_process_path(api, request)
 
 
-async def _check_is_allowed(api: Api, request: Request, wanted: Asked | None) -> None:
-    """`Forbidden` if who asks may not. If they may, that is remembered for as long as rights are what they are."""
+async def _authorize(api: ServerContext, request: Request, info: RequestInfo | None) -> None:
+    """Raises `Forbidden` unless RBAC allows the request. The authorizer caches the result until RBAC changes."""
     user = request.user
-    ask = attributes.about_path(request) if wanted is None else attributes.about_resource(request, wanted)
-    if not isinstance(ask, Ask) or wanted is None or not api.access.is_known_to_allow(user, ask):
-        await api.access.check_other(user, ask)
+    ask = authorization_attributes.for_path(request) if info is None else authorization_attributes.for_resource(request, info)
+    if not isinstance(ask, ResourceAttributes) or info is None or not api.authorizer.allows_from_cache(user, ask):
+        await api.authorizer.check_request(user, ask)
     elif not request.query:
-        api.access.note_allowed(user, *wanted)
+        api.authorizer.cache_allowed(user, *info)
 
 
-async def _check_may(api: Api, request: Request, wanted: Asked | None) -> None:
-    """`Forbidden` if who asks may not."""
-    user, ask = request.user, attributes.about_path(request) if wanted is None else attributes.about_resource(request, wanted)
-    if not user.is_master:
-        await api.access.check_other(user, ask)
-    trail = None if api.audit is None else trails.TRAIL.get()
+async def _authorize_audited(api: ServerContext, request: Request, info: RequestInfo | None) -> None:
+    """Raises `Forbidden` unless RBAC allows the request. Records the decision and its reason in the audit event."""
+    user, ask = (
+        request.user,
+        authorization_attributes.for_path(request) if info is None else authorization_attributes.for_resource(request, info),
+    )
+    if not user.is_superuser:
+        await api.authorizer.check_request(user, ask)
+    trail = None if api.audit is None else trails.CURRENT_TRAIL.get()
     if trail is not None:
-        trail.note_decision(is_allowed=True, reason=await api.access.why(user, ask))
+        trail.set_decision(is_allowed=True, reason=await api.authorizer.reason(user, ask))
 
 
-async def _question(api: Api, request: Request) -> Answer:
+async def _handle_probate_path(api: ServerContext, request: Request) -> Response:
     if request.method not in {"GET", "HEAD"}:
         raise api_errors.method_not_allowed()
-    async with asyncio.timeout(timeouts.seconds(request.query) or PATIENCE):
-        return await QUESTIONS[request.path]()(api, request)
+    async with asyncio.timeout(timeouts.requested_timeout(request.query) or REQUEST_TIMEOUT_SECONDS):
+        return await PROBATE_PATHS[request.path]()(api, request)
 
 
-async def _resource(api: Api, request: Request, verb: str, at: Target) -> Answer | Stream:
-    form = negotiation.accepted(request.headers.get(b"accept", b""), has_protobuf=not at.resource.is_custom)
+async def _handle_resource(api: ServerContext, request: Request, verb: str, target: Target) -> Response | StreamingResponse:
+    form = negotiation.accepted(request.headers.get(b"accept", b""), has_protobuf=not target.resource.is_custom)
     if form.shape:
-        form = _shaped(form, request, verb, at)
+        form = _supported_form(form, request, verb, target)
     if request.query:
-        if query.truth(request.query, "pretty"):
+        if query.boolean(request.query, "pretty"):
             form = form._replace(is_pretty=True)
         if form.shape == "Table":
-            form = form._replace(included=query.included(request.query))
-    if verb in READS and not at.subresource:
-        answer = await VERBS[verb](api, request, at, form)
-        return await _written(api, answer, form) if form.is_yaml or form.is_protobuf else answer
+            form = form._replace(included=query.include_object(request.query))
+    if verb in READ_VERBS and not target.subresource:
+        response = await VERBS[verb](api, request, target, form)
+        return await _encode(api, response, form) if form.is_yaml or form.is_protobuf else response
     if "timeout" not in request.query:
-        answer = await _writer(verb, at)(api, request, at, form)
+        response = await _write_handler(verb, target)(api, request, target, form)
     else:
-        async with asyncio.timeout(timeouts.seconds(request.query)):
-            answer = await _writer(verb, at)(api, request, at, form)
-    if verb in WRITES:
-        if api.kinds.is_definition(at.resource):
-            await asyncio.shield(api.kinds.refresh(now=api.now()))  # it is written, so it is served, whether or not in time
-        elif api.configured.is_of(at.resource):
-            await asyncio.shield(api.configured.refresh(at.resource.group_resource))
-    return await _written(api, answer, form) if form.is_yaml or form.is_protobuf else answer
+        async with asyncio.timeout(timeouts.requested_timeout(request.query)):
+            response = await _write_handler(verb, target)(api, request, target, form)
+    if verb in WRITE_VERBS:
+        if api.kinds.is_crd(target.resource):
+            # Shielded: the CRD is written, so it must be served even if the request times out.
+            await asyncio.shield(api.kinds.refresh(now=api.timestamp()))
+        elif api.admission_configuration.includes(target.resource):
+            await asyncio.shield(api.admission_configuration.refresh(target.resource.group_resource))
+    return await _encode(api, response, form) if form.is_yaml or form.is_protobuf else response
 
 
-def _shaped(form: Form, request: Request, verb: str, at: Target) -> Form:
-    """The first of the client's wishes that there is of this; `NotAcceptable` if there is none."""
-    if form.shape == "Table" and not _has_tables(request, verb, at):
-        form = negotiation.accepted(request.headers[b"accept"], has_tables=False, has_protobuf=not at.resource.is_custom)
+def _supported_form(form: Form, request: Request, verb: str, target: Target) -> Form:
+    """Returns the first form that the client accepts and this target has. Raises `NotAcceptable` if there is none."""
+    if form.shape == "Table" and not _has_tables(request, verb, target):
+        form = negotiation.accepted(request.headers[b"accept"], has_tables=False, has_protobuf=not target.resource.is_custom)
     negotiation.check_suits(form, verb)
     return form
 
 
-def _has_tables(request: Request, verb: str, at: Target) -> bool:
-    """Whether there is a table of what is asked. Not of what is only done, and not of a watch that begins with a list."""
-    if at.resource.group_resource in COMMANDS or at.subresource in {"binding", "eviction", "token"}:
+def _has_tables(request: Request, verb: str, target: Target) -> bool:
+    """Whether the target can be shown as a Table. Commands cannot, and neither can a watch that begins with a list."""
+    if target.resource.group_resource in VIRTUAL_RESOURCES or target.subresource in {"binding", "eviction", "token"}:
         return False
-    return verb != "watch" or not query.truth(request.query, "sendInitialEvents")
+    return verb != "watch" or not query.boolean(request.query, "sendInitialEvents")
 
 
-async def _written(api: Api, answer: Answer | Stream, form: Form) -> Answer | Stream:
-    """The answer in YAML or protobuf."""
-    if isinstance(answer, Stream):
-        return answer
-    whole = answer
-    return await api.apart(len(whole.body), lambda: (responses.as_yaml if form.is_yaml else responses.as_protobuf)(whole))
+async def _encode(api: ServerContext, response: Response | StreamingResponse, form: Form) -> Response | StreamingResponse:
+    """Encodes the response as YAML or protobuf."""
+    if isinstance(response, StreamingResponse):
+        return response
+    convert = responses.as_yaml if form.is_yaml else responses.as_protobuf
+    return await api.offload_if_large(len(response.body), lambda: convert(response))
 
 
-def _writer(verb: str, at: Target) -> Verb:
-    if (at.resource.group, at.resource.plural) in COMMANDS:
-        return COMMANDS[at.resource.group_resource]()
-    if at.subresource in PARTS:
-        return PARTS[at.subresource]()
-    if at.subresource and at.subresource != "status" and at.subresource not in object_parts.PARTS:
-        raise api_errors.no_such_resource()
+def _write_handler(verb: str, target: Target) -> RequestHandler:
+    if (target.resource.group, target.resource.plural) in VIRTUAL_RESOURCES:
+        return VIRTUAL_RESOURCES[target.resource.group_resource]()
+    if target.subresource in SUBRESOURCES:
+        return SUBRESOURCES[target.subresource]()
+    if target.subresource and target.subresource != "status" and target.subresource not in object_parts.PARTIAL_SUBRESOURCES:
+        raise api_errors.resource_not_found()
     return VERBS[verb]
 
 
-async def _process(api: Api, request: Request) -> Answer:
-    """What says how the process is."""
+async def _handle_process_path(api: ServerContext, request: Request) -> Response:
+    """Handles paths that describe the process: version, metrics, issuer keys, health."""
     if request.method not in {"GET", "HEAD"}:
         raise api_errors.method_not_allowed()
     path = request.path.strip("/")
     if path == "version":
-        return Answer(200, orjson.dumps(version_info.info(), option=orjson.OPT_INDENT_2))
+        return Response(200, orjson.dumps(version_info.version_body(), option=orjson.OPT_INDENT_2))
     if path == "metrics":
         return await _metrics(api, request)
-    if path in ISSUER:
-        return await ISSUER[path]()(api)
+    if path in ISSUER_PATHS:
+        return await ISSUER_PATHS[path]()(api)
     check, _, only = path.partition("/")
     excluded = request.query.get("exclude", ())
-    found = await health.examine(api, check, only, excluded) if check in health.CHECKS else None
-    if found is None:
-        raise api_errors.no_such_path(request.path)
-    code, text = health.render(check, found, is_verbose="verbose" in request.query)
-    return Answer(code, text, TEXT, headers=(("x-content-type-options", "nosniff"),))
+    results = await health.run_checks(api, check, only, excluded) if check in health.CHECKS else None
+    if results is None:
+        raise api_errors.path_not_found(request.path)
+    code, text = health.render(check, results, is_verbose="verbose" in request.query)
+    return Response(code, text, PLAIN_TEXT, headers=(("x-content-type-options", "nosniff"),))
 
 
-async def _metrics(api: Api, request: Request) -> Answer:
-    await api.figures.look(api.store, api.kinds, api.clock)
-    told, accepted = api.figures.registry.gather(), request.header("accept")
-    page = await api.elsewhere(lambda: metrics_endpoint.render(told, accepted))
-    return Answer(200, page.text, page.content_type)
+async def _metrics(api: ServerContext, request: Request) -> Response:
+    await api.metrics.refresh_store_metrics(api.store, api.kinds, api.clock)
+    families, accepted = api.metrics.registry.gather(), request.header("accept")
+    page = await api.run_in_thread(lambda: metrics_endpoint.render(families, accepted))
+    return Response(200, page.text, page.content_type)

@@ -1,4 +1,4 @@
-"""How long a client is ready to wait: `?timeout=30s`, at any path."""
+"""The `?timeout=30s` parameter, which any path accepts: how long the client waits for the response."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from probate.core import errors
 from probate.server import query
-from probate.server.context import PATIENCE
+from probate.server.context import REQUEST_TIMEOUT_SECONDS
 from probate.server.query import Query
 
 MAX_DIGITS, MAX_LENGTH = 18, 100
@@ -15,15 +15,15 @@ _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _WHOLE = re.compile(f"(?:{_PART.pattern})+")
 
 
-def seconds(asked: Query) -> float | None:
-    """How long the client is ready to wait, if it says so; `BadRequest` if that is no length of time."""
-    text = query.first(asked, "timeout")
+def requested_timeout(parameters: Query) -> float | None:
+    """Returns the timeout in seconds, at most REQUEST_TIMEOUT_SECONDS, or None if absent. Raises `BadRequest` if it is invalid."""
+    text = query.first_value(parameters, "timeout")
     if not text:
         return None
     if text.isascii() and text.isdigit():
-        return min(float(text[:MAX_DIGITS]) or PATIENCE, PATIENCE)
+        return min(float(text[:MAX_DIGITS]) or REQUEST_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS)
     if len(text) > MAX_LENGTH or _WHOLE.fullmatch(text) is None:
-        told = "invalid timeout specified in the request URL: give a length of time such as 30s or 1m30s"
-        raise errors.BadRequest(f"{told}, not {text[:MAX_LENGTH]!r}")
-    found = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
-    return min(found or PATIENCE, PATIENCE)
+        message = "invalid timeout specified in the request URL: give a duration such as 30s or 1m30s"
+        raise errors.BadRequest(f"{message}, not {text[:MAX_LENGTH]!r}")
+    total = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    return min(total or REQUEST_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS)

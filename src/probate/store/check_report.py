@@ -1,18 +1,18 @@
-"""What a look at all of a store finds. Each engine makes one, without changing anything."""
+"""The report of a full check of a store. Each engine builds one without changing the store."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from probate.store.contract import Damaged
+from probate.store.contract import DamagedRecord
 
 
-class Report(NamedTuple):
-    """How many versions of objects were read, which are damaged, and what else is wrong."""
+class CheckReport(NamedTuple):
+    """How many object versions were read, which of them are damaged, and other problems."""
 
     objects: int
     history: int = 0  # versions that were replaced, or whose objects were deleted
-    damaged: tuple[Damaged, ...] = ()
-    damaged_history: tuple[Damaged, ...] = ()
+    damaged: tuple[DamagedRecord, ...] = ()
+    damaged_history: tuple[DamagedRecord, ...] = ()
     problems: tuple[str, ...] = ()  # of the store as a whole
-    notes: tuple[str, ...] = ()  # what was not looked at, and why
+    notes: tuple[str, ...] = ()  # what was not checked, and why

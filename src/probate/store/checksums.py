@@ -1,15 +1,16 @@
 """Checksums of stored values: CRC-32 over the revision, the key and the value.
 
-CRC-32 finds every change of up to 32 neighbouring bits, and misses one in four billion of all others. The standard library has it
-in C: a value of a kilobyte takes about 0.4 microseconds. Since the key is part of it, a value that stands in another object's place
-is found too; and since the revision is, so is an older version in the place of a newer one. It protects from accidents, not from
-people.
+CRC-32 detects every error burst of up to 32 adjacent bits, and misses one in four billion of all other errors. The standard
+library implements it in C: a value of 1 KB takes about 0.4 microseconds. The checksum includes the key, so it also detects a
+value stored under another object's key; it includes the revision, so it detects an older version in place of a newer one. It
+protects against accidents, not against attackers.
 
-An etcd knows the revision only after it has written, so it is left out there (`NO_REVISION`), and the checksum follows the value:
+etcd assigns the revision only when it writes, so there the checksum leaves the revision out (`WITHOUT_REVISION`) and follows the
+value:
 
-    {"metadata":{"name":"x"}}\\x00<4 bytes, the most significant first>
+    {"metadata":{"name":"x"}}\\x00<4 bytes, most significant first>
 
-JSON has no zero byte. So a value that ends otherwise was written before there were checksums: it must be JSON.
+JSON contains no zero byte. So a value without this trailer was written before checksums existed, and must be valid JSON.
 """
 
 from __future__ import annotations
@@ -18,37 +19,37 @@ from zlib import crc32
 
 import orjson
 
-NO_REVISION = 0
+WITHOUT_REVISION = 0
 _MARK = b"\x00"
-_SIZE = 5
+_TRAILER_BYTES = 5
 """The mark and the checksum."""
 
 
-def of(key: str, value: bytes, revision: int = NO_REVISION) -> int:
-    """The checksum of a value."""
+def compute(key: str, value: bytes, revision: int = WITHOUT_REVISION) -> int:
+    """Returns the checksum of a value."""
     return crc32(value, crc32(key.encode(), revision))
 
 
-def sealed(key: str, value: bytes) -> bytes:
-    """The value with its checksum after it."""
-    return b"%b\x00%b" % (value, of(key, value).to_bytes(4))
+def append_checksum(key: str, value: bytes) -> bytes:
+    """Returns the value followed by its checksum."""
+    return b"%b\x00%b" % (value, compute(key, value).to_bytes(4))
 
 
-def opened(key: str, stored: bytes) -> bytes | None:
-    """The value without its checksum; None if that does not match."""
-    if stored[-_SIZE:-4] != _MARK:
+def strip_checksum(key: str, stored: bytes) -> bytes | None:
+    """Returns the value without its checksum; None if the checksum is missing or does not match."""
+    if stored[-_TRAILER_BYTES:-4] != _MARK:
         return None
-    value = stored[:-_SIZE]
-    return value if of(key, value).to_bytes(4) == stored[-4:] else None
+    value = stored[:-_TRAILER_BYTES]
+    return value if compute(key, value).to_bytes(4) == stored[-4:] else None
 
 
-def is_sealed(stored: bytes) -> bool:
-    """Whether there is a checksum at all."""
-    return stored[-_SIZE:-4] == _MARK
+def has_checksum(stored: bytes) -> bool:
+    """Returns whether a stored value has a checksum at all."""
+    return stored[-_TRAILER_BYTES:-4] == _MARK
 
 
 def is_json(value: bytes) -> bool:
-    """Whether a value without a checksum can be what was written."""
+    """Returns whether a value is JSON, as every intact value without a checksum is."""
     try:
         orjson.loads(value)
     except orjson.JSONDecodeError:

@@ -1,39 +1,41 @@
-"""The seam between Probate and its engines: one ordered key space with revisions. Read this and you know the store.
+"""The contract between Probate and its storage engines: one ordered key space with revisions, transactions and watches.
 
-**Two families of keys.** Keys under `objects/` are *objects*: they have a value, a revision and a history, and they are
-watched. All other keys are *index entries*: they have no value and no history and nobody watches them. An entry carries
-the revision of the transaction that entered it (entering it again renews that). `keys` has the layout and its rules.
+This module is the specification. The tests in `tests/contract` hold every engine (SQLite file, SQLite in memory, etcd) to it.
 
-**One object per transaction.** A `Txn` creates, updates or deletes exactly one object, together with any number of index
-entries, if all its guards hold. It always says what it expects of its own object (absent, or unchanged since a revision),
-so nothing is ever overwritten blindly and entries never drift from the objects they were made of.
+**Keys.** Keys under `objects/` are *objects*: each has a value, a revision and a history, and can be watched. All other keys
+are *index entries*: they have no value and no history and cannot be watched. An index entry carries the revision of the
+transaction that last added it; adding an existing entry again updates that revision. `keys` defines the layout of keys.
 
-**Revisions.** Each committed transaction gets a revision of its own: a number greater than that of every transaction
-committed before it. An empty store is at revision 1 (on etcd, which counts its own writes too, somewhere above).
-Revisions never fall or come again, also over a crash. Whoever has
-seen revision R of this store and reads again sees R or later.
+**Transactions.** A transaction (`Txn`) creates, updates or deletes exactly one object and adds or removes any number of index
+entries, if all its guards hold. It always states what it expects of its own object: absent, or unchanged since a revision.
+So no write overwrites a version that its author has not seen, and index entries never diverge from the objects they describe.
 
-**Damage.** A value that is not what was written (a checksum tells) is never handed out, and its object is never taken for
-absent: `read` raises `DamagedObject`, `read_many` and `scan` name it, `count`, `filled` and guards count it, and a change of it
-that a watch cannot show ends the watches of its range with `Gone`. `damage` has all that was found so far. Whoever knows its
-revision can replace or delete it like any other.
+**Revisions.** Each committed transaction gets its own revision, which is greater than the revision of every transaction
+committed before it. An empty store is at revision 1 (on etcd, which also counts the engine's internal writes, at some higher
+one). Revisions never decrease and are never reused, not even after a crash. A client that has seen revision R of a store
+sees R or later in every subsequent read.
 
-**Durability.** When `commit` returns a revision, the transaction is on disk (SQLite: synced; etcd: agreed on by a
-majority). What was not acknowledged is there whole or not at all.
+**Durability.** When `commit` returns a revision, the transaction is durable: synced to disk (SQLite) or accepted by a majority
+of members (etcd). After a crash, a transaction that was not acknowledged is present as a whole or not at all.
 
-An example, from an empty store (revision 1):
+**Damage.** A value whose checksum does not match is never returned, and its object is never treated as absent: `read` raises
+`DamagedObject`; `read_many` and `scan` report a `DamagedRecord`; `count`, `nonempty_ranges` and guards count the object; and a
+change of it that a watch cannot show ends the watches of its range with `Gone`. `Store.damaged_objects` lists all damaged
+objects found so far. A transaction that names the revision of a damaged object can replace or delete it as usual.
 
-    commit(create("objects/pods/a/x", b"1", enter=["owned/u1@a/objects/pods/a/x"]))     -> 2
-    commit(create("objects/pods/a/x", b"1"))                                            -> Refused(Absent("objects/pods/a/x"))
-    commit(update("objects/pods/a/x", b"2", revision=2))                                -> 3
-    commit(delete("objects/apps/a/owner", revision=9, guards=[EmptyRange("owned/u1@a/")]))
-                                                    -> Refused(EmptyRange(...) and Unchanged(...)): both are named
-    watch("objects/pods/", after=2)                 hands out: 3, "objects/pods/a/x", b"2", previous 2: b"1"
-    scan("objects/", limit=10, at=2)                shows x as b"1"
-    scan("owned/u1@a/", limit=10)                   shows the entry, with revision 2
-    compact(before=3), then scan(..., at=2)         raises Gone; at=3 still works
+Example, starting from an empty store (revision 1):
 
-Engines are built by `assembly` and used by the server alone. All methods belong to the event loop the store was opened in.
+    commit(create("objects/pods/a/x", b"1", add_entries=["owned/u1/a/objects/pods/a/x"]))     -> 2
+    commit(create("objects/pods/a/x", b"1"))                                 -> FailedGuards(Absent("objects/pods/a/x"))
+    commit(update("objects/pods/a/x", b"2", revision=2))                     -> 3
+    commit(delete("objects/replicasets.apps/a/owner", revision=9, guards=[EmptyRange("owned/u1/a/")]))
+                                             -> FailedGuards(Unchanged(...), EmptyRange(...)): every guard that failed
+    watch("objects/pods/", after=2)          yields revision 3, key "objects/pods/a/x", value b"2", previous b"1" at 2
+    scan("objects/", limit=10, at=2)         returns x with value b"1"
+    scan("owned/u1/a/", limit=10)            returns the index entry, with revision 2
+    compact(before=3); scan(..., at=2)       raises Gone; at=3 still works
+
+`app.assembly` opens the engine. All methods must be called on the event loop on which the store was opened.
 """
 
 from __future__ import annotations
@@ -47,61 +49,61 @@ import msgspec
 from probate.core import errors
 
 if TYPE_CHECKING:
-    from probate.store.damage import Damage
+    from probate.store.damaged_objects import DamagedObjects
 
 Revision = NewType("Revision", int)
 
-NOTHING = Revision(0)
-"""The revision of a key that is not there."""
+NO_REVISION = Revision(0)
+"""The revision of an absent key."""
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """A key as it was at some moment. `revision` is that of the transaction that wrote it. An index entry's value is empty."""
+    """One version of a key. `revision` is that of the transaction that wrote it. The value of an index entry is empty."""
 
     key: str
     value: bytes
     revision: Revision
 
 
-class Damaged(msgspec.Struct, frozen=True, gc=False):
-    """An object that is there, but whose value is not what was written: `problem` says how that shows. It is never absent."""
+class DamagedRecord(msgspec.Struct, frozen=True, gc=False):
+    """An object that exists but whose stored value is not what was written. `problem` says how the damage was detected."""
 
     key: str
     revision: Revision
     problem: str
 
 
-Found: TypeAlias = Record | Damaged | None
-"""What a look at one key can find."""
+ReadResult: TypeAlias = Record | DamagedRecord | None
+"""The result of looking up one key. None: the key is absent."""
 
 
 class Page(msgspec.Struct, frozen=True, gc=False):
-    """Part of a range, in key order, as it was at `revision`. `more` says whether the range goes on after `last`.
+    """Part of a range, in key order, as of `revision`. `has_more` says whether the range contains keys after `last_key`.
 
-    Objects whose values are damaged are not among the records.
+    Damaged objects are not in `records` but in `damaged_records`.
     """
 
     records: list[Record]
     revision: Revision
-    more: bool
-    damaged: tuple[Damaged, ...] = ()
+    has_more: bool
+    damaged_records: tuple[DamagedRecord, ...] = ()
 
     @property
     def keys(self) -> list[str]:
-        """All keys of the page, those of damaged objects too."""
+        """All keys of the page in order, including those of damaged objects."""
         keys = [record.key for record in self.records]
-        return sorted([*keys, *(one.key for one in self.damaged)]) if self.damaged else keys
+        return sorted([*keys, *(damaged.key for damaged in self.damaged_records)]) if self.damaged_records else keys
 
     @property
-    def last(self) -> str:
-        """The last key of the page, damaged or not: the next page follows it. Only for a page that has any."""
-        if not self.damaged:
+    def last_key(self) -> str:
+        """The last key of the page, damaged or not: the next page starts after it. Must not be read on an empty page."""
+        if not self.damaged_records:
             return self.records[-1].key
-        return max(self.damaged[-1].key, self.records[-1].key if self.records else "")
+        return max(self.damaged_records[-1].key, self.records[-1].key if self.records else "")
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """One committed change of one object. `value` is None if it was deleted; `previous` is None if it was created."""
+    """One committed change of one object. `value` is None for a delete; `previous` is None for a create."""
 
     revision: Revision
     key: str
@@ -110,43 +112,48 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 class Batch(list[Event]):
-    """Events that are handed out together, in the order of their revisions.
+    """Events delivered together, in the order of their revisions.
 
-    One batch is handed to all who watch the same range, so never change it or its events. `made` is theirs: what one of them makes
-    of the whole batch, the others find there.
+    All watchers of the same range receive the same batch, so they must not change it or its events. They may share work through
+    `cache`: what one watcher derives from the whole batch, the others find there.
     """
 
-    __slots__ = ("_size", "made")
+    __slots__ = ("_value_bytes", "cache")
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         super().__init__(events)
-        self.made: dict[Hashable, Any] = {}
-        self._size: int | None = None
+        self.cache: dict[Hashable, Any] = {}
+        self._value_bytes: int | None = None
 
     @property
-    def size(self) -> int:
-        """How many bytes the events keep in memory, but for what all events cost."""
-        if self._size is None:
-            self._size = sum([len(one.value or b"") + (0 if one.previous is None else len(one.previous.value)) for one in self])
-        return self._size
+    def value_bytes(self) -> int:
+        """The memory that the values of the events occupy, in bytes, without the fixed cost of each event."""
+        if self._value_bytes is None:
+            self._value_bytes = sum(
+                [len(event.value or b"") + (0 if event.previous is None else len(event.previous.value)) for event in self]
+            )
+        return self._value_bytes
 
 
-class Calm(msgspec.Struct, frozen=True, gc=False):
-    """Nothing in a range has changed after revision `since`, up to `now`, at which the store is: so both show the same."""
+class UnchangedSince(msgspec.Struct, frozen=True, gc=False):
+    """States that no object of a range changed after revision `since`, up to the store's revision `now`.
+
+    Reads of the range at `since` and at `now` therefore return the same.
+    """
 
     since: Revision
     now: Revision
 
 
 class Unchanged(msgspec.Struct, frozen=True, gc=False):
-    """Guard: `key` is there, and its revision is still this one."""
+    """Guard: `key` exists at exactly this revision."""
 
     key: str
     revision: Revision
 
 
 class Absent(msgspec.Struct, frozen=True, gc=False):
-    """Guard: `key` is not there."""
+    """Guard: `key` does not exist."""
 
     key: str
 
@@ -161,27 +168,27 @@ Guard: TypeAlias = Unchanged | Absent | EmptyRange
 
 
 class Txn(msgspec.Struct, frozen=True, gc=False):
-    """A change of one object with its index entries, under guards. Made by `create`, `update` and `delete` below."""
+    """A change of one object and its index entries, under guards. Build it with `create`, `update` or `delete`."""
 
     key: str
-    value: bytes | None  # None deletes
-    expects: Revision  # the object's revision now; NOTHING: it must be absent
-    enter: tuple[str, ...] = ()  # index entries to add (those already there get the new revision)
-    leave: tuple[str, ...] = ()  # index entries to remove (those not there are no error)
-    guards: tuple[Guard, ...] = ()  # beyond what is expected of the object itself
+    value: bytes | None  # None deletes the object
+    expected_revision: Revision  # the current revision of the object; NO_REVISION: it must be absent
+    add_entries: tuple[str, ...] = ()  # index entries to add; existing ones get the new revision
+    remove_entries: tuple[str, ...] = ()  # index entries to remove; absent ones are ignored
+    guards: tuple[Guard, ...] = ()  # in addition to the expectation about the object itself
 
     def own_guard(self) -> Guard:
-        """What the transaction expects of its own object, as a guard."""
-        return Absent(self.key) if self.expects == NOTHING else Unchanged(self.key, self.expects)
+        """Returns the expectation about the transaction's own object, as a guard."""
+        return Absent(self.key) if self.expected_revision == NO_REVISION else Unchanged(self.key, self.expected_revision)
 
     def all_guards(self) -> tuple[Guard, ...]:
-        """Everything that must hold, the object's own guard first."""
+        """Returns every guard of the transaction, the object's own guard first."""
         return (self.own_guard(), *self.guards)
 
 
-def create(key: str, value: bytes, *, enter: Iterable[str] = (), guards: Iterable[Guard] = ()) -> Txn:
-    """A transaction that adds an object, if there is none of this key."""
-    return Txn(key, value, NOTHING, tuple(enter), (), tuple(guards))
+def create(key: str, value: bytes, *, add_entries: Iterable[str] = (), guards: Iterable[Guard] = ()) -> Txn:
+    """Returns a transaction that creates an object, provided the key is absent."""
+    return Txn(key, value, NO_REVISION, tuple(add_entries), (), tuple(guards))
 
 
 def update(
@@ -189,64 +196,66 @@ def update(
     value: bytes,
     *,
     revision: Revision,
-    enter: Iterable[str] = (),
-    leave: Iterable[str] = (),
+    add_entries: Iterable[str] = (),
+    remove_entries: Iterable[str] = (),
     guards: Iterable[Guard] = (),
 ) -> Txn:
-    """A transaction that replaces an object's value, if nobody has changed it since `revision`."""
+    """Returns a transaction that replaces the value of an object, provided the object is still at `revision`."""
     if revision < 1:
         raise errors.BadRequest(f"the update of {key!r} must name the revision it replaces, not {revision}")
-    return Txn(key, value, revision, tuple(enter), tuple(leave), tuple(guards))
+    return Txn(key, value, revision, tuple(add_entries), tuple(remove_entries), tuple(guards))
 
 
-def delete(key: str, *, revision: Revision, leave: Iterable[str] = (), guards: Iterable[Guard] = ()) -> Txn:
-    """A transaction that removes an object, if nobody has changed it since `revision`."""
-    return Txn(key, None, revision, (), tuple(leave), tuple(guards))
+def delete(key: str, *, revision: Revision, remove_entries: Iterable[str] = (), guards: Iterable[Guard] = ()) -> Txn:
+    """Returns a transaction that deletes an object, provided the object is still at `revision`."""
+    return Txn(key, None, revision, (), tuple(remove_entries), tuple(guards))
 
 
-class Refused(msgspec.Struct, frozen=True, gc=False):
-    """Nothing was changed, because these guards did not hold: all of them, in the transaction's order."""
+class FailedGuards(msgspec.Struct, frozen=True, gc=False):
+    """The result of a transaction that changed nothing: all guards that did not hold, in the transaction's order."""
 
-    failed: tuple[Guard, ...]
+    guards: tuple[Guard, ...]
 
 
-Outcome: TypeAlias = Revision | Refused
+CommitResult: TypeAlias = Revision | FailedGuards
+"""The revision of the committed transaction, or the guards that prevented it."""
 
 
 class Limits(msgspec.Struct, frozen=True, gc=False):
-    """What an engine accepts. Beyond it a call raises `TooLarge` (or `BadKey`) and changes nothing."""
+    """The largest arguments an engine accepts. A call that exceeds one raises `TooLarge` or `BadKey` and changes nothing."""
 
     key_bytes: int  # of a key or prefix, in UTF-8
     value_bytes: int  # of one object
-    entries: int  # entered and left by one transaction, together
-    guards: int  # of one transaction, besides the object's own
-    page: int  # records of one scan
+    entries: int  # added and removed by one transaction, together
+    guards: int  # of one transaction, in addition to the object's own guard
+    page_size: int  # records of one scan
 
 
-Sink: TypeAlias = Callable[[Batch], bool]
+BatchHandler: TypeAlias = Callable[[Batch], bool]
+"""Handles a batch and returns True, or returns False to leave the batch to the iterator of the watch."""
 
 
 class Watch(Protocol):
-    """The changes of a range, in the order of their revisions, each once. Iterate it inside its `async with`."""
+    """The changes of a range, in the order of their revisions, each exactly once. Iterate it inside its `async with`."""
 
     @property
     def revision(self) -> Revision:
-        """Every change of the range up to here has been handed out. Grows also while nothing in the range changes."""
+        """The revision up to which every change of the range was delivered. It advances even if nothing in the range changes."""
         ...
 
     def __aiter__(self) -> AsyncIterator[Batch]:
-        """Batches of one or more events; an empty one only if there was a `nudge`."""
+        """Iterates over batches of one or more events. A batch is empty only after a call of `wake`."""
         ...
 
-    def nudge(self) -> None:
-        """Let the one who iterates go on now, with an empty batch if there is nothing new."""
+    def wake(self) -> None:
+        """Makes the iterator yield now: an empty batch if there are no new events."""
         ...
 
-    def hand_to(self, sink: Sink) -> None:
-        """From now on, offer batches to `sink` first, while the one who iterates waits for the next.
+    def set_handler(self, handler: BatchHandler) -> None:
+        """Offers each batch to `handler` first, whenever the consumer of the iterator is waiting for the next one.
 
-        It is called where changes are made known, so it must be quick. It returns whether it has taken the batch; one that it does
-        not take, or trips over, comes by iteration. So each batch is handed out once and in order all the same.
+        The hub calls the handler while it publishes, so the handler must be quick. The iterator yields every batch for which the
+        handler returns False or raises. Either way each batch is delivered exactly once and in order.
         """
         ...
 
@@ -254,132 +263,141 @@ class Watch(Protocol):
 class Store(Protocol):
     """An open store.
 
-    Every method may raise `StoreUnavailable` (it does not answer; nothing was changed), `StoreDamaged`, and for bad
-    arguments `BadKey`, `TooLarge` or `BadRequest`. After `close` all methods raise `StoreUnavailable`.
+    Every method may raise `StoreUnavailable` (the engine does not answer; nothing was changed), `StoreDamaged`, and for invalid
+    arguments `BadKey`, `TooLarge` or `BadRequest`. After `close`, all methods raise `StoreUnavailable`.
     """
 
     @property
     def limits(self) -> Limits: ...
 
     @property
-    def damage(self) -> Damage:
-        """The damaged objects that were found so far."""
+    def damaged_objects(self) -> DamagedObjects:
+        """The damaged objects found so far."""
         ...
 
     async def revision(self) -> Revision:
-        """The revision of the newest transaction: at least that of every transaction acknowledged before this call."""
+        """Returns the newest revision: at least that of every transaction acknowledged before this call."""
         ...
 
-    def calm(self, prefix: str) -> Calm | None:
-        """Since when the objects under `prefix` are as they are now, with the promises of `revision`. Costs next to nothing.
+    def unchanged_since(self, prefix: str) -> UnchangedSince | None:
+        """Returns since which revision the objects under `prefix` are known to be unchanged. Costs next to nothing.
 
-        They may be so for longer than is known. None if the engine would have to ask somebody.
+        `now` keeps the promise of `revision`. The objects may in fact be unchanged for longer. Returns None if the engine cannot
+        tell without a request to another process.
         """
         ...
 
-    def confirmed(self) -> Revision | None:
-        """A revision which had every change that was acknowledged a few seconds ago, and earlier; None if none is known.
+    def confirmed_revision(self) -> Revision | None:
+        """Returns a revision that includes every change acknowledged more than a few seconds ago; None if none is known.
 
-        A watch that has reached it is current, up to these seconds (SQLite: none; etcd: 5). While it is None, what was learned
-        by watching may be older than that, and nobody may decide by it. Costs next to nothing.
+        A watch that has reached it is current up to these seconds (SQLite: 0; etcd: 5). While it is None, state learned from
+        watches may be older than that and must not be used for decisions. Costs next to nothing.
         """
         ...
 
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
-        """The key's record, or None if it is not there; now, or for objects as of revision `at`.
+        """Returns the record of a key, or None if it is absent: now, or for objects as of revision `at`.
 
-        Sees every transaction acknowledged before the call. Never waits for writers. `DamagedObject` if its value is damaged,
-        `Gone` if `at` was compacted, `FutureRevision` if it has not been reached.
+        Sees every transaction acknowledged before the call. Never waits for writers. Raises `DamagedObject` if the value is
+        damaged, `Gone` if `at` was compacted, `FutureRevision` if `at` has not been reached.
         """
         ...
 
-    async def read_many(self, keys: Sequence[str]) -> list[Found]:
-        """What `read` says of each key, all at one revision, in the order asked. At most `limits.page` keys.
+    async def read_many(self, keys: Sequence[str]) -> list[ReadResult]:
+        """Returns the current records of several keys, all as of one revision, in the given order. At most `limits.page_size` keys.
 
-        One that is damaged is said to be, and keeps nobody from reading the others.
+        A damaged object is returned as a `DamagedRecord` and does not affect the other keys.
         """
         ...
 
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
-        """The first `limit` records whose key begins with `prefix` and follows `after`, in key order, at one revision.
+        """Returns the first `limit` records whose key begins with `prefix` and sorts after `after`, in key order, at one revision.
 
-        `at` reads objects as they were then, so the pages of one list fit together: take `at` for the further pages from
-        the first one's `revision`. Index entries have no past: `at` with them is a `BadRequest`.
-        Same promises and errors as `read`.
+        `at` reads objects as of that revision. To get consistent pages of one list, pass the `revision` of the first page as `at`
+        for the following pages. Index entries have no history: `at` with an index prefix raises `BadRequest`.
+        Gives the same guarantees and raises the same errors as `read`.
         """
         ...
 
     async def scan_many(self, prefixes: Sequence[str], *, limit: int) -> list[Page]:
-        """What `scan` says of each range now, in the order asked; each for itself. At most `limits.page` ranges."""
+        """Returns a current page of each range, in the given order. At most `limits.page_size` ranges.
+
+        The pages are not necessarily as of the same revision.
+        """
         ...
 
-    async def filled(self, prefixes: Sequence[str]) -> set[str]:
-        """Those of the ranges that hold any key now, each for itself. At most `limits.page` ranges. Cheaper than a scan."""
+    async def nonempty_ranges(self, prefixes: Sequence[str]) -> set[str]:
+        """Returns those prefixes under which at least one key exists now. At most `limits.page_size` ranges.
+
+        The ranges are not necessarily checked at the same revision. Cheaper than scans.
+        """
         ...
 
     async def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
-        """How many keys begin with `prefix` and follow `after`; now, or for objects as of revision `at`.
+        """Returns how many keys begin with `prefix` and sort after `after`: now, or for objects as of revision `at`.
 
-        Costs a walk over them, without their values, and for the past one over all changes since, whatever their range.
-        Same promises and errors as `scan`.
+        Visits each of these keys, without its value; for a past revision it also visits every change since, of any range.
+        Gives the same guarantees and raises the same errors as `scan`.
         """
         ...
 
-    async def folders(self, prefix: str) -> list[str]:
-        """The ranges one segment below `prefix` that hold anything now, in order. Costs a look each, however much they hold.
+    async def child_prefixes(self, prefix: str) -> list[str]:
+        """Returns, in order, the prefixes one segment longer than `prefix` under which keys exist now.
 
-        Not all of one moment on every engine: a range that fills or empties during the call may be missing or not.
+        Costs one lookup for each of them, however many keys it has. Not atomic on every engine: a range that gets its first key
+        or loses its last one during the call may or may not be included.
         """
         ...
 
-    async def commit(self, txn: Txn) -> Outcome:
-        """Evaluate the guards and, if all hold, make the change: in one step that no other transaction can come between.
+    async def commit(self, txn: Txn) -> CommitResult:
+        """Evaluates the guards and, if all hold, applies the change, in one atomic step.
 
-        A revision means durable. `Refused` means that nothing changed. `StoreFull`, `StoreUnavailable` mean the same, and
-        that it will not happen later either. `OutcomeUnknown` means just that; cancelling the call means it too.
+        A revision means that the transaction is durable. `FailedGuards` means that nothing changed. `StoreFull` and
+        `StoreUnavailable` mean that nothing changed and that the transaction will not be applied later either. `OutcomeUnknown`
+        means that the transaction may or may not have been applied; so does cancelling the call.
         """
         ...
 
-    async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
-        """Commit each transaction on its own, in order: one refused does not stop the others. Far faster than one by one.
+    async def commit_many(self, txns: Sequence[Txn]) -> list[CommitResult]:
+        """Commits each transaction by itself, in order; a failed one does not stop the others. Far faster than single commits.
 
-        A transaction sees what the earlier ones of the list did to the keys it touches or guards. Those that share no keys
-        may get their revisions in another order. Other transactions may come in between. If the call raises, those already
-        made durable stay, and only reading tells which; the rest did not happen.
+        A transaction sees the effects of earlier ones of the list on the keys that it touches or guards. Transactions that share
+        no keys may get their revisions in another order. Transactions of other callers may be committed in between. If the call
+        raises, the transactions already durable stay, and only reading tells which these are; the others were not applied.
         """
         ...
 
     def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:
-        """Every change of objects under `prefix` with a revision above `after`: first from history, then as they happen.
+        """Opens a watch of all changes of objects under `prefix` after revision `after`: first from history, then as they happen.
 
-        Only acknowledged (or soon to be acknowledged, but durable) changes are seen. Nothing is left out or repeated, also
-        when the engine has to connect again on the way. Iterating raises `Gone` when history needed was compacted, and
-        `TooSlow` when the reader fell behind by more than the watch's buffer: it is cut off, writers never wait for it.
-        Both end the watch: list again after `Gone`, watch again after `TooSlow.revision`.
-        `FutureRevision` if `after` has not been reached.
+        Delivers only durable changes. A change may be delivered shortly before its own commit is acknowledged. Nothing is skipped
+        or repeated, even if the engine has to reconnect. Raises `FutureRevision` if `after` has not been reached. Iterating raises
+        `Gone` when required history was compacted, and `TooSlow` when the consumer fell behind by more than the watch's buffer:
+        writers never wait for watchers. Both end the watch: after `Gone`, list again; after `TooSlow`, watch again from
+        `TooSlow.revision`.
         """
         ...
 
     async def compact(self, before: Revision) -> None:
-        """Forget the history before this revision: reads at, and watches after, earlier revisions are `Gone` from now on.
+        """Discards history before a revision: reads at, and watches after, earlier revisions raise `Gone` from now on.
 
-        What is there at `before` or later stays, with all changes since. Room is given back in the background, in small
-        steps. Compacting again to the same or an earlier revision does nothing. `FutureRevision` if not reached.
+        The state at `before` and all changes since are kept. Space is freed in the background, in small steps. Compacting again to
+        the same or an earlier revision does nothing. Raises `FutureRevision` if `before` has not been reached.
         """
         ...
 
-    async def note_time(self, now: float) -> None:
-        """Remember, durably, that the current revision was reached by `now`. Costs one small write."""
+    async def record_time(self, now: float) -> None:
+        """Records durably that the current revision had been reached by the time `now`. Costs one small write."""
         ...
 
     async def revision_at(self, time: float) -> Revision | None:
-        """The newest revision known to have been reached by `time`; None if nothing that old is known."""
+        """Returns the newest revision recorded as reached by `time`; None if nothing that old is recorded."""
         ...
 
     async def check(self) -> None:
-        """Returns if the store can be read now and watches are current (see `confirmed`); else raises what is wrong."""
+        """Returns if the store can be read and its watches are current (see `confirmed_revision`); otherwise raises the reason."""
         ...
 
     async def close(self) -> None:
-        """Finish the writes under way, end all watches, let go of files and connections. Idempotent."""
+        """Finishes writes in progress, ends all watches and releases files and connections. Idempotent."""
         ...

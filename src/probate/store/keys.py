@@ -1,18 +1,18 @@
-"""What a key may be, and which family it belongs to.
+"""The syntax of keys and prefixes, and the two families of keys.
 
-A key is a path of segments joined by `/`; the first one names its family:
+A key is a path of segments joined by `/`. Its first segment names the family:
 
-    objects/<resource.group>/<namespace or ->/<name>        an object: has a value, a history, and is watched
-    owned/<owner uid>/<namespace or ->/<object's key>       index entries: no value, no history, not watched
+    objects/<resource.group>/<namespace or ->/<name>        an object: has a value and a history, and can be watched
+    owned/<owner uid>/<namespace or ->/<object's key>       index entries: no value, no history, cannot be watched
     blocking/<owner uid>/<namespace or ->/<object's key>
-    ip/<address>, nodeport/<port>                           what a service has to itself
-    quota/<namespace>                                       renewed by each write that a quota counts
+    ip/<address>, nodeport/<port>                           an address or port that one service occupies
+    quota/<namespace>                                       updated by each write that counts against a quota
 
-    "objects/pods/default/web-1"  lies under  "objects/", "objects/pods/" and "objects/pods/default/"
+    "objects/pods/default/web-1"  is in the ranges  "objects/", "objects/pods/" and "objects/pods/default/"
 
-A *prefix* names a range by whole segments, so it ends in `/`: `objects/pods/a/` never means what is under `objects/pods/ab/`.
-Keys are text, ordered by code point, which is also the order of their UTF-8 bytes: both engines agree on it.
-Control characters are forbidden (the byte after a key's end is how a scan goes on from it), and so are empty segments.
+A *prefix* names a range by whole segments, so it ends in `/`: `objects/pods/a/` never includes `objects/pods/ab/…`.
+Keys sort by code point, which is also the order of their UTF-8 bytes, so both engines agree on it.
+Control characters are forbidden, because a scan continues at the previous key plus a zero byte. Empty segments are forbidden too.
 """
 
 from __future__ import annotations
@@ -29,94 +29,98 @@ MAX_BYTES = 4096
 
 _KEY = re.compile(r"[^/\x00-\x1f\x7f\ud800-\udfff]+(?:/[^/\x00-\x1f\x7f\ud800-\udfff]+)+")
 _KEYS = re.compile(rf"(?:{_KEY.pattern}\n)*{_KEY.pattern}")
-_PLAIN = bytes(range(0x20, 0x7F)) + b"\n"
+_PRINTABLE_ASCII = bytes(range(0x20, 0x7F)) + b"\n"
 
 
 is_object: Callable[[str], bool] = operator.methodcaller("startswith", OBJECTS)
-"""Whether the key (or prefix) belongs to the objects, and not to an index. (Asked all the time: native code.)"""
+"""Returns whether a key or prefix belongs to objects, not to index entries. Fast path: a native callable, called for every key."""
 
 
-def is_sound(key: str) -> bool:
-    """Whether `key` can be stored."""
+def is_valid(key: str) -> bool:
+    """Returns whether `key` can be stored."""
     return _KEY.fullmatch(key) is not None and (len(key) * 4 <= MAX_BYTES or not _is_too_long(key))
 
 
 def check_key(key: str) -> None:
-    """`BadKey` unless `key` can be stored."""
+    """Raises `BadKey` unless `key` can be stored."""
     if _KEY.fullmatch(key) is None or (len(key) * 4 > MAX_BYTES and _is_too_long(key)):
-        raise errors.BadKey(_explain(key, "key"))
+        raise errors.InvalidKey(_explain(key, "key"))
 
 
-def check_keys(many: Sequence[str]) -> None:
-    """`BadKey` unless each can be stored. All are tried in one go: no key holds the line break that is put between them."""
-    if not many:
+def check_keys(keys: Sequence[str]) -> None:
+    """Raises `BadKey` unless every key can be stored.
+
+    Fast path: joins the keys with line breaks, which no key contains, and matches the joined text once. Equals `check_key` of
+    each key, property-tested in tests/unit/store/test_keys.py.
+    """
+    if not keys:
         return
-    text = "\n".join(many)
-    is_sound = text.count("\n") == len(many) - 1 and (_are_plain(text, many) or _KEYS.fullmatch(text) is not None)
-    if not is_sound or max(map(len, many)) * 4 > MAX_BYTES:
-        for key in many:
+    text = "\n".join(keys)
+    is_valid = text.count("\n") == len(keys) - 1 and (_are_plain(text, keys) or _KEYS.fullmatch(text) is not None)
+    if not is_valid or max(map(len, keys)) * 4 > MAX_BYTES:
+        for key in keys:
             check_key(key)
 
 
-def _are_plain(text: str, many: Sequence[str]) -> bool:
-    """Whether these keys, and they are the lines of the text, are sound and of ASCII. Four times as fast as the pattern."""
-    if not text.isascii() or text.encode().translate(None, _PLAIN):
+def _are_plain(text: str, keys: Sequence[str]) -> bool:
+    """Returns whether the keys, which are the lines of `text`, are valid and pure ASCII. Four times as fast as the pattern."""
+    if not text.isascii() or text.encode().translate(None, _PRINTABLE_ASCII):
         return False
-    return "//" not in f"/{text}/".replace("\n", "/") and all(["/" in key for key in many])  # noqa: C419 twice as fast
+    return "//" not in f"/{text}/".replace("\n", "/") and all(["/" in key for key in keys])  # noqa: C419 twice as fast
 
 
 def check_prefix(prefix: str) -> None:
-    """`BadKey` unless `prefix` names a range of whole segments."""
+    """Raises `BadKey` unless `prefix` names a range of whole segments."""
     if not prefix.endswith("/") or _KEY.fullmatch(prefix + "x") is None or _is_too_long(prefix):
-        raise errors.BadKey(_explain(prefix, "prefix"))
+        raise errors.InvalidKey(_explain(prefix, "prefix"))
 
 
-def check_prefixes(many: Sequence[str]) -> None:
-    """`BadKey` unless each names a range of whole segments."""
-    text = "x\n".join(many)
-    are_sound = text.count("\n") == len(many) - 1 and text.count("/x\n") == len(many) - 1 and text.endswith("/")
-    if not are_sound or not _are_plain(f"{text}x", many) or max(map(len, many)) * 4 > MAX_BYTES:
-        for prefix in many:
+def check_prefixes(prefixes: Sequence[str]) -> None:
+    """Raises `BadKey` unless each prefix names a range of whole segments. Fast path like `check_keys`."""
+    text = "x\n".join(prefixes)
+    are_valid = text.count("\n") == len(prefixes) - 1 and text.count("/x\n") == len(prefixes) - 1 and text.endswith("/")
+    if not are_valid or not _are_plain(f"{text}x", prefixes) or max(map(len, prefixes)) * 4 > MAX_BYTES:
+        for prefix in prefixes:
             check_prefix(prefix)
 
 
-def end_of(prefix: str) -> str:
-    """The first text that sorts after everything that begins with `prefix`."""
-    return prefix[:-1] + "0"  # "0" follows "/"
+def range_end(prefix: str) -> str:
+    """Returns the first string that sorts after every string that begins with `prefix`."""
+    return prefix[:-1] + "0"  # "0" is the character after "/"
 
 
 def prefixes_of(key: str) -> list[str]:
-    """All ranges the key lies in, widest first."""
-    found = []
+    """Returns the prefixes of all ranges that contain the key, the widest range first."""
+    prefixes = []
     slash = key.find("/")
     while slash >= 0:
-        found.append(key[: slash + 1])
+        prefixes.append(key[: slash + 1])
         slash = key.find("/", slash + 1)
-    return found
+    return prefixes
 
 
-def folder_of(key: str, prefix: str) -> str | None:
-    """The range one segment below `prefix` that the key lies in; None if it lies in `prefix` itself."""
+def child_prefix(key: str, prefix: str) -> str | None:
+    """Returns the prefix one segment longer than `prefix` under which the key is; None if the key is directly under `prefix`."""
     slash = key.find("/", len(prefix))
     return None if slash < 0 else key[: slash + 1]
 
 
-def start_of(prefix: str, after: str) -> str:
-    """Where a scan of `prefix` begins that goes on after the key `after`. (No key lies between `after` and this.)"""
+def scan_start(prefix: str, after: str) -> str:
+    """Returns where a scan of `prefix` that continues after the key `after` starts. No key sorts between `after` and the result."""
     return prefix if after < prefix else after + "\x00"
 
 
 def _is_too_long(text: str) -> bool:
-    # No character takes more than four bytes, so nearly every key is measured without encoding it.
+    # A character takes at most four bytes, so nearly every key is measured without encoding it.
     return len(text) * 4 > MAX_BYTES and len(text.encode(errors="replace")) > MAX_BYTES
 
 
-def _explain(text: str, what: str) -> str:
+def _explain(text: str, noun: str) -> str:
     shown = ascii(text if len(text) <= 80 else text[:77] + "...")
     if _is_too_long(text):
-        return f"the {what} {shown} is too long: {len(text.encode(errors='replace')):,} bytes of at most {MAX_BYTES:,}"
-    end = " and ends in '/'" if what == "prefix" else ""
+        return f"the {noun} {shown} is too long: {len(text.encode(errors='replace')):,} bytes of at most {MAX_BYTES:,}"
+    end = " and ends in '/'" if noun == "prefix" else ""
     return (
-        f"{shown} cannot be a {what}: it is two or more segments joined by '/'{end}, none of them empty, "
+        f"{shown} cannot be a {noun}: it is two or more segments joined by '/'{end}, none of them empty, "
         "without control characters and in valid Unicode"
     )

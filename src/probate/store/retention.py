@@ -1,11 +1,12 @@
-"""Forgets history that is older than it has to be kept.
+"""Compacts history that is older than the retention period.
 
-An engine knows revisions, not times. So every `interval` this notes which revision the store had reached, and compacts to
-the newest one that was noted at least `keep` seconds ago: history is kept for `keep` and at most one interval more.
-The notes are in the store, so a restart forgets neither them nor the history. Several servers on one store may all do this.
+An engine knows revisions, not times. So every `interval_seconds` this module records which revision the store has reached, and
+compacts to the newest revision recorded at least `keep_seconds` ago. History is therefore kept for `keep_seconds` and at most
+one interval longer. The records are in the store, so a restart loses neither them nor the history. Several servers on one store
+may all do this.
 
-While a process runs, it goes by the wall-clock time of its start and what has passed since: a clock that is set hours forward does
-not make all history look old, and one that is set back does not date what is new to the past.
+A process takes the time from the wall clock at its start plus the monotonic time since. So a clock that is set forward by hours
+does not make all history look old, and one that is set back does not give new revisions an old time.
 """
 
 from __future__ import annotations
@@ -14,35 +15,42 @@ import logging
 
 from probate.core import errors
 from probate.core.clock import Clock, SteadyClock
+from probate.core.logs import facts
 from probate.store.contract import Store
 
 log = logging.getLogger(__name__)
 
-KEEP = 24 * 3600.0
-INTERVAL = 300.0
-SHORTEST_INTERVAL = 1.0
+KEEP_SECONDS = 24 * 3600.0
+INTERVAL_SECONDS = 300.0
+MIN_INTERVAL_SECONDS = 1.0
 
 
-async def keep_history(store: Store, clock: Clock, *, keep: float = KEEP, interval: float | None = None) -> None:
-    """Compact again and again; never returns. A store that does not answer is tried again an interval later.
+async def compact_periodically(
+    store: Store, clock: Clock, *, keep_seconds: float = KEEP_SECONDS, interval_seconds: float | None = None
+) -> None:
+    """Compacts the store once per interval, forever. If the store does not answer, tries again one interval later.
 
-    What is not kept for long is forgotten more often: else most of what is there would be older than it has to be.
+    The shorter the retention period, the shorter the default interval: otherwise most of the stored history would be older than
+    the period.
     """
     clock = SteadyClock(clock)
-    interval = interval if interval is not None else min(INTERVAL, max(SHORTEST_INTERVAL, keep / 5))
+    if interval_seconds is None:
+        interval_seconds = min(INTERVAL_SECONDS, max(MIN_INTERVAL_SECONDS, keep_seconds / 5))
     while True:
         try:
-            await forget_once(store, clock, keep=keep)
+            await compact_once(store, clock, keep_seconds=keep_seconds)
         except errors.ApiError as error:
-            log.warning("history not compacted, trying again later: %s", error)
-        await clock.sleep(interval)
+            log.warning("history not compacted, trying again later", extra=facts(error=str(error)))
+        await clock.sleep(interval_seconds)
 
 
-async def forget_once(store: Store, clock: Clock, *, keep: float) -> None:
-    """Compact to where the store was `keep` seconds ago, if that is known, and note the time. In this order: a full store takes
-    no note, and compacting is what makes room in it."""
+async def compact_once(store: Store, clock: Clock, *, keep_seconds: float) -> None:
+    """Compacts to the revision of `keep_seconds` ago, if it is known, then records the time.
+
+    In this order, because a full store accepts no record, and compacting is what frees space in it.
+    """
     now = clock.now()
-    before = await store.revision_at(now - keep)
+    before = await store.revision_at(now - keep_seconds)
     if before is not None:
         await store.compact(before)
-    await store.note_time(now)
+    await store.record_time(now)

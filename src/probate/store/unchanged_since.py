@@ -1,43 +1,46 @@
-"""Since when nothing has changed in a range, for an engine that all changes pass through.
+"""Tracks since which revision the objects of a range are unchanged, for an engine that sees every change.
 
-Only ranges that somebody asks about are followed. Of a range that was never asked about nothing is known, so it may have changed
-just now; and when too many have been asked about, all are forgotten. Both are safe: a range is never called calm that is not.
+Tracks only ranges that a caller has asked about. A range that was never asked about counts as changed just now, and when too many
+ranges are tracked, all are dropped. Both are safe: the tracker never reports a changed range as unchanged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from probate.store import call_checks, keys
-from probate.store.contract import Calm, Revision
+from probate.store import argument_checks, keys
+from probate.store.contract import Revision, UnchangedSince
 
 MAX_RANGES = 4_000
 
 
-class Calmness:
-    """What is known of one store's ranges."""
+class UnchangedSinceTracker:
+    """The newest known change of each tracked range of one store."""
 
     def __init__(self) -> None:
-        self._changed: dict[str, Revision] = {}
+        self._last_changes: dict[str, Revision] = {}
 
-    def note(self, changed: Iterable[str], revision: Revision) -> None:
-        """These keys have changed, at this revision at the latest."""
-        if not self._changed:
+    def record_changes(self, changed_keys: Iterable[str], revision: Revision) -> None:
+        """Records that these keys changed, at `revision` at the latest."""
+        if not self._last_changes:
             return
-        for folder in {key[: key.rindex("/") + 1] for key in changed}:
-            for prefix in keys.prefixes_of(folder):
-                if prefix in self._changed:
-                    self._changed[prefix] = revision
+        for parent in {key[: key.rindex("/") + 1] for key in changed_keys}:
+            for prefix in keys.prefixes_of(parent):
+                if prefix in self._last_changes:
+                    self._last_changes[prefix] = revision
 
-    def of(self, prefix: str, *, noted: Revision, now: Revision) -> Calm:
-        """The range at `now`, where changes have been noted up to `noted`. `BadKey` or `BadRequest` if it is none of objects."""
-        since = self._changed.get(prefix)
+    def get(self, prefix: str, *, recorded: Revision, now: Revision) -> UnchangedSince:
+        """Returns what is known of a range at revision `now`, when changes have been recorded up to the revision `recorded`.
+
+        Raises `BadKey` or `BadRequest` unless the range is one of objects.
+        """
+        since = self._last_changes.get(prefix)
         if since is None:
-            call_checks.check_watch(prefix)
-        if now > noted:
-            return Calm(now, now)
+            argument_checks.check_watch(prefix)
+        if now > recorded:
+            return UnchangedSince(now, now)
         if since is None:
-            if len(self._changed) >= MAX_RANGES:
-                self._changed.clear()
-            since = self._changed[prefix] = now
-        return Calm(since, now)
+            if len(self._last_changes) >= MAX_RANGES:
+                self._last_changes.clear()
+            since = self._last_changes[prefix] = now
+        return UnchangedSince(since, now)

@@ -1,4 +1,4 @@
-// An informer of @kubernetes/client-node, which tells on its output what it sees, until it is ended.
+// An informer of @kubernetes/client-node, which prints the events that it receives until it is stopped.
 import * as k8s from '@kubernetes/client-node';
 
 const namespace = process.argv[2];

@@ -1,4 +1,4 @@
-// A session with @kubernetes/client-node: objects, patches of each kind, apply, a watch, pages, kinds of one's own.
+// A session with @kubernetes/client-node: objects, patches of each kind, apply, a watch, pages, custom resources.
 import assert from 'node:assert/strict';
 import * as k8s from '@kubernetes/client-node';
 
@@ -8,7 +8,7 @@ config.loadFromDefault();
 const core = config.makeApiClient(k8s.CoreV1Api);
 const labels = { set: 'node' };
 
-/** The code with which a call is refused. */
+/** Returns the status code of a call that fails. */
 async function refusal(call) {
   try {
     await call;

@@ -1,8 +1,8 @@
-"""An operator with kopf as people write them: it bakes what is ordered, looks after it, and cleans up. Nothing here knows Probate.
+"""A typical kopf operator: creates a child for each Order, monitors it, and cleans up. Nothing here is specific to Probate.
 
     kopf run bakery.py --standalone --namespace NAMESPACE
 
-With BAKERY_CERTIFICATES, a folder for them, it also says which orders are taken.
+With BAKERY_CERTIFICATES (a folder for certificates) it also serves an admission webhook for orders.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CERTIFICATES = os.environ.get("BAKERY_CERTIFICATES")
 @kopf.on.startup()
 def begin(settings: kopf.OperatorSettings, **_: Any) -> None:
     config.load_kube_config()
-    settings.networking.error_backoffs = [0.1] * 100  # whatever may become of the server
+    settings.networking.error_backoffs = [0.1] * 100  # retry through server restarts
     settings.posting.level = 20
     if CERTIFICATES:
         folder = Path(CERTIFICATES)
@@ -35,7 +35,7 @@ def begin(settings: kopf.OperatorSettings, **_: Any) -> None:
 
 
 def loaf(spec: kopf.Spec) -> dict[str, Any]:
-    """The child: what was ordered."""
+    """Returns the child of an Order."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "data": {"size": str(spec.get("size", 1)), "flour": spec.get("flour", "rye")}}
 
 

@@ -1,4 +1,4 @@
-"""Who the server says that we are, with each of these kubeconfigs, and what it lets us do: as JSON.
+"""Prints as JSON whom the server authenticates with each of these kubeconfigs, and what it allows.
 
 credentials.py KUBECONFIG... [--as USER]
 """
@@ -14,7 +14,7 @@ from kubernetes.client.exceptions import ApiException
 
 
 def code_of(call: Any) -> int:
-    """Of the answer."""
+    """Returns the status code of the response."""
     try:
         call()
     except ApiException as refused:
@@ -22,24 +22,24 @@ def code_of(call: Any) -> int:
     return 200
 
 
-def told(kubeconfig: str, other: str) -> dict[str, Any]:
-    """All that is to be known about one of them."""
+def describe(kubeconfig: str, impersonated: str) -> dict[str, Any]:
+    """Returns the user of one kubeconfig and what it may read."""
     api = config.new_client_from_config(kubeconfig)
-    if other:
-        api.set_default_header("Impersonate-User", other)
+    if impersonated:
+        api.set_default_header("Impersonate-User", impersonated)
     core = client.CoreV1Api(api)
     try:
-        who = client.AuthenticationV1Api(api).create_self_subject_review(
+        review = client.AuthenticationV1Api(api).create_self_subject_review(
             {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         )
     except ApiException as refused:
         return {"code": refused.status, "body": refused.body}
-    found: dict[str, Any] = {"username": who.status.user_info.username, "groups": who.status.user_info.groups}
-    found["secrets"] = code_of(lambda: core.list_namespaced_secret("default"))
+    result: dict[str, Any] = {"username": review.status.user_info.username, "groups": review.status.user_info.groups}
+    result["secrets"] = code_of(lambda: core.list_namespaced_secret("default"))
     if code_of(lambda: core.list_namespaced_config_map("default")) == 200:
-        found["configmaps"] = [one.metadata.name for one in core.list_namespaced_config_map("default").items]
-    return found
+        result["configmaps"] = [one.metadata.name for one in core.list_namespaced_config_map("default").items]
+    return result
 
 
 files, _, rest = " ".join(sys.argv[1:]).partition(" --as ")
-print(json.dumps([told(file, rest) for file in files.split()]))
+print(json.dumps([describe(file, rest) for file in files.split()]))

@@ -1,4 +1,4 @@
-"""The informer of `kubernetes`, which tells on its output what it sees, until it is ended."""
+"""The informer of `kubernetes`: prints the events that it receives until it is stopped."""
 
 from __future__ import annotations
 

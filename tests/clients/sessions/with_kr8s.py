@@ -1,4 +1,4 @@
-"""A session with `kr8s`: objects that know how to live, kinds found by name, owners, a watch."""
+"""A session with `kr8s`: objects, kinds found by name, owners, a watch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def named(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def objects() -> None:
-    """Created, found, patched, labelled, deleted."""
+    """Objects are created, found, patched, labelled and deleted."""
     made = ConfigMap(named("a", data={"k": "1"}))
     made.create()
     assert made.exists()
@@ -39,7 +39,7 @@ def objects() -> None:
 
 
 async def applying() -> None:
-    """kr8s has no verb for it, so it is a request of its own."""
+    """kr8s cannot apply, so this sends the request itself."""
     api = await kr8s.asyncio.api()
     body = {"apiVersion": "v1", "kind": "ConfigMap", **named("applied", data={"k": "1"})}
     options = {"version": "v1", "namespace": NAMESPACE, "url": "configmaps/applied", "params": {"fieldManager": "three"}}
@@ -51,7 +51,7 @@ async def applying() -> None:
 
 
 def watching() -> None:
-    """Changes come while they are made."""
+    """A watch delivers changes as they happen."""
     made = ConfigMap(named("w"))
     seen = []
     made.create()
@@ -67,7 +67,7 @@ def watching() -> None:
 
 
 def workloads() -> None:
-    """A Deployment is waited for, scaled, and its pods belong to it."""
+    """A Deployment becomes ready, is scaled, and owns its pods."""
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "one"}]}}
     spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     deployment = Deployment(named("web", spec=spec))
@@ -85,7 +85,7 @@ def workloads() -> None:
 
 
 def custom_kinds() -> None:
-    """A kind that did not exist before."""
+    """A CRD that is created during the session."""
     group = f"{NAMESPACE}.example.com"
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}

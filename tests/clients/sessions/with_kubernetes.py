@@ -1,4 +1,4 @@
-"""A session with the official Python client `kubernetes`: typed and dynamic, pages, watches, its informer, its leader election."""
+"""A session with the official Python client `kubernetes`: typed and dynamic client, paging, watches, informer, leader election."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 60.0
 
 
 def refusal(call: Callable[[], Any]) -> int:
-    """The code with which a call is refused."""
+    """Returns the status code of a call that fails."""
     try:
         call()
     except ApiException as error:
@@ -32,7 +32,7 @@ def configmap(name: str, **data: str) -> client.V1ConfigMap:
 
 
 def objects(core: client.CoreV1Api) -> None:
-    """Created, read, listed, replaced, patched in each way, deleted."""
+    """Objects are created, read, listed, replaced, patched by each method and deleted."""
     made = core.create_namespaced_config_map(NAMESPACE, configmap("a", k="1"))
     assert made.metadata.uid
     assert made.metadata.creation_timestamp.tzinfo
@@ -42,7 +42,7 @@ def objects(core: client.CoreV1Api) -> None:
     made.data = {"k": "2"}
     replaced = core.replace_namespaced_config_map("a", NAMESPACE, made)
     assert replaced.data == {"k": "2"}
-    assert refusal(lambda: core.replace_namespaced_config_map("a", NAMESPACE, made)) == 409  # made from what is old now
+    assert refusal(lambda: core.replace_namespaced_config_map("a", NAMESPACE, made)) == 409  # its resourceVersion is outdated
     assert core.patch_namespaced_config_map("a", NAMESPACE, {"data": {"l": "3"}}).data == {"k": "2", "l": "3"}
     operations = [{"op": "remove", "path": "/data/l"}]
     assert core.patch_namespaced_config_map("a", NAMESPACE, operations).data == {"k": "2"}
@@ -50,7 +50,7 @@ def objects(core: client.CoreV1Api) -> None:
 
 
 def pages(core: client.CoreV1Api) -> None:
-    """A list in parts has all, once, as they were when it began."""
+    """A paged list returns each object once, at one revision."""
     for number in range(7):
         core.create_namespaced_config_map(NAMESPACE, configmap(f"page-{number}"))
     names, following = [], None
@@ -65,7 +65,7 @@ def pages(core: client.CoreV1Api) -> None:
 
 
 def watching(core: client.CoreV1Api) -> None:
-    """Each change is seen once, in order."""
+    """A watch delivers each change once, in order."""
     since = core.list_namespaced_config_map(NAMESPACE).metadata.resource_version
     core.create_namespaced_config_map(NAMESPACE, configmap("w"))
     seen = []
@@ -82,7 +82,7 @@ def watching(core: client.CoreV1Api) -> None:
 
 
 def workloads(apps: client.AppsV1Api) -> None:
-    """A Deployment becomes ready, is scaled, and goes with what it owns."""
+    """A Deployment becomes ready, is scaled, and is deleted with its dependents."""
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "one"}]}}
     spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     apps.create_namespaced_deployment(NAMESPACE, {"metadata": {"name": "web"}, "spec": spec})
@@ -103,7 +103,7 @@ def workloads(apps: client.AppsV1Api) -> None:
 
 
 def applying(api: client.ApiClient) -> None:
-    """The dynamic client applies: who owns what, a conflict, force."""
+    """The dynamic client applies: managed fields, a conflict, force."""
     everything = dynamic.DynamicClient(api)
     configmaps = everything.resources.get(api_version="v1", kind="ConfigMap")
 
@@ -123,7 +123,7 @@ def applying(api: client.ApiClient) -> None:
 
 
 def custom_kinds(api: client.ApiClient) -> None:
-    """A kind of its own, with its status apart."""
+    """A CRD with a status subresource."""
     group = f"{NAMESPACE}.example.com"
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
@@ -145,7 +145,7 @@ def custom_kinds(api: client.ApiClient) -> None:
 
 
 def informing(core: client.CoreV1Api) -> None:
-    """Its informer has what is there, and tells what happens."""
+    """The informer caches objects and delivers events."""
     added, deleted = threading.Event(), threading.Event()
     informer = SharedInformer(core.list_namespaced_config_map, namespace=NAMESPACE, label_selector="set=one")
     informer.add_event_handler("ADDED", lambda _: added.set())
@@ -160,7 +160,7 @@ def informing(core: client.CoreV1Api) -> None:
 
 
 def electing() -> None:
-    """Of two candidates one leads; the other does when it has failed."""
+    """Leader election: one of two candidates leads; the other takes over when it fails."""
     leads = {"one": threading.Event(), "two": threading.Event()}
     over = threading.Event()
 
@@ -187,7 +187,7 @@ def electing() -> None:
 
 
 if __name__ == "__main__":
-    logging.disable()  # an informer that is stopped and a leader that fails are in order here
+    logging.disable()  # stopping an informer and a leader logs errors that are expected
     config.load_kube_config()
     with client.ApiClient() as api:
         core = client.CoreV1Api(api)

@@ -1,4 +1,4 @@
-"""A session with `kubernetes_asyncio`: objects, a watch while others write, applying, its dynamic client, its leader election."""
+"""A session with `kubernetes_asyncio`: objects, a watch during writes, apply, dynamic client, leader election."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE = 60.0
 
 
 async def refusal(call: Awaitable[Any]) -> int:
-    """The code with which a call is refused."""
+    """Returns the status code of a call that fails."""
     try:
         await call
     except ApiException as error:
@@ -30,7 +30,7 @@ def configmap(name: str, **data: str) -> client.V1ConfigMap:
 
 
 async def objects(core: client.CoreV1Api) -> None:
-    """Created, read, listed, replaced, patched, applied, deleted."""
+    """Objects are created, read, listed, replaced, patched, applied and deleted."""
     made = await core.create_namespaced_config_map(NAMESPACE, configmap("a", k="1"))
     assert await refusal(core.create_namespaced_config_map(NAMESPACE, configmap("a"))) == 409
     assert await refusal(core.read_namespaced_config_map("absent", NAMESPACE)) == 404
@@ -49,7 +49,7 @@ async def objects(core: client.CoreV1Api) -> None:
 
 
 async def watching(core: client.CoreV1Api) -> None:
-    """What is written while the watch is open is seen at once."""
+    """A watch delivers changes as they happen."""
     since = (await core.list_namespaced_config_map(NAMESPACE)).metadata.resource_version
     seen = []
 
@@ -70,7 +70,7 @@ async def watching(core: client.CoreV1Api) -> None:
 
 
 async def kinds(api: client.ApiClient) -> None:
-    """The dynamic client finds all kinds there are, and pods come from a Job."""
+    """The dynamic client discovers all kinds, and a Job creates pods."""
     everything = await dynamic.DynamicClient(api)
     jobs = await everything.resources.get(api_version="batch/v1", kind="Job")
     pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "one"}]}
@@ -86,7 +86,7 @@ async def kinds(api: client.ApiClient) -> None:
 
 
 async def electing(api: client.ApiClient) -> None:
-    """A candidate comes to lead."""
+    """Leader election: a candidate becomes the leader."""
     leads = asyncio.Event()
 
     async def lead() -> None:

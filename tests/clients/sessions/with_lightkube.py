@@ -1,4 +1,4 @@
-"""A session with `lightkube`: typed objects, apply with and without force, watch, wait, kinds of one's own."""
+"""A session with `lightkube`: typed objects, apply with and without force, watch, wait, custom resources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMESPACE = sys.argv[1]
 
 
 def refusal(call: Callable[[], Any]) -> int:
-    """The code with which a call is refused."""
+    """Returns the status code of a call that fails."""
     try:
         call()
     except ApiError as error:
@@ -33,7 +33,7 @@ def configmap(name: str, **data: str) -> ConfigMap:
 
 
 def objects(client: Client) -> None:
-    """Created, read, listed in parts, replaced, patched in each way, deleted."""
+    """Objects are created, read, listed in pages, replaced, patched by each method and deleted."""
     made = client.create(configmap("a", k="1"))
     assert refusal(lambda: client.create(configmap("a"))) == 409
     assert refusal(lambda: client.get(ConfigMap, "absent")) == 404
@@ -62,7 +62,7 @@ def applying(client: Client) -> None:
 
 
 def watching(client: Client) -> None:
-    """Changes come while they are made."""
+    """A watch delivers changes as they happen."""
     client.create(configmap("w"))
     seen = []
     for kind, found in client.watch(ConfigMap, fields={"metadata.name": "w"}):
@@ -77,7 +77,7 @@ def watching(client: Client) -> None:
 
 
 def workloads(client: Client) -> None:
-    """A Deployment is waited for, scaled, and goes."""
+    """A Deployment becomes ready, is scaled and deleted."""
     template = PodTemplateSpec(metadata=ObjectMeta(labels={"app": "web"}), spec=PodSpec(containers=[Container("c", image="one")]))
     spec = DeploymentSpec(replicas=1, selector=LabelSelector(matchLabels={"app": "web"}), template=template)
     client.create(Deployment(metadata=ObjectMeta(name="web", namespace=NAMESPACE), spec=spec))
@@ -88,7 +88,7 @@ def workloads(client: Client) -> None:
 
 
 def custom_kinds(client: Client) -> None:
-    """A kind that did not exist before, without a model."""
+    """A CRD that is created during the session, without a typed model."""
     group = f"{NAMESPACE}.example.com"
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     from lightkube.models import apiextensions_v1 as definitions  # noqa: PLC0415  it takes long to import

@@ -1,4 +1,4 @@
-"""A session with `pykube-ng`: queries, strategic patches from what was changed, a watch, tables, kinds found at run time."""
+"""A session with `pykube-ng`: queries, strategic merge patches of local changes, a watch, tables, kinds found at run time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMESPACE = sys.argv[1]
 
 
 def refusal(call: Callable[[], Any]) -> int:
-    """The code with which a call is refused."""
+    """Returns the status code of a call that fails."""
     try:
         call()
     except pykube.exceptions.HTTPError as error:
@@ -27,7 +27,7 @@ def body(version: str, kind: str, name: str, **fields: Any) -> dict[str, Any]:
 
 
 def objects(api: pykube.HTTPClient) -> None:
-    """Created, found, updated, patched, deleted."""
+    """Objects are created, found, updated, patched and deleted."""
     made = pykube.ConfigMap(api, body("v1", "ConfigMap", "a", data={"k": "1"}))
     made.create()
     assert refusal(pykube.ConfigMap(api, body("v1", "ConfigMap", "a")).create) == 409
@@ -45,7 +45,7 @@ def objects(api: pykube.HTTPClient) -> None:
 
 
 def applying(api: pykube.HTTPClient) -> None:
-    """pykube has no verb for it, so it is a request of its own."""
+    """pykube cannot apply, so this sends the request itself."""
     url, kind = "configmaps/applied", {"Content-Type": "application/apply-patch+yaml"}
     data = json.dumps(body("v1", "ConfigMap", "applied", data={"k": "1"}))
     options = {"version": "v1", "namespace": NAMESPACE, "url": url, "headers": kind, "params": {"fieldManager": "five"}}
@@ -54,7 +54,7 @@ def applying(api: pykube.HTTPClient) -> None:
 
 
 def watching(api: pykube.HTTPClient) -> None:
-    """Changes come while they are made."""
+    """A watch delivers changes as they happen."""
     query = pykube.ConfigMap.objects(api).filter(namespace=NAMESPACE, selector={"set": "five"})
     since = query.response["metadata"]["resourceVersion"]
     pykube.ConfigMap(api, body("v1", "ConfigMap", "w")).create()
@@ -71,7 +71,7 @@ def watching(api: pykube.HTTPClient) -> None:
 
 
 def scale(deployment: pykube.Deployment, replicas: int) -> None:
-    """pykube sends the object as it knew it, so whoever was faster has to be asked again."""
+    """Retries on a conflict: pykube sends the object as it last read it, and the controller may have changed it."""
     while True:
         try:
             deployment.reload()
@@ -84,7 +84,7 @@ def scale(deployment: pykube.Deployment, replicas: int) -> None:
 
 
 def workloads(api: pykube.HTTPClient) -> None:
-    """A Deployment becomes ready, is scaled, and goes."""
+    """A Deployment becomes ready, is scaled and deleted."""
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "one"}]}}
     spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     deployment = pykube.Deployment(api, body("apps/v1", "Deployment", "web", spec=spec))
@@ -97,7 +97,7 @@ def workloads(api: pykube.HTTPClient) -> None:
 
 
 def custom_kinds(api: pykube.HTTPClient) -> None:
-    """A kind that did not exist before is found by its name."""
+    """A CRD that is created during the session is found by its name."""
     group = f"{NAMESPACE}.example.com"
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}

@@ -1,4 +1,4 @@
-"""Metadata on create and on update: which field is blamed, and for what."""
+"""Validation of metadata on create and on update: the fields and reasons of the errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probate.api import metadata, names
-from probate.api.field_errors import Problem
+from probate.api.field_errors import FieldError
 
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
 OLD = {
@@ -22,25 +22,25 @@ OLD = {
 }
 
 
-def causes(problems: list[Problem]) -> list[tuple[str, str]]:
-    return [(problem.field.removeprefix("metadata."), problem.reason.removeprefix("FieldValue")) for problem in problems]
+def causes(field_errors: list[FieldError]) -> list[tuple[str, str]]:
+    return [(error.field.removeprefix("metadata."), error.reason.removeprefix("FieldValue")) for error in field_errors]
 
 
-def created(*, is_namespaced: bool = True, is_custom: bool = False, **meta: Any) -> list[tuple[str, str]]:
+def create_causes(*, is_namespaced: bool = True, is_custom: bool = False, **meta: Any) -> list[tuple[str, str]]:
     given = {"name": "x", **({"namespace": "n"} if is_namespaced else {}), **meta}
-    rule = names.dns_subdomain
+    rule = names.validate_dns_subdomain
     return causes(metadata.validate_create(given, is_namespaced=is_namespaced, name_rule=rule, is_custom=is_custom))
 
 
-def updated(**meta: Any) -> list[tuple[str, str]]:
+def update_causes(**meta: Any) -> list[tuple[str, str]]:
     return causes(metadata.validate_update({**OLD, **meta}, OLD))
 
 
-def test_good_metadata_have_no_problems() -> None:
+def test_valid_metadata_has_no_field_errors() -> None:
     meta: dict[str, Any] = {"labels": {"app.kubernetes.io/name": "A_1", "a": ""}, "annotations": {"EXAMPLE.com/x": "any thing"}}
-    assert created(**meta, finalizers=["example.com/hold", "orphan"], ownerReferences=[OWNER]) == []
-    assert created(is_namespaced=False) == []
-    assert updated() == []
+    assert create_causes(**meta, finalizers=["example.com/hold", "orphan"], ownerReferences=[OWNER]) == []
+    assert create_causes(is_namespaced=False) == []
+    assert update_causes() == []
 
 
 @pytest.mark.parametrize(
@@ -79,22 +79,22 @@ def test_good_metadata_have_no_problems() -> None:
         ({"ownerReferences": [{**OWNER, "controller": True}, {**OWNER, "controller": False}]}, []),
     ],
 )
-def test_what_is_refused_on_create(meta: dict[str, Any], expected: list[tuple[str, str]]) -> None:
-    assert created(**meta) == expected
+def test_field_errors_on_create(meta: dict[str, Any], expected: list[tuple[str, str]]) -> None:
+    assert create_causes(**meta) == expected
 
 
 @pytest.mark.parametrize("api_version", ["", "/", "g/", "a/b/c"])
-def test_owner_must_have_a_version(api_version: str) -> None:
-    assert created(ownerReferences=[{**OWNER, "apiVersion": api_version}]) == [("ownerReferences.apiVersion", "Invalid")]
+def test_an_owner_reference_must_have_a_version(api_version: str) -> None:
+    assert create_causes(ownerReferences=[{**OWNER, "apiVersion": api_version}]) == [("ownerReferences.apiVersion", "Invalid")]
 
 
 def test_cluster_scoped_objects_have_no_namespace() -> None:
-    assert created(is_namespaced=False, namespace="n") == [("namespace", "Forbidden")]
+    assert create_causes(is_namespaced=False, namespace="n") == [("namespace", "Forbidden")]
 
 
 def test_custom_resources_may_have_unqualified_finalizers() -> None:
-    assert created(is_custom=True, finalizers=["hold"]) == []
-    assert created(is_custom=True, finalizers=["a b"]) == [("finalizers", "Invalid")]
+    assert create_causes(is_custom=True, finalizers=["hold"]) == []
+    assert create_causes(is_custom=True, finalizers=["a b"]) == [("finalizers", "Invalid")]
 
 
 @pytest.mark.parametrize(
@@ -113,11 +113,11 @@ def test_custom_resources_may_have_unqualified_finalizers() -> None:
         ({"finalizers": ["orphan", "foregroundDeletion"]}, [("finalizers", "Invalid")]),
     ],
 )
-def test_what_is_refused_on_update(meta: dict[str, Any], expected: list[tuple[str, str]]) -> None:
-    assert updated(**meta) == expected
+def test_field_errors_on_update(meta: dict[str, Any], expected: list[tuple[str, str]]) -> None:
+    assert update_causes(**meta) == expected
 
 
-def test_finalizers_may_only_go_while_the_object_is_being_deleted() -> None:
+def test_finalizers_can_only_be_removed_while_the_object_is_being_deleted() -> None:
     deleting = {
         **OLD,
         "deletionTimestamp": "2026-01-02T00:00:00Z",
@@ -130,7 +130,7 @@ def test_finalizers_may_only_go_while_the_object_is_being_deleted() -> None:
     assert causes(added) == [("finalizers", "Forbidden")]
 
 
-def test_some_kinds_need_a_resource_version() -> None:
+def test_some_kinds_require_a_resource_version() -> None:
     assert metadata.allows_unconditional_update("", "ConfigMap")
     assert not metadata.allows_unconditional_update("coordination.k8s.io", "Lease")
     assert not metadata.allows_unconditional_update("admissionregistration.k8s.io", "ValidatingWebhookConfiguration")
@@ -156,9 +156,9 @@ _META = st.fixed_dictionaries(
 
 
 @given(_META, _META, st.booleans())
-def test_nothing_of_the_right_type_breaks_the_checks(new: dict[str, Any], old: dict[str, Any], flag: bool) -> None:
-    for problem in [
-        *metadata.validate_create(new, is_namespaced=flag, name_rule=names.dns_label, is_custom=flag),
+def test_metadata_of_the_right_types_never_raises(new: dict[str, Any], old: dict[str, Any], flag: bool) -> None:
+    for error in [
+        *metadata.validate_create(new, is_namespaced=flag, name_rule=names.validate_dns_label, is_custom=flag),
         *metadata.validate_update(new, old, is_custom=flag),
     ]:
-        assert problem.field.startswith("metadata.")
+        assert error.field.startswith("metadata.")

@@ -1,4 +1,4 @@
-"""Every dialect in which a delete can say what becomes of the dependents: docs/deletion.md, row by row and pair by pair."""
+"""Every option of a delete that names a propagation policy: the table of docs/deletion.md, row by row and pair by pair."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from probate.api import propagation
-from probate.api.deletion import Policy
+from probate.api.deletion import PropagationPolicy
 from probate.core import errors
 from support import doc_tables
 
 Fields = dict[str, Any]
 
-READ_AS: dict[str, Policy | None] = {"nothing said": None, **{one.value: one for one in Policy}}
+READ_AS: dict[str, PropagationPolicy | None] = {"no policy": None, **{one.value: one for one in PropagationPolicy}}
 
 
 def fields(cell: str) -> Fields:
@@ -25,7 +25,7 @@ def fields(cell: str) -> Fields:
     return {name: json.loads(value) if value in {"true", "false", '""'} else value for name, value in said}
 
 
-DOCUMENTED = doc_tables.table("deletion.md", "options")
+DOCUMENTED = doc_tables.read_table("deletion.md", "options")
 ROWS = [(fields(options), read_as) for options, read_as in DOCUMENTED if ":" in options]
 READ = [(given, READ_AS[read_as]) for given, read_as in ROWS if read_as in READ_AS]
 
@@ -34,16 +34,16 @@ def name_of(value: Any) -> str:
     return json.dumps(value) if isinstance(value, dict) else str(value)
 
 
-def read(given: Fields) -> Policy | None:
-    """What the options say."""
-    problems = propagation.check(given)
+def read(given: Fields) -> PropagationPolicy | None:
+    """Returns the policy that valid options mean."""
+    problems = propagation.validate(given)
     assert not problems, problems
-    return propagation.policy(given)
+    return propagation.policy_of(given)
 
 
 def test_every_option_and_value_is_in_the_table() -> None:
     documented = {(name, value) for given, _ in ROWS for name, value in given.items()}
-    policies = {("propagationPolicy", one.value) for one in Policy}
+    policies = {("propagationPolicy", one.value) for one in PropagationPolicy}
     old = {
         ("garbageCollectionPolicy", value)
         for value in ("", "Default", "Orphan", "AsynchronousGarbageCollection", "SynchronousGarbageCollection")
@@ -54,43 +54,45 @@ def test_every_option_and_value_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize(("given", "expected"), READ, ids=name_of)
-def test_options_are_read_as_documented(given: Fields, expected: Policy | None) -> None:
+def test_options_are_read_as_documented(given: Fields, expected: PropagationPolicy | None) -> None:
     assert read(given) is expected
 
 
-def test_nothing_said_is_nothing() -> None:
+def test_no_options_mean_no_policy() -> None:
     assert read({}) is None
 
 
-def both(one: Fields, other: Fields) -> Fields | None:
-    """Two rows in one request; None if they give the same option twice, or mean something else together, which has its own row."""
-    together = {**one, **other}
-    if any(name in one and one[name] != other[name] for name in other):
+def merge(first: Fields, second: Fields) -> Fields | None:
+    """Returns two rows as one request; None if they repeat an option, or mean something else together, which has its own row."""
+    merged = {**first, **second}
+    if any(name in first and first[name] != second[name] for name in second):
         return None
     switches = {"deleteAfterDependentsDeleted", "synchronousGarbageCollection"}
-    is_new = "orphanDependents" in together and switches & set(together)
-    was_there = any("orphanDependents" in row and switches & set(row) for row in (one, other))
-    return None if (is_new and not was_there) or any(together == given for given, _ in ROWS) else together
+    is_new = "orphanDependents" in merged and switches & set(merged)
+    was_there = any("orphanDependents" in row and switches & set(row) for row in (first, second))
+    return None if (is_new and not was_there) or any(merged == options for options, _ in ROWS) else merged
 
 
 PAIRS = [
-    (together, first, second)
-    for (one, first), (other, second) in itertools.combinations(READ, 2)
-    if (together := both(one, other)) is not None
+    (merged, first_policy, second_policy)
+    for (first, first_policy), (second, second_policy) in itertools.combinations(READ, 2)
+    if (merged := merge(first, second)) is not None
 ]
 
 
 @pytest.mark.parametrize(("together", "first", "second"), PAIRS, ids=name_of)
-def test_two_that_are_read_differently_are_refused_by_name(together: Fields, first: Policy | None, second: Policy | None) -> None:
+def test_contradicting_options_are_refused_by_name(
+    together: Fields, first: PropagationPolicy | None, second: PropagationPolicy | None
+) -> None:
     if together.get("deleteAfterDependentsDeleted") and together.get("orphanDependents"):
         with pytest.raises(errors.BadRequest):
-            propagation.check(together)
+            propagation.validate(together)
     elif {"propagationPolicy", "orphanDependents"} <= set(together):
-        assert [problem.field for problem in propagation.check(together)][:1] == ["propagationPolicy"]
+        assert [problem.field for problem in propagation.validate(together)][:1] == ["propagationPolicy"]
     elif first is None or second is None or first is second:
         assert read(together) is (first or second)
     else:
-        (problem,) = propagation.check(together)
+        (problem,) = propagation.validate(together)
         said = dict(re.findall(r"(\w+) says (\w+)", problem.message))
         assert len(said) == 2
         assert set(said) <= set(together)
@@ -101,31 +103,31 @@ def test_waiting_for_dependents_that_are_orphaned_is_a_bad_request() -> None:
     row = {"deleteAfterDependentsDeleted": True, "orphanDependents": True}
     assert (row, "400") in ROWS
     with pytest.raises(errors.BadRequest, match="deleteAfterDependentsDeleted and orphanDependents"):
-        propagation.check(row)
+        propagation.validate(row)
 
 
-def test_policy_and_the_older_switch_together_are_invalid_even_if_they_agree() -> None:
+def test_policy_and_orphan_dependents_together_are_invalid_even_if_they_agree() -> None:
     assert ["`propagationPolicy`, `orphanDependents`", "422"] in DOCUMENTED
-    for policy, orphan in itertools.product(Policy, (True, False)):
-        (problem, *_) = propagation.check({"propagationPolicy": policy.value, "orphanDependents": orphan})
+    for policy, orphan in itertools.product(PropagationPolicy, (True, False)):
+        (problem, *_) = propagation.validate({"propagationPolicy": policy.value, "orphanDependents": orphan})
         assert problem.field == "propagationPolicy"
         assert "orphanDependents and propagationPolicy" in problem.message
 
 
 @pytest.mark.parametrize("value", ["", "foreground", "Default", "SynchronousGarbageCollection"])
 def test_unknown_policy_is_invalid(value: str) -> None:
-    assert [problem.field for problem in propagation.check({"propagationPolicy": value})] == ["propagationPolicy"]
+    assert [problem.field for problem in propagation.validate({"propagationPolicy": value})] == ["propagationPolicy"]
 
 
 @pytest.mark.parametrize("value", ["orphan", "Foreground", "Background"])
-def test_unknown_policy_of_old_is_invalid(value: str) -> None:
-    assert [problem.field for problem in propagation.check({"garbageCollectionPolicy": value})] == ["garbageCollectionPolicy"]
+def test_unknown_garbage_collection_policy_is_invalid(value: str) -> None:
+    assert [problem.field for problem in propagation.validate({"garbageCollectionPolicy": value})] == ["garbageCollectionPolicy"]
 
 
-def test_three_that_disagree_are_each_held_against_the_first() -> None:
+def test_three_contradicting_options_are_each_compared_with_the_first() -> None:
     given = {
         "propagationPolicy": "Orphan",
         "garbageCollectionPolicy": "AsynchronousGarbageCollection",
         "deleteAfterDependentsDeleted": True,
     }
-    assert [problem.field for problem in propagation.check(given)] == ["garbageCollectionPolicy", "deleteAfterDependentsDeleted"]
+    assert [problem.field for problem in propagation.validate(given)] == ["garbageCollectionPolicy", "deleteAfterDependentsDeleted"]

@@ -1,4 +1,4 @@
-"""Quantities against decimal arithmetic, and their canonical spelling."""
+"""Quantities against decimal arithmetic, and their canonical forms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUANTITIES = st.tuples(_NUMBERS, _SUFFIXES).map("".join)
 
 
 def exact(number: str, suffix: str) -> Fraction:
-    """The value by decimal arithmetic: rounded away from zero at a billionth, kept within 64 bits."""
+    """Returns the value by decimal arithmetic: rounded away from zero at a billionth, limited to 64 bits."""
     with decimal.localcontext(prec=200):
         value = decimal.Decimal(number)
         if suffix in _BINARY:
@@ -36,7 +36,7 @@ def test_values_are_those_of_decimal_arithmetic(number: str, suffix: str) -> Non
 
 
 @given(_QUANTITIES)
-def test_canonical_spelling_means_the_same_and_is_canonical_itself(text: str) -> None:
+def test_the_canonical_form_has_the_same_value_and_is_its_own_canonical_form(text: str) -> None:
     canonical = quantities.canonical(text)
     assert quantities.parse(canonical) == quantities.parse(text)
     assert quantities.canonical(canonical) == canonical
@@ -67,7 +67,7 @@ def test_canonical_spelling_means_the_same_and_is_canonical_itself(text: str) ->
         (1e21, "9223372036854775807"),
     ],
 )
-def test_canonical_spellings(text: str | float, canonical: str) -> None:
+def test_canonical_forms(text: str | float, canonical: str) -> None:
     assert quantities.canonical(text) == canonical
 
 
@@ -83,7 +83,7 @@ def test_quantities(value: object) -> None:
     assert quantities.is_quantity(value)
 
 
-def test_what_is_no_quantity_cannot_be_parsed() -> None:
+def test_parsing_a_non_quantity_raises() -> None:
     with pytest.raises(ValueError, match="lots"):
         quantities.parse("lots")
 
@@ -96,6 +96,6 @@ def test_huge_texts_are_bounded_and_cheap(text: str) -> None:
 
 
 @given(_QUANTITIES, _QUANTITIES)
-def test_order_does_not_depend_on_spelling(one: str, other: str) -> None:
-    before = quantities.parse(one) < quantities.parse(other)
-    assert (quantities.parse(quantities.canonical(one)) < quantities.parse(quantities.canonical(other))) == before
+def test_the_order_of_quantities_does_not_depend_on_their_form(left: str, right: str) -> None:
+    before = quantities.parse(left) < quantities.parse(right)
+    assert (quantities.parse(quantities.canonical(left)) < quantities.parse(quantities.canonical(right))) == before

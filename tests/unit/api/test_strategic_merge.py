@@ -1,4 +1,4 @@
-"""Strategic merge patches: recorded results, then the rules one by one."""
+"""Strategic merge patches: recorded results, then each rule."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMAS = {"deploy": pod_schemas.DEPLOYMENT, "cm": pod_schemas.CONFIG_MAP}
 RECORDED = [
     case
     for case in json.loads((Path(__file__).parents[2] / "data" / "strategic-merge.json").read_text())
-    if case["kind"] in SCHEMAS  # custom kinds are refused before a patch is looked at
+    if case["kind"] in SCHEMAS  # the server rejects patches of custom kinds earlier
 ]
 DEFAULTED = {
     *("generation", "replicas", "revisionHistoryLimit", "progressDeadlineSeconds"),
@@ -31,13 +31,13 @@ DEFAULT_STRATEGY = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable":
 
 
 def without_defaults(recorded: Any) -> Any:
-    """What a server recorded, less what its defaulting adds to these objects."""
+    """Returns a recorded object without the defaults that the server sets in these objects."""
     if isinstance(recorded, list):
         return [without_defaults(item) for item in recorded]
     if not isinstance(recorded, dict):
         return recorded
-    kept = {name: value for name, value in recorded.items() if name not in DEFAULTED and value != DEFAULT_STRATEGY}
-    return {name: without_defaults(value) for name, value in kept.items()}
+    remaining = {name: value for name, value in recorded.items() if name not in DEFAULTED and value != DEFAULT_STRATEGY}
+    return {name: without_defaults(value) for name, value in remaining.items()}
 
 
 def recorded_parts(recorded: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def recorded_parts(recorded: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", RECORDED, ids=lambda case: str(case["name"]))
-def test_patches_give_what_kubernetes_recorded(case: dict[str, Any]) -> None:
+def test_patches_give_the_results_recorded_from_kubernetes(case: dict[str, Any]) -> None:
     current = case["start"]
     for patch, expected in zip(case["patches"], case["expect"], strict=True):
         if expected["code"] == 200:
@@ -72,16 +72,16 @@ def names(items: list[dict[str, Any]]) -> str:
 @pytest.mark.parametrize(
     ("before", "patch", "after"),
     [
-        ("ab", "c", "cab"),  # new ones first
+        ("ab", "c", "cab"),  # new items first
         ("ab", "cd", "cdab"),
-        ("ab", "cb", "cab"),  # a stood before b
+        ("ab", "cb", "cab"),  # a was before b
         ("ab", "bc", "abc"),
-        ("abcd", "db", "acdb"),  # the patch's order wins among its own
+        ("abcd", "db", "acdb"),  # the patch's order applies to its own items
         ("abc", "ca", "bca"),
         ("", "ba", "ba"),
     ],
 )
-def test_merged_items_stand_in_the_patchs_order_and_the_others_where_they_stood(before: str, patch: str, after: str) -> None:
+def test_merged_items_have_the_order_of_the_patch_and_the_others_keep_theirs(before: str, patch: str, after: str) -> None:
     result = patched_spec({"containers": named(*before)}, {"containers": named(*patch)})
     assert names(result["containers"]) == after
 
@@ -91,15 +91,15 @@ def test_merged_items_stand_in_the_patchs_order_and_the_others_where_they_stood(
     [
         ("abc", "", "cba", "cba"),
         ("ab", "c", "acb", "acb"),
-        ("abx", "c", "bca", "bcax"),  # x is the server's own: it stood after both
+        ("abx", "c", "bca", "bcax"),  # only the server has x, and it was after both
         ("xab", "", "ba", "xba"),
-        ("ab", "c", "dcba", "cba"),  # what is not there is not made by an order
+        ("ab", "c", "dcba", "cba"),  # an order does not create items
         ("", "ab", "ab", "ab"),
     ],
 )
 def test_an_element_order_arranges_the_merged_list(before: str, patch: str, order: str, after: str) -> None:
-    asked = {"containers": named(*patch), "$setElementOrder/containers": [{"name": name} for name in order]}
-    result = patched_spec({"containers": named(*before)}, asked)
+    pod_patch = {"containers": named(*patch), "$setElementOrder/containers": [{"name": name} for name in order]}
+    result = patched_spec({"containers": named(*before)}, pod_patch)
     assert names(result["containers"]) == after
 
 
@@ -108,7 +108,7 @@ def test_an_element_order_arranges_primitives() -> None:
     assert strategic.apply({"finalizers": ["a", "b"]}, patch, pod_schemas.METADATA) == {"finalizers": ["c", "b", "a"]}
 
 
-def test_an_element_order_may_come_with_deletions() -> None:
+def test_an_element_order_can_be_combined_with_deletions() -> None:
     patch = {"containers": [{"name": "a", "$patch": "delete"}], "$setElementOrder/containers": [{"name": "c"}, {"name": "b"}]}
     assert names(patched_spec({"containers": named("a", "b", "c")}, patch)["containers"]) == "cb"
 
@@ -123,7 +123,7 @@ def test_a_delete_directive_empties_an_object() -> None:
     assert patched_spec({"nodeSelector": {"a": "b"}}, {"nodeSelector": {"$patch": "delete"}}) == {"nodeSelector": {}}
 
 
-def test_a_merge_directive_says_what_is_done_anyway() -> None:
+def test_a_merge_directive_has_no_effect() -> None:
     patch = {"nodeSelector": {"$patch": "merge", "c": "d"}, "containers": [{"name": "a", "image": "j", "$patch": "merge"}]}
     result = patched_spec({"nodeSelector": {"a": "b"}, "containers": named("a")}, patch)
     assert result == {"nodeSelector": {"a": "b", "c": "d"}, "containers": [{"name": "a", "image": "j"}]}
@@ -141,32 +141,32 @@ def test_the_first_item_with_the_key_is_changed_and_the_others_stay() -> None:
     assert result["spec"]["ports"] == [{"port": 53, "protocol": "TCP", "name": "dns"}, {"port": 53, "protocol": "UDP"}]
 
 
-def test_a_new_list_may_have_a_key_twice() -> None:
+def test_a_new_list_may_contain_a_key_twice() -> None:
     ports = [{"port": 53, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]
     assert strategic.apply({}, {"spec": {"ports": ports}}, pod_schemas.SERVICE) == {"spec": {"ports": ports}}
 
 
-def test_an_empty_list_is_like_none() -> None:
+def test_an_empty_list_is_treated_as_absent() -> None:
     ports = [{"port": 53, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]
     assert strategic.apply({"ports": []}, {"ports": ports}, pod_schemas.SERVICE.properties["spec"]) == {"ports": ports}
 
 
-def test_true_is_not_one() -> None:
-    anything = pod_schemas.record(values=Schema(type="array", strategies=pod_schemas.MERGE))
+def test_true_and_1_are_different_primitives() -> None:
+    anything = pod_schemas.object_schema(values=Schema(type="array", patch_strategies=pod_schemas.MERGE))
     assert json.dumps(strategic.apply({"values": [1]}, {"values": [True]}, anything)) == '{"values": [true, 1]}'
 
 
-def test_an_element_order_says_nothing_of_a_list_that_is_replaced() -> None:
+def test_an_element_order_has_no_effect_on_a_replaced_list() -> None:
     patch = {"args": ["b", "a"], "$setElementOrder/args": ["a", "b"]}
     assert strategic.apply({"args": ["a"]}, patch, pod_schemas.CONTAINER) == {"args": ["b", "a"]}
 
 
-def test_an_element_order_may_come_with_a_list_that_replaces_something_else() -> None:
+def test_an_element_order_is_valid_for_a_list_that_replaces_another_type() -> None:
     patch = {"containers": named("b"), "$setElementOrder/containers": [{"name": "b"}]}
     assert patched_spec({"containers": 5}, patch) == {"containers": named("b")}
 
 
-def test_directives_and_nulls_never_get_into_what_is_new() -> None:
+def test_directives_and_nulls_are_not_part_of_new_values() -> None:
     patch = {
         "nodeSelector": {"a": None, "$patch": "replace"},
         "tolerations": [{"$patch": "replace"}, {"key": "a", "operator": None}],
@@ -194,9 +194,9 @@ def test_a_value_of_another_type_is_replaced() -> None:
 
 def test_an_object_with_the_replace_strategy_is_replaced() -> None:
     selector = Schema(
-        type="object", properties={"matchLabels": pod_schemas.mapping(pod_schemas.TEXT)}, strategies=frozenset({"replace"})
+        type="object", properties={"matchLabels": pod_schemas.map_schema(pod_schemas.TEXT)}, patch_strategies=frozenset({"replace"})
     )
-    budget = pod_schemas.record(selector=selector)
+    budget = pod_schemas.object_schema(selector=selector)
     patch = {"selector": {"matchLabels": {"b": "2", "c": None}}}
     assert strategic.apply({"selector": {"matchLabels": {"a": "1"}}}, patch, budget) == {"selector": {"matchLabels": {"b": "2"}}}
 
@@ -205,12 +205,12 @@ def test_an_unknown_field_is_merged_like_json() -> None:
     assert patched_spec({"odd": {"a": 1, "l": [1]}}, {"odd": {"b": 2, "l": [2]}}) == {"odd": {"a": 1, "b": 2, "l": [2]}}
 
 
-def test_a_field_whose_name_only_looks_like_a_directive_is_a_field() -> None:
+def test_an_unknown_dollar_name_is_a_field() -> None:
     assert patched_spec({}, {"$ref": "#/definitions/a"}) == {"$ref": "#/definitions/a"}
 
 
 @pytest.mark.parametrize(
-    ("patch", "where"),
+    ("patch", "path"),
     [
         ({"containers": [{"image": "x"}]}, "containers[0]"),
         ({"containers": [{"name": "a"}, {"$patch": "delete"}]}, "containers[1]"),
@@ -232,14 +232,14 @@ def test_a_field_whose_name_only_looks_like_a_directive_is_a_field() -> None:
         ({"$deleteFromPrimitiveList": ["a"]}, "$deleteFromPrimitiveList"),
     ],
 )
-def test_a_patch_that_makes_no_sense_is_refused_with_its_place(patch: dict[str, Any], where: str) -> None:
-    with pytest.raises(errors.BadRequest) as refusal:
+def test_the_error_of_an_invalid_patch_begins_with_the_path(patch: dict[str, Any], path: str) -> None:
+    with pytest.raises(errors.BadRequest) as raised:
         patched_spec({"containers": named("a", "z"), "nodeSelector": {}, "finalizers": ["a"]}, patch)
-    assert str(refusal.value).startswith(f"{where}: ")
+    assert str(raised.value).startswith(f"{path}: ")
 
 
 @pytest.mark.parametrize("patch", [[], None, "x", 1])
-def test_a_patch_that_is_no_object_is_refused(patch: Any) -> None:
+def test_a_patch_that_is_not_an_object_is_rejected(patch: Any) -> None:
     with pytest.raises(errors.BadRequest):
         patched_spec({}, patch)
 
@@ -250,7 +250,7 @@ letters = st.lists(st.sampled_from("abcd"), unique=True, max_size=4)
 
 
 def specs(fields: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
-    """Pod specs, or patches of them: the same shape."""
+    """Generates pod specs, or patches of them: both have the same structure."""
     items = st.builds(lambda name, image: {"name": name, "image": image}, st.sampled_from("abcd"), st.sampled_from("ij"))
     containers = st.lists(items, max_size=4, unique_by=lambda item: str(item["name"]))
     aliases = st.lists(st.builds(lambda ip: {"ip": ip}, st.sampled_from("12")), max_size=2, unique_by=lambda item: str(item["ip"]))
@@ -258,7 +258,7 @@ def specs(fields: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[s
 
 
 @given(specs(labels), specs(patched_labels))
-def test_a_patch_without_directives_gives_the_same_when_applied_again(spec: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_a_patch_without_directives_is_idempotent(spec: dict[str, Any], patch: dict[str, Any]) -> None:
     once = patched_spec(spec, patch)
     assert patched_spec(once, patch) == once
 
@@ -271,7 +271,7 @@ def test_neither_the_object_nor_the_patch_is_changed(spec: dict[str, Any], patch
 
 
 @given(letters, letters)
-def test_a_merged_list_has_every_item_once_and_keeps_both_orders(before: list[str], patch: list[str]) -> None:
+def test_a_merged_list_contains_every_item_once_and_keeps_both_orders(before: list[str], patch: list[str]) -> None:
     merged = names(patched_spec({"containers": named(*before)}, {"containers": named(*patch)})["containers"])
     assert sorted(merged) == sorted({*before, *patch})
     assert [name for name in merged if name in patch] == patch
@@ -292,21 +292,21 @@ anything = st.recursive(
     leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(field_names, inner, max_size=4), max_leaves=15
 )
 any_object = st.dictionaries(field_names, anything, max_size=4)
-ANY_SCHEMA = pod_schemas.record(**pod_schemas.POD_SPEC.properties, **pod_schemas.METADATA.properties)
+ANY_SCHEMA = pod_schemas.object_schema(**pod_schemas.POD_SPEC.properties, **pod_schemas.METADATA.properties)
 
 
-def has_leftovers(value: Any) -> bool:
+def has_directives_or_nulls(value: Any) -> bool:
     if isinstance(value, list):
-        return any(map(has_leftovers, value))
+        return any(map(has_directives_or_nulls, value))
     if not isinstance(value, dict):
         return False
-    return any(name in directives or inner is None or has_leftovers(inner) for name, inner in value.items())
+    return any(name in directives or inner is None or has_directives_or_nulls(inner) for name, inner in value.items())
 
 
 @given(any_object, any_object)
-def test_any_patch_is_understood_or_refused_and_leaves_nothing_of_itself(document: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_any_patch_is_applied_or_rejected_and_leaves_no_directives(document: dict[str, Any], patch: dict[str, Any]) -> None:
     before = json.dumps([document, patch])
     with contextlib.suppress(errors.BadRequest):
-        assert not has_leftovers(strategic.apply({}, patch, ANY_SCHEMA))
+        assert not has_directives_or_nulls(strategic.apply({}, patch, ANY_SCHEMA))
         strategic.apply(document, patch, ANY_SCHEMA)
     assert json.dumps([document, patch]) == before

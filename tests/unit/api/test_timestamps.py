@@ -1,4 +1,4 @@
-"""Moments are told as Kubernetes tells them, and read back."""
+"""Times are formatted as Kubernetes formats them, and parsed back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from probate.api import timestamps
 
 FIRST, LAST = -62_135_596_800, 253_402_300_799
-"""Of the years 1 to 9999."""
+"""The first and the last second of the years 1 to 9999."""
 
 
 @pytest.mark.parametrize(
@@ -22,16 +22,20 @@ FIRST, LAST = -62_135_596_800, 253_402_300_799
         (LAST, "9999-12-31T23:59:59Z", "9999-12-31T23:59:59.000000Z"),
     ],
 )
-def test_as_objects_tell_it(moment: float, second: str, micro: str) -> None:
-    assert (timestamps.timestamp(moment), timestamps.micro_time(moment)) == (second, micro)
+def test_times_are_formatted_as_in_kubernetes(moment: float, second: str, micro: str) -> None:
+    assert (timestamps.format_time(moment), timestamps.format_micro_time(moment)) == (second, micro)
 
 
 @given(st.integers(FIRST, LAST))
-def test_what_is_told_is_read_back(moment: int) -> None:
-    assert timestamps.seconds(timestamps.timestamp(moment)) == timestamps.seconds(timestamps.micro_time(moment)) == moment
+def test_formatting_and_parsing_are_inverse(moment: int) -> None:
+    assert (
+        timestamps.parse_time(timestamps.format_time(moment))
+        == timestamps.parse_time(timestamps.format_micro_time(moment))
+        == moment
+    )
 
 
-def test_nothing_is_past_that_was_not_told() -> None:
+def test_an_unset_time_is_not_past() -> None:
     assert not timestamps.is_past(None, 10)
     assert timestamps.is_past("1970-01-01T00:00:10Z", 10)
     assert not timestamps.is_past("1970-01-01T00:00:11Z", 10)

@@ -1,4 +1,4 @@
-"""Uids: random UUIDs, as everybody else reads them."""
+"""Uids are random UUIDs in standard form."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ import os
 import random
 import uuid
 
-from probate.api.uids import Uids
+from probate.api.uids import UidGenerator
 
 
-def test_uids_are_random_uuids_and_all_different() -> None:
-    new = Uids(os.urandom)
-    made = [new() for _ in range(10_000)]
-    assert len(set(made)) == len(made)
-    for one in made:
-        found = uuid.UUID(one)
-        assert (str(found), found.version, found.variant) == (one, 4, uuid.RFC_4122)
+def test_uids_are_distinct_random_uuids() -> None:
+    new_uid = UidGenerator(os.urandom)
+    uids = [new_uid() for _ in range(10_000)]
+    assert len(set(uids)) == len(uids)
+    for uid in uids:
+        parsed = uuid.UUID(uid)
+        assert (str(parsed), parsed.version, parsed.variant) == (uid, 4, uuid.RFC_4122)
 
 
-def test_every_other_bit_is_as_the_source_gave_it() -> None:
+def test_all_bits_but_version_and_variant_come_from_the_source() -> None:
     source = random.Random(1)  # noqa: S311
-    given = random.Random(1).randbytes(16 * 256)  # noqa: S311
-    new = Uids(source.randbytes)
-    made = {int(uuid.UUID(new())) for _ in range(256)}
-    kept = ~(0xF << 76 | 0x3 << 62)
-    assert {one & kept for one in made} == {int.from_bytes(given[at : at + 16]) & kept for at in range(0, len(given), 16)}
+    expected = random.Random(1).randbytes(16 * 256)  # noqa: S311
+    new_uid = UidGenerator(source.randbytes)
+    uids = {int(uuid.UUID(new_uid())) for _ in range(256)}
+    mask = ~(0xF << 76 | 0x3 << 62)
+    assert {uid & mask for uid in uids} == {
+        int.from_bytes(expected[start : start + 16]) & mask for start in range(0, len(expected), 16)
+    }

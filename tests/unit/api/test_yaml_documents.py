@@ -1,4 +1,4 @@
-"""YAML bodies: the values that JSON would have, and no more work than the body is long."""
+"""YAML bodies: the values that the same JSON would have, in time proportional to the length of the body."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probate.api import yaml_documents
+from probate.api.serialization import yaml_documents
 from probate.core import errors
 
-# What PyYAML leaves unquoted, such as 0E0, Go takes for a number: so do we.
+# Go parses some texts that PyYAML leaves unquoted, such as 0E0, as numbers. So does Probate.
 NUMBER = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+")
 KEYS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=8).filter(
     lambda text: not NUMBER.fullmatch(text)
@@ -24,7 +24,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.di
 
 
 @given(VALUES, st.sampled_from([True, False, None]))
-def test_what_was_written_is_read(value: Any, is_flow: bool | None) -> None:
+def test_yaml_that_was_dumped_is_read_back(value: Any, is_flow: bool | None) -> None:
     text = yaml.safe_dump(value, default_flow_style=is_flow, allow_unicode=True)
     assert yaml_documents.parse(text.encode()) == (value, [])
 
@@ -47,14 +47,18 @@ def test_what_was_written_is_read(value: Any, is_flow: bool | None) -> None:
         ("[<<, {a: <<}]", ["<<", {"a": "<<"}]),
     ],
 )
-def test_words_stand_for_what_kubernetes_takes_them_for(text: str, value: Any) -> None:
+def test_unquoted_words_have_the_same_types_as_in_kubernetes(text: str, value: Any) -> None:
     assert yaml_documents.parse(text.encode()) == (value, [])
 
 
-def test_fields_given_twice_are_named_and_the_last_one_counts() -> None:
+def test_duplicate_fields_are_reported_and_the_last_value_counts() -> None:
     value, duplicates = yaml_documents.parse(b"a: 1\na: 2\nb: {c: 1, c: 2}\nl: [{x: 1, x: 3}]")
     assert value == {"a": 2, "b": {"c": 2}, "l": [{"x": 3}]}
-    assert [(one.path, one.name, one.line) for one in duplicates] == [("a", "a", 2), ("b.c", "c", 3), ("l[0].x", "x", 4)]
+    assert [(duplicate.path, duplicate.name, duplicate.line) for duplicate in duplicates] == [
+        ("a", "a", 2),
+        ("b.c", "c", 3),
+        ("l[0].x", "x", 4),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -62,27 +66,27 @@ def test_fields_given_twice_are_named_and_the_last_one_counts() -> None:
     [
         ("a:\na:\n", [2]),
         ("# first\n\na: 1\nb:\n- c: 1\n  c: 2\n", [6]),
-        ("a: 1\na:\n  b: 1\n  c: 2\n  b: 3\n", [5, 3]),  # Kubernetes' reader names the line of the value, and inner ones first
+        ("a: 1\na:\n  b: 1\n  c: 2\n  b: 3\n", [5, 3]),  # Kubernetes' parser reports the line of the value, and inner fields first
         ("a: &x {b: 1}\nc: {'': 1, <<: *x}\n", []),
     ],
 )
-def test_line_of_a_field_given_twice_is_that_of_its_second_value(text: str, lines: list[int]) -> None:
-    assert [one.line for one in yaml_documents.parse(text.encode())[1]] == lines
+def test_the_line_of_a_duplicate_field_is_that_of_its_second_value(text: str, lines: list[int]) -> None:
+    assert [duplicate.line for duplicate in yaml_documents.parse(text.encode())[1]] == lines
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("- &a [*a]", "stands for something that it is in"),
+        ("- &a [*a]", "refers to a value that contains it"),
         ("[*a]", "no anchor"),
         ("--- 1\n--- 2", "one document"),
-        ("{[a]: b}", "not text"),
-        ("{<<: 1}", "<< must be followed"),
-        ("!!binary aaaa", "cannot be read"),
-        ("!!int x", "cannot be read"),
-        ("!!omap [a: b]", "not understood"),
-        ("[", "no valid YAML"),
-        ("\0", "no valid YAML"),
+        ("{[a]: b}", "not a string"),
+        ("{<<: 1}", "the value of << must be"),
+        ("!!binary aaaa", "does not match its tag"),
+        ("!!int x", "does not match its tag"),
+        ("!!omap [a: b]", "not supported"),
+        ("[", "not valid YAML"),
+        ("\0", "not valid YAML"),
         ("[" * 101 + "]" * 101, "deeper than 100"),
         ("a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 60 + "*a" + "]" * 60, "deeper than 100"),
         ("a: &a [x, x, x, x]\nb: [" + "*a, " * 50_000 + "]", "more than 200,000 parts"),
@@ -90,13 +94,13 @@ def test_line_of_a_field_given_twice_is_that_of_its_second_value(text: str, line
         ("%TAG !a! tag:a,\n" * 30 + "--- a", "directives"),
     ],
 )
-def test_what_json_cannot_have_or_nobody_needs_is_a_bad_request(text: str, said: str) -> None:
-    with pytest.raises(errors.BadRequest, match=said):
+def test_values_that_json_cannot_represent_or_that_exceed_a_limit_are_bad_requests(text: str, message: str) -> None:
+    with pytest.raises(errors.BadRequest, match=message):
         yaml_documents.parse(text.encode())
 
 
 def test_many_directives_do_not_stall_the_parser() -> None:
-    began = time.process_time()
+    start = time.process_time()
     with pytest.raises(errors.BadRequest):
         yaml_documents.parse(b"".join(b"%%TAG !%d! tag:x,\n" % number for number in range(100_000)) + b"--- a")
-    assert time.process_time() - began < 5
+    assert time.process_time() - start < 5

@@ -1,4 +1,4 @@
-"""Tasks that must not end, deadlines of many tasks, and blocking calls off the loop."""
+"""Supervised tasks, background tasks, deadlines of many tasks, and blocking calls off the event loop."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ async def fail() -> None:
     raise ValueError("broken")
 
 
-async def end() -> None:
+async def end_at_once() -> None:
     pass
 
 
-async def go_on() -> None:
+async def wait_forever() -> None:
     await asyncio.Event().wait()
 
 
-async def test_guarded_task_that_fails_tells_why() -> None:
+async def test_supervised_task_that_fails_reports_the_reason() -> None:
     reasons: list[BaseException] = []
-    await asyncio.wait([tasks.guard(fail(), name="loop", on_failure=reasons.append)])
+    await asyncio.wait([tasks.start_supervised(fail(), name="loop", on_failure=reasons.append)])
     await asyncio.sleep(0)
     assert [(type(reason), str(reason)) for reason in reasons] == [(ValueError, "broken")]
 
 
-async def test_guarded_task_that_just_ends_has_failed_too() -> None:
+async def test_supervised_task_that_ends_counts_as_failed() -> None:
     reasons: list[BaseException] = []
-    await asyncio.wait([tasks.guard(end(), name="my loop", on_failure=reasons.append)])
+    await asyncio.wait([tasks.start_supervised(end_at_once(), name="my loop", on_failure=reasons.append)])
     await asyncio.sleep(0)
     assert len(reasons) == 1
     assert "my loop" in str(reasons[0])
 
 
-async def test_stopped_task_is_gone_and_has_not_failed() -> None:
+async def test_stopped_task_has_ended_and_not_failed() -> None:
     reasons: list[BaseException] = []
-    task = tasks.guard(go_on(), name="loop", on_failure=reasons.append)
+    task = tasks.start_supervised(wait_forever(), name="loop", on_failure=reasons.append)
     assert task.get_name() == "loop"
     await asyncio.sleep(0)
     await tasks.stop(task)
@@ -50,10 +50,10 @@ async def test_stopped_task_is_gone_and_has_not_failed() -> None:
     assert reasons == []
 
 
-async def test_stopping_what_has_ended_already_does_nothing() -> None:
+async def test_stopping_an_ended_task_does_nothing() -> None:
     reasons: list[BaseException] = []
-    failed = tasks.guard(fail(), name="failed", on_failure=reasons.append)
-    running = tasks.guard(go_on(), name="running", on_failure=reasons.append)
+    failed = tasks.start_supervised(fail(), name="failed", on_failure=reasons.append)
+    running = tasks.start_supervised(wait_forever(), name="running", on_failure=reasons.append)
     await asyncio.wait([failed])
     await tasks.stop(failed, running)
     await tasks.stop(failed, running)
@@ -61,49 +61,49 @@ async def test_stopping_what_has_ended_already_does_nothing() -> None:
     assert [str(reason) for reason in reasons] == ["broken"]
 
 
-async def test_work_beside_that_fails_ends_what_is_within_with_its_reason() -> None:
+async def test_background_task_that_fails_ends_the_block_with_its_exception() -> None:
     with pytest.raises(ValueError, match="broken"):
-        async with tasks.beside(fail()):
-            await go_on()
-    await asyncio.sleep(0)  # nothing of the cancellation is left
+        async with tasks.BackgroundTask(fail()):
+            await wait_forever()
+    await asyncio.sleep(0)  # the cancellation has no after-effect
 
 
-async def test_work_beside_that_just_ends_has_failed_too() -> None:
-    with pytest.raises(RuntimeError, match="never should"):
-        async with tasks.beside(end()):
-            await go_on()
+async def test_background_task_that_ends_counts_as_failed() -> None:
+    with pytest.raises(RuntimeError, match="ended unexpectedly"):
+        async with tasks.BackgroundTask(end_at_once()):
+            await wait_forever()
 
 
-async def test_work_beside_is_stopped_at_the_end_of_what_is_within() -> None:
+async def test_background_task_is_stopped_at_the_end_of_the_block() -> None:
     stopped = asyncio.Event()
 
     async def work() -> None:
         try:
-            await go_on()
+            await wait_forever()
         finally:
             stopped.set()
 
-    async with tasks.beside(work()):
+    async with tasks.BackgroundTask(work()):
         await asyncio.sleep(0)
     assert stopped.is_set()
     with pytest.raises(LookupError):
-        async with tasks.beside(work()):
+        async with tasks.BackgroundTask(work()):
             raise LookupError
 
 
-async def test_cancelling_what_is_within_is_not_mistaken_for_a_failure_of_the_work() -> None:
+async def test_cancelling_the_block_is_not_mistaken_for_a_failure_of_the_background_task() -> None:
     ended = asyncio.Event()
 
-    async def fails_when_told() -> None:
+    async def fail_on_event() -> None:
         await ended.wait()
         raise ValueError("broken")
 
-    async def within() -> None:
-        async with tasks.beside(fails_when_told()):
-            await go_on()
+    async def block() -> None:
+        async with tasks.BackgroundTask(fail_on_event()):
+            await wait_forever()
 
     for fails_too in (False, True):
-        task = asyncio.create_task(within())
+        task = asyncio.create_task(block())
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         if fails_too:
@@ -120,65 +120,65 @@ async def test_stop_waits_until_the_task_has_cleaned_up() -> None:
     async def work() -> None:
         nonlocal cleaned
         try:
-            await go_on()
+            await wait_forever()
         finally:
             await asyncio.sleep(0)
             cleaned = True
 
-    task = tasks.guard(work(), name="loop", on_failure=lambda _: None)
+    task = tasks.start_supervised(work(), name="loop", on_failure=lambda _: None)
     await asyncio.sleep(0)
     await tasks.stop(task)
     assert cleaned
 
 
-async def go_on_until(deadline: Deadline) -> None:
-    with deadline.running():
-        await go_on()
+async def wait_until_deadline(deadline: Deadline) -> None:
+    with deadline.timeout():
+        await wait_forever()
 
 
-async def test_every_task_that_is_over_its_time_is_told_so() -> None:
+async def test_every_task_over_its_deadline_gets_a_timeout_error() -> None:
     deadline = Deadline(0.01)
-    first = asyncio.create_task(go_on_until(deadline))
+    first = asyncio.create_task(wait_until_deadline(deadline))
     await asyncio.sleep(0)
-    with deadline.running():
+    with deadline.timeout():
         pass
-    second = asyncio.create_task(go_on_until(deadline))
+    second = asyncio.create_task(wait_until_deadline(deadline))
     assert [type(one) for one in await asyncio.gather(first, second, return_exceptions=True)] == [TimeoutError, TimeoutError]
-    third = asyncio.create_task(go_on_until(deadline))
+    third = asyncio.create_task(wait_until_deadline(deadline))
     assert [type(one) for one in await asyncio.gather(third, return_exceptions=True)] == [TimeoutError]
 
 
-async def test_task_that_is_done_in_time_is_left_alone() -> None:
+async def test_task_that_ends_in_time_is_not_cancelled() -> None:
     deadline = Deadline(0.0)
-    with deadline.running():
+    with deadline.timeout():
         pass
     await asyncio.sleep(0.001)
 
 
-async def test_task_that_is_cancelled_has_not_run_out_of_time() -> None:
-    task = asyncio.create_task(go_on_until(Deadline(60.0)))
+async def test_cancelled_task_has_not_timed_out() -> None:
+    task = asyncio.create_task(wait_until_deadline(Deadline(60.0)))
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
 
 
-async def test_task_that_is_cancelled_by_others_too_when_its_time_is_up_is_theirs() -> None:
+async def test_task_cancelled_at_its_deadline_by_another_task_too_is_cancelled() -> None:
     deadline = Deadline(0.0)
-    task = asyncio.create_task(go_on_until(deadline))
+    task = asyncio.create_task(wait_until_deadline(deadline))
     await asyncio.sleep(0)
-    asyncio.get_running_loop().call_later(0, task.cancel)  # in the same turn as the deadline's own
+    asyncio.get_running_loop().call_later(0, task.cancel)  # in the same loop iteration as the deadline's own
     await asyncio.wait([task])
     assert task.cancelled()
     assert len(deadline) == 0
 
 
-async def test_clean_up_of_a_task_that_was_cancelled_has_its_time_too() -> None:
+async def test_clean_up_of_a_cancelled_task_has_a_deadline_too() -> None:
     async def clean_up_slowly() -> None:
         try:
-            await go_on()
+            await wait_forever()
         finally:
-            await go_on_until(Deadline(0.01))
+            await wait_until_deadline(Deadline(0.01))
 
     task = asyncio.create_task(clean_up_slowly())
     await asyncio.sleep(0)
@@ -187,31 +187,31 @@ async def test_clean_up_of_a_task_that_was_cancelled_has_its_time_too() -> None:
         await task
 
 
-async def test_task_counts_until_it_has_ended_and_is_forgotten_then() -> None:
-    deadline, goes_on = Deadline(0.0), asyncio.Event()
+async def test_task_counts_until_it_has_ended() -> None:
+    deadline, may_end = Deadline(0.0), asyncio.Event()
 
     async def end_slowly() -> None:
-        with contextlib.suppress(TimeoutError), deadline.running():
+        with contextlib.suppress(TimeoutError), deadline.timeout():
             try:
-                await go_on()
+                await wait_forever()
             finally:
-                await goes_on.wait()
+                await may_end.wait()
 
     task = asyncio.create_task(end_slowly())
     await asyncio.sleep(0.01)
     assert len(deadline) == 1
-    goes_on.set()
+    may_end.set()
     await task
     assert len(deadline) == 0
 
 
-def make(kind: str) -> offload.Offload:
-    return offload.Thread("test-worker") if kind == "thread" else offload.Inline()
+def new_offload(kind: str) -> offload.Offload:
+    return offload.WorkerThread("test-worker") if kind == "thread" else offload.InlineOffload()
 
 
 @pytest.mark.parametrize("kind", ["thread", "inline"])
-async def test_offload_gives_results_and_exceptions_in_order(kind: str) -> None:
-    worker = make(kind)
+async def test_offload_returns_results_and_exceptions_in_order(kind: str) -> None:
+    worker = new_offload(kind)
     order: list[int] = []
     await asyncio.gather(*(worker.run(lambda number=number: order.append(number)) for number in range(50)))  # type: ignore[misc]
     assert order == list(range(50))
@@ -223,8 +223,8 @@ async def test_offload_gives_results_and_exceptions_in_order(kind: str) -> None:
     worker.close()
 
 
-async def test_thread_is_one_thread_that_is_not_the_loops() -> None:
-    worker = offload.Thread("test-worker")
+async def test_worker_thread_is_a_single_thread_other_than_the_loops() -> None:
+    worker = offload.WorkerThread("test-worker")
     names = {await worker.run(lambda: threading.current_thread().name) for _ in range(5)}
     worker.close()
     (name,) = names
@@ -232,8 +232,8 @@ async def test_thread_is_one_thread_that_is_not_the_loops() -> None:
     assert name not in {thread.name for thread in threading.enumerate()}
 
 
-async def test_loop_goes_on_while_the_thread_is_busy() -> None:
-    worker = offload.Thread("test-worker")
+async def test_loop_runs_while_the_worker_thread_is_busy() -> None:
+    worker = offload.WorkerThread("test-worker")
     release = threading.Event()
     running = asyncio.create_task(worker.run(lambda: release.wait(30.0)))
     await asyncio.sleep(0)
@@ -244,7 +244,7 @@ async def test_loop_goes_on_while_the_thread_is_busy() -> None:
 
 
 async def test_cancelled_wait_does_not_stop_a_call_that_has_begun() -> None:
-    worker = offload.Thread("test-worker")
+    worker = offload.WorkerThread("test-worker")
     begun, release, done = threading.Event(), threading.Event(), threading.Event()
 
     def call() -> None:
@@ -261,5 +261,5 @@ async def test_cancelled_wait_does_not_stop_a_call_that_has_begun() -> None:
     assert done.is_set()
 
 
-async def test_inline_runs_at_once_in_the_loops_own_thread() -> None:
-    assert await offload.Inline().run(threading.current_thread) is threading.current_thread()
+async def test_inline_offload_runs_immediately_on_the_loops_thread() -> None:
+    assert await offload.InlineOffload().run(threading.current_thread) is threading.current_thread()

@@ -1,4 +1,4 @@
-"""The fake clock stands still until told otherwise; the real one is the machine's."""
+"""The fake clock stands still until `advance`; the system clock is the machine's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def test_fake_clock_stands_still() -> None:
     assert (clock.now(), clock.monotonic()) == before == (100.0, 100.0)
 
 
-async def test_sleeper_wakes_when_its_time_has_come_and_not_before() -> None:
+async def test_sleeper_wakes_at_its_deadline_and_not_before() -> None:
     clock = FakeClock()
     sleeping = asyncio.create_task(clock.sleep(10.0))
     await clock.advance(9.5)
@@ -26,7 +26,7 @@ async def test_sleeper_wakes_when_its_time_has_come_and_not_before() -> None:
     assert sleeping.done()
 
 
-async def test_sleepers_wake_in_the_order_of_their_deadlines_at_their_own_time() -> None:
+async def test_sleepers_wake_in_the_order_of_their_deadlines() -> None:
     clock = FakeClock(0.0)
     woken: list[tuple[str, float]] = []
 
@@ -41,7 +41,7 @@ async def test_sleepers_wake_in_the_order_of_their_deadlines_at_their_own_time()
     assert clock.now() == 10.0
 
 
-async def test_one_who_sleeps_again_and_again_wakes_each_time_within_one_advance() -> None:
+async def test_repeated_sleeps_all_wake_within_one_advance() -> None:
     clock = FakeClock(0.0)
     woken: list[float] = []
 
@@ -58,7 +58,7 @@ async def test_one_who_sleeps_again_and_again_wakes_each_time_within_one_advance
     looping.cancel()
 
 
-async def test_cancelled_sleeper_does_not_disturb_the_others() -> None:
+async def test_cancelled_sleeper_does_not_affect_others() -> None:
     clock = FakeClock()
     first, second = (asyncio.create_task(clock.sleep(seconds)) for seconds in (1.0, 2.0))
     await clock.advance(0.5)
@@ -70,12 +70,12 @@ async def test_cancelled_sleeper_does_not_disturb_the_others() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0])
-async def test_sleeping_no_time_comes_back_without_an_advance(seconds: float) -> None:
+async def test_sleep_of_zero_or_less_returns_without_an_advance(seconds: float) -> None:
     async with asyncio.timeout(60):
         await FakeClock().sleep(seconds)
 
 
-async def test_system_clock_tells_the_machines_time() -> None:
+async def test_system_clock_returns_the_machines_time() -> None:
     clock = SystemClock()
     earliest = time.time()
     assert earliest <= clock.now() <= time.time()

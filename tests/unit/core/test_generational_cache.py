@@ -1,27 +1,27 @@
-"""A memory for what came last."""
+"""The cache of the newest entries."""
 
 from __future__ import annotations
 
-from probate.core.generational_cache import Recent
+from probate.core.generational_cache import GenerationalCache
 
 
-def test_newest_are_known_and_the_oldest_are_forgotten() -> None:
-    memory: Recent[int] = Recent(10)
+def test_newest_entries_are_cached_and_the_oldest_are_dropped() -> None:
+    cache: GenerationalCache[int] = GenerationalCache(10)
     for n in range(100):
-        memory[f"n{n}"] = n
-        assert [memory.get(f"n{m}") for m in range(max(0, n - 9), n + 1)] == list(range(max(0, n - 9), n + 1))
-    assert "n99" in memory
-    assert "n79" not in memory
-    assert memory.get("n79") is None
+        cache[f"n{n}"] = n
+        assert [cache.get(f"n{m}") for m in range(max(0, n - 9), n + 1)] == list(range(max(0, n - 9), n + 1))
+    assert "n99" in cache
+    assert "n79" not in cache
+    assert cache.get("n79") is None
 
 
-def test_what_is_popped_is_forgotten_also_as_it_was_before() -> None:
-    memory: Recent[str] = Recent(2)
-    memory["a"] = "old"
-    memory["b"] = "b"
-    memory["a"] = "new"
-    assert memory.get("a") == "new"
-    assert memory.pop("a") == "new"
-    assert "a" not in memory
-    assert memory.pop("a") is None
-    assert memory.pop("b") == "b"
+def test_pop_removes_older_values_of_the_key_too() -> None:
+    cache: GenerationalCache[str] = GenerationalCache(2)
+    cache["a"] = "old"
+    cache["b"] = "b"
+    cache["a"] = "new"
+    assert cache.get("a") == "new"
+    assert cache.pop("a") == "new"
+    assert "a" not in cache
+    assert cache.pop("a") is None
+    assert cache.pop("b") == "b"

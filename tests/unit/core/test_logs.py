@@ -1,4 +1,4 @@
-"""Lines of the log, as people and as machines read them."""
+"""Log lines in the formats text and json."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger("probate.test")
 
 
 @pytest.fixture
-def _as_before() -> Iterator[None]:
+def _restored_logging() -> Iterator[None]:
     root, own = logging.getLogger(), logging.getLogger("probate")
     before = root.handlers[:], root.level, own.level
     yield
@@ -24,25 +24,25 @@ def _as_before() -> Iterator[None]:
     own.setLevel(before[2])
 
 
-def begun(level: str, format_: str) -> io.StringIO:
+def configure(level: str, format_: str) -> io.StringIO:
     stream = io.StringIO()
-    logs.begin(level, format_, stream)
+    logs.configure(level, format_, stream)
     return stream
 
 
-pytestmark = pytest.mark.usefixtures("_as_before")
+pytestmark = pytest.mark.usefixtures("_restored_logging")
 
 
-def test_text_has_the_time_the_message_and_each_fact() -> None:
-    stream = begun("info", "text")
+def test_text_line_has_time_message_and_facts() -> None:
+    stream = configure("info", "text")
     log.info("deleted", extra=facts(what="pods", name="web", policy="", because='owner "x" is gone\n'))
     time, rest = stream.getvalue().split(" ", 1)
     assert len(time) == len("2026-01-01T00:00:00.000Z")
     assert rest == 'INFO probate.test: deleted what=pods name=web because="owner \\"x\\" is gone\\n"\n'
 
 
-def test_json_is_one_object_a_line_and_facts_do_not_replace_what_every_line_has() -> None:
-    stream = begun("info", "json")
+def test_json_line_is_one_object_whose_standard_fields_win_over_facts() -> None:
+    stream = configure("info", "json")
     log.info("%s happened", "it", extra=facts(what="pods", message="another", number=3))
     line = orjson.loads(stream.getvalue())
     assert list(line) == ["time", "level", "logger", "message", "what", "number"]
@@ -50,8 +50,8 @@ def test_json_is_one_object_a_line_and_facts_do_not_replace_what_every_line_has(
 
 
 @pytest.mark.parametrize("format_", logs.FORMATS)
-def test_exception_is_told_with_its_traceback(format_: str) -> None:
-    stream = begun("warning", format_)
+def test_exception_is_logged_with_its_traceback(format_: str) -> None:
+    stream = configure("warning", format_)
     try:
         int("three")
     except ValueError:
@@ -61,13 +61,13 @@ def test_exception_is_told_with_its_traceback(format_: str) -> None:
     assert format_ == "text" or len(stream.getvalue().splitlines()) == 1
 
 
-def test_level_is_that_of_the_process_and_not_of_its_libraries() -> None:
-    stream = begun("debug", "text")
+def test_level_applies_to_probate_and_not_to_libraries() -> None:
+    stream = configure("debug", "text")
     log.debug("ours")
     logging.getLogger("a.library").info("theirs")
     logging.getLogger("a.library").warning("their worry")
     assert [line.rsplit(": ", 1)[1] for line in stream.getvalue().splitlines()] == ["ours", "their worry"]
-    stream = begun("error", "text")
+    stream = configure("error", "text")
     log.warning("ours")
     logging.getLogger("a.library").warning("theirs")
     assert stream.getvalue() == ""

@@ -1,4 +1,4 @@
-"""Figures: what is counted is told, and no figure grows without bound."""
+"""Metrics: what is counted is rendered, and no metric grows without bound."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from probate.core import metrics
 from probate.core.metrics import Registry
-from probate.server import metrics_endpoint
+from probate.server.diagnostics import metrics_endpoint
 
 
-def told(registry: Registry) -> dict[tuple[str, tuple[str, ...]], float]:
+def rendered(registry: Registry) -> dict[tuple[str, tuple[str, ...]], float]:
     families = text_string_to_metric_families(metrics_endpoint.render(registry.gather(), "").text.decode())
-    samples = [one for family in families for one in family.samples]
-    return {(one.name, tuple(value for _, value in sorted(one.labels.items()))): one.value for one in samples}
+    return {
+        (sample.name, tuple(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in families
+        for sample in family.samples
+    }
 
 
-def test_each_kind_of_figure_is_told() -> None:
+def test_every_metric_type_is_rendered() -> None:
     registry, queue = Registry(), [1, 2, 3]
     deletions = registry.counter("t_deletions", "What was deleted.", ("resource",))
     deletions["pods",] += 1
@@ -27,18 +30,18 @@ def test_each_kind_of_figure_is_told() -> None:
         waits.observe(("Foreground",), seconds)
     registry.gauge("t_queue", "Waiting.", lambda: len(queue))
     registry.gauges("t_oldest", "Oldest.", ("kind",), lambda: {("pods",): 1.5})
-    seen = told(registry)
-    assert seen["t_deletions_total", ("pods",)] == 3
-    assert seen["t_deletions_total", ('od"d\n',)] == 1
-    assert [seen["t_wait_seconds_bucket", (bound, "Foreground")] for bound in ("0.1", "1.0", "+Inf")] == [2, 3, 4]
-    assert seen["t_wait_seconds_sum", ("Foreground",)] == pytest.approx(7.65)
-    assert seen["t_queue", ()] == 3
-    assert seen["t_oldest", ("pods",)] == 1.5
+    samples = rendered(registry)
+    assert samples["t_deletions_total", ("pods",)] == 3
+    assert samples["t_deletions_total", ('od"d\n',)] == 1
+    assert [samples["t_wait_seconds_bucket", (bound, "Foreground")] for bound in ("0.1", "1.0", "+Inf")] == [2, 3, 4]
+    assert samples["t_wait_seconds_sum", ("Foreground",)] == pytest.approx(7.65)
+    assert samples["t_queue", ()] == 3
+    assert samples["t_oldest", ("pods",)] == 1.5
     queue.clear()
-    assert told(registry)["t_queue", ()] == 0
+    assert rendered(registry)["t_queue", ()] == 0
 
 
-def test_figure_with_too_many_labels_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metric_with_too_many_label_values_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MAX_SERIES", 10)
     registry = Registry()
     counter = registry.counter("t_many", "Many.", ("name",))
@@ -50,7 +53,7 @@ def test_figure_with_too_many_labels_begins_again(monkeypatch: pytest.MonkeyPatc
     assert 0 < len(histogram) <= 10
 
 
-def test_what_was_gathered_does_not_change_any_more() -> None:
+def test_gathered_metrics_are_a_copy() -> None:
     registry = Registry()
     counter = registry.counter("t_moment", "Moment.")
     counter[()] += 1
@@ -59,11 +62,11 @@ def test_what_was_gathered_does_not_change_any_more() -> None:
     assert gathered[0].values == {(): 1}
 
 
-def test_figure_that_two_parts_tell_is_one_figure() -> None:
+def test_sources_with_the_same_name_are_one_metric() -> None:
     registry = Registry()
     registry.gauges("t_length", "Length.", ("part",), lambda: {("here",): 4})
     registry.gauges("t_length", "Length.", ("part",), lambda: {("there",): 5})
     text = metrics_endpoint.render(registry.gather(), "").text.decode()
     assert text.count("# TYPE t_length gauge") == 1
-    assert told(registry)["t_length", ("here",)] == 4
-    assert told(registry)["t_length", ("there",)] == 5
+    assert rendered(registry)["t_length", ("here",)] == 4
+    assert rendered(registry)["t_length", ("there",)] == 5

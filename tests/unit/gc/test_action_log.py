@@ -1,4 +1,4 @@
-"""What the log says about each action: what was done, to whom, and because of what."""
+"""The log line of each action: what was done, to which object, and why."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.in_process_server import FakeClock, House, running
+from support.in_process_server import FakeClock, InProcessServer, running
 
 FOLDER = "/api/v1/namespaces/default/configmaps"
 
@@ -17,30 +17,30 @@ def reference(owner: Any, **more: Any) -> Any:
     return {"apiVersion": "v1", "kind": "ConfigMap", "name": meta["name"], "uid": meta["uid"], **more}
 
 
-async def make(house: House, name: str, *references: Any, **more: Any) -> Any:
+async def make(house: InProcessServer, name: str, *references: Any, **more: Any) -> Any:
     return await house.create("configmaps", "default", {"metadata": {"name": name, "ownerReferences": references, **more}})
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[Any]:
+def log_lines(caplog: pytest.LogCaptureFixture) -> list[Any]:
     records = [record for record in caplog.records if record.name == "probate.gc.collector"]
     return [(record.message, *(record.facts.get(fact) for fact in ("name", "policy", "because"))) for record in records]  # type: ignore[attr-defined]
 
 
-async def test_every_action_is_told_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
+async def test_every_action_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "probate")
     async with running(clock=FakeClock()) as house:
         owner, keeper = await make(house, "owner"), await make(house, "keeper")
         child = await make(house, "child", reference(owner, blockOwnerDeletion=True))
         grandchild = await make(house, "grandchild", reference(child, blockOwnerDeletion=True))
         await make(house, "shared", reference(owner), reference(keeper))
-        await house.turns()
-        await house.ask("DELETE", f"{FOLDER}/owner", {"propagationPolicy": "Foreground"})
-        await house.turns()
+        await house.yield_to_loop()
+        await house.request("DELETE", f"{FOLDER}/owner", {"propagationPolicy": "Foreground"})
+        await house.yield_to_loop()
         name = {
             one["metadata"]["name"]: f"ConfigMap {one['metadata']['name']} ({one['metadata']['uid']})" for one in (owner, child)
         }
-        assert told(caplog) == [
-            ("references dropped", "shared", None, f"owner {name['owner']} is waiting for its dependents to go"),
+        assert log_lines(caplog) == [
+            ("removed owner references", "shared", None, f"owner {name['owner']} is waiting for its dependents to go"),
             ("deleted", "child", "Foreground", f"owner {name['owner']} is waiting for its dependents to go"),
             ("deleted", "grandchild", "Background", f"owner {name['child']} is waiting for its dependents to go"),
             ("released", "child", None, "no dependent blocks it"),
@@ -51,23 +51,25 @@ async def test_every_action_is_told_with_its_reason(caplog: pytest.LogCaptureFix
         assert grandchild["metadata"]["uid"] in {record.facts["uid"] for record in caplog.records}  # type: ignore[attr-defined]
 
 
-async def test_owner_that_is_gone_is_named(caplog: pytest.LogCaptureFixture) -> None:
+async def test_reason_names_the_owner_that_is_gone(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "probate")
     async with running(clock=FakeClock()) as house:
         owner = await make(house, "owner")
         await make(house, "child", reference(owner))
-        await house.turns()
-        await house.ask("DELETE", f"{FOLDER}/owner")
-        await house.turns()
-        assert told(caplog) == [("deleted", "child", "Background", f"owner ConfigMap owner ({owner['metadata']['uid']}) is gone")]
+        await house.yield_to_loop()
+        await house.request("DELETE", f"{FOLDER}/owner")
+        await house.yield_to_loop()
+        assert log_lines(caplog) == [
+            ("deleted", "child", "Background", f"owner ConfigMap owner ({owner['metadata']['uid']}) is gone")
+        ]
 
 
-async def test_nothing_is_told_below_the_level(caplog: pytest.LogCaptureFixture) -> None:
+async def test_nothing_is_logged_below_the_level(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "probate")
     async with running(clock=FakeClock()) as house:
         await make(house, "child", reference(await make(house, "owner")))
-        await house.turns()
-        await house.ask("DELETE", f"{FOLDER}/owner")
-        await house.turns()
-        assert (await house.ask("GET", f"{FOLDER}/child")).code == 404
+        await house.yield_to_loop()
+        await house.request("DELETE", f"{FOLDER}/owner")
+        await house.yield_to_loop()
+        assert (await house.request("GET", f"{FOLDER}/child")).code == 404
         assert caplog.records == []

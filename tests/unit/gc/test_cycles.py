@@ -1,4 +1,4 @@
-"""Circles, against the plainest definition there is: two are on a circle if each can be reached from the other."""
+"""Cycles, against the plainest definition: two nodes are on a cycle if each can be reached from the other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ graphs = st.dictionaries(nodes, st.lists(nodes, max_size=4), max_size=8)
 
 
 def reachable(graph: Graph, start: str) -> set[str]:
-    """All that can be reached in one step or more."""
+    """Returns the nodes that can be reached in one or more steps."""
     found: set[str] = set()
     todo = list(graph.get(start, ()))
     while todo:
@@ -27,7 +27,7 @@ def reachable(graph: Graph, start: str) -> set[str]:
     return found
 
 
-def rounds(graph: Graph) -> set[frozenset[str]]:
+def expected_cycles(graph: Graph) -> set[frozenset[str]]:
     on_a_round = {node for node in graph if node in reachable(graph, node)}
     return {
         frozenset(other for other in on_a_round if other in reachable(graph, node) and node in reachable(graph, other))
@@ -36,23 +36,23 @@ def rounds(graph: Graph) -> set[frozenset[str]]:
 
 
 @given(graphs)
-def test_circles_are_those_who_reach_each_other(graph: Graph) -> None:
-    found = cycles.circles(graph)
-    assert {frozenset(circle) for circle in found} == rounds(graph)
-    assert len(found) == len(rounds(graph))
+def test_cycles_are_nodes_that_reach_each_other(graph: Graph) -> None:
+    found = cycles.find_cycles(graph)
+    assert {frozenset(circle) for circle in found} == expected_cycles(graph)
+    assert len(found) == len(expected_cycles(graph))
 
 
-def test_child_that_waits_below_an_owner_that_waits_is_no_circle() -> None:
-    assert cycles.circles({"child": ["owner"], "owner": []}) == []
+def test_waiting_child_of_a_waiting_owner_is_not_a_cycle() -> None:
+    assert cycles.find_cycles({"child": ["owner"], "owner": []}) == []
 
 
-def test_object_that_waits_for_itself_is_a_circle_and_its_tail_is_not() -> None:
-    assert cycles.circles({"self": ["self"], "tail": ["self"]}) == [{"self"}]
+def test_object_that_waits_for_itself_is_a_cycle_and_its_tail_is_not() -> None:
+    assert cycles.find_cycles({"self": ["self"], "tail": ["self"]}) == [{"self"}]
 
 
-def test_long_chain_took_minutes_and_is_no_circle_until_it_closes() -> None:
+def test_long_chain_took_minutes_and_is_not_a_cycle_until_it_closes() -> None:
     number = 100_000
     chain = {str(one): [str(one + 1)] for one in range(number)}
-    assert cycles.circles(chain) == []
-    (found,) = cycles.circles({**chain, str(number): [str(number // 2)]})
+    assert cycles.find_cycles(chain) == []
+    (found,) = cycles.find_cycles({**chain, str(number): [str(number // 2)]})
     assert found == {str(one) for one in range(number // 2, number + 1)}

@@ -1,12 +1,12 @@
-"""Dependents that come to an owner when it is already on its way out."""
+"""Dependents that are added while their owner is being deleted."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from probate.gc.collector import BIRTH_SECONDS
-from support.in_process_server import FakeClock, House, running
+from probate.gc.collector import NEW_OBJECT_SECONDS
+from support.in_process_server import FakeClock, InProcessServer, running
 
 FOLDER = "/api/v1/namespaces/default/configmaps"
 OWNER = f"{FOLDER}/owner"
@@ -18,33 +18,33 @@ def dependent(name: str, owner: Any) -> Any:
     return {"metadata": {"name": name, "ownerReferences": [reference]}}
 
 
-async def is_there(house: House, path: str) -> bool:
-    return (await house.ask("GET", path)).code == 200
+async def exists(house: InProcessServer, path: str) -> bool:
+    return (await house.request("GET", path)).code == 200
 
 
-async def free(house: House, path: str) -> None:
-    """Take the finalizers off."""
-    found = (await house.ask("GET", path)).json
+async def remove_finalizers(house: InProcessServer, path: str) -> None:
+    """Removes all finalizers."""
+    found = (await house.request("GET", path)).json
     del found["metadata"]["finalizers"]
-    assert (await house.ask("PUT", path, found)).code == 200
+    assert (await house.request("PUT", path, found)).code == 200
 
 
-async def test_owner_held_by_a_dependent_that_was_not_heard_of_yet_leaves_in_the_end() -> None:
+async def test_owner_blocked_by_a_dependent_whose_change_has_not_arrived_is_released_later() -> None:
     clock = FakeClock()
     async with running(clock=clock) as house:
         owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
         early = dependent("early", owner)
         early["metadata"]["finalizers"] = ["example.com/hold"]
         await house.create("configmaps", "default", early)
-        await house.ask("DELETE", OWNER, {"propagationPolicy": "Foreground"})
-        await house.turns()
+        await house.request("DELETE", OWNER, {"propagationPolicy": "Foreground"})
+        await house.yield_to_loop()
         await house.create("configmaps", "default", dependent("late", owner))
-        await free(house, f"{FOLDER}/early")
-        await house.turns()  # the early one goes; the owner is held by the late one, which nobody looks at before its time
-        assert [await is_there(house, f"{FOLDER}/{name}") for name in ("early", "late", "owner")] == [False, True, True]
-        await clock.advance(BIRTH_SECONDS)
-        await house.turns()
-        assert [await is_there(house, f"{FOLDER}/{name}") for name in ("early", "late", "owner")] == [False, False, False]
+        await remove_finalizers(house, f"{FOLDER}/early")
+        await house.yield_to_loop()  # the early one goes; the owner is held by the late one, which nobody looks at before its time
+        assert [await exists(house, f"{FOLDER}/{name}") for name in ("early", "late", "owner")] == [False, True, True]
+        await clock.advance(NEW_OBJECT_SECONDS)
+        await house.yield_to_loop()
+        assert [await exists(house, f"{FOLDER}/{name}") for name in ("early", "late", "owner")] == [False, False, False]
 
 
 async def test_stopped_collector_leaves_no_task_behind() -> None:

@@ -1,10 +1,10 @@
-"""Owners of a kind that becomes known later."""
+"""Owners of a custom kind whose CRD is created after their dependents."""
 
 from __future__ import annotations
 
 import pytest
 
-from support.in_process_server import House, running
+from support.in_process_server import InProcessServer, running
 from support.sample_kinds import CUSTOM, KINDS, definition
 
 SHORT = min(CUSTOM)
@@ -13,13 +13,13 @@ CHILD = "/api/v1/namespaces/default/configmaps/child"
 
 
 @pytest.mark.parametrize("is_own", [True, False])
-async def test_a_kind_was_served_after_the_collector_had_looked_at_those_who_refer_to_it(is_own: bool) -> None:
+async def test_a_kind_was_served_only_after_the_collector_had_checked_its_dependents(is_own: bool) -> None:
     async with running() as house:
         await house.create("configmaps", "default", {"metadata": {"name": "child", "ownerReferences": [OWNER]}})
-        await house.rest()
-        assert (await house.ask("GET", CHILD)).code == 200
+        await house.wait_until_idle()
+        assert (await house.request("GET", CHILD)).code == 200
         # Another server on the same store: this one's collector hears of the definition before this one serves it.
-        defining = house if is_own else House(house.store, house.clock)
+        defining = house if is_own else InProcessServer(house.store, house.clock)
         await defining.create("apis/apiextensions.k8s.io/v1/customresourcedefinitions", "", definition(SHORT))
-        await house.rest()
-        assert (await house.ask("GET", CHILD)).code == 404
+        await house.wait_until_idle()
+        assert (await house.request("GET", CHILD)).code == 404

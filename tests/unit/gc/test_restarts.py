@@ -1,4 +1,4 @@
-"""A collector that takes up another's work: all it knows is how far that one got, and what is in the store."""
+"""A collector that continues another's work knows only the saved position and what is in the store."""
 
 from __future__ import annotations
 
@@ -6,61 +6,61 @@ from typing import Any
 
 import orjson
 
-from probate.gc.backends.store.backend import World
+from probate.gc.backends.store.store_backend import StoreBackend
 from probate.store import contract
 from probate.store.sqlite.store import open_memory
-from support.virtual_time_server import Cluster
+from support.virtual_time_server import VirtualTimeServer
 
 FOLDER = "/api/v1/namespaces/default"
 POD = "objects/pods/default/pod"
 
 
-async def of_one_that_stopped() -> Cluster:
-    """The cluster, whose collector does not run."""
-    house = Cluster(await open_memory())
+async def cluster_without_collector() -> VirtualTimeServer:
+    """Returns a cluster whose collector does not run."""
+    house = VirtualTimeServer(await open_memory())
     async with house.running():
         await house.settle()
     return house
 
 
-async def are_there(house: Cluster, *paths: str) -> list[bool]:
-    return [(await house.ask("GET", f"{FOLDER}/{path}")).code == 200 for path in paths]
+async def exist(house: VirtualTimeServer, *paths: str) -> list[bool]:
+    return [(await house.request("GET", f"{FOLDER}/{path}")).code == 200 for path in paths]
 
 
-async def test_owner_that_was_held_when_its_collector_stopped_stayed_for_ever() -> None:
-    house = await of_one_that_stopped()
+async def test_owner_that_was_blocked_when_its_collector_stopped_stayed_forever() -> None:
+    house = await cluster_without_collector()
     owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
-    await house.ask("DELETE", f"{FOLDER}/configmaps/owner", {"propagationPolicy": "Foreground"})
-    await World(house.api).note_position(await house.store.revision())  # it was about to let the owner go
+    await house.request("DELETE", f"{FOLDER}/configmaps/owner", {"propagationPolicy": "Foreground"})
+    await StoreBackend(house.api).save_position(await house.store.revision())  # it was about to let the owner go
     uid = owner["metadata"]["uid"]
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "blockOwnerDeletion": True}
     await house.create("configmaps", "default", {"metadata": {"name": "dependent", "ownerReferences": [reference]}})
-    house = Cluster(house.store)
+    house = VirtualTimeServer(house.store)
     async with house.running():
         await house.settle()
-        assert await are_there(house, "configmaps/owner", "configmaps/dependent") == [False, False]
+        assert await exist(house, "configmaps/owner", "configmaps/dependent") == [False, False]
     await house.store.close()
 
 
-async def test_pod_that_was_marked_and_not_removed_stayed_for_ever() -> None:
-    house = await of_one_that_stopped()
+async def test_pod_that_was_marked_and_not_removed_stayed_forever() -> None:
+    house = await cluster_without_collector()
     await mark(house, await house.create("pods", "default", pod()))
-    house = Cluster(house.store)
+    house = VirtualTimeServer(house.store)
     async with house.running():
         await house.settle()
-        assert await are_there(house, "pods/pod") == [False]
+        assert await exist(house, "pods/pod") == [False]
     await house.store.close()
 
 
-async def test_pod_whose_removal_failed_after_it_was_marked_is_tried_again() -> None:
-    house = await of_one_that_stopped()
+async def test_failed_removal_of_a_marked_pod_is_retried() -> None:
+    house = await cluster_without_collector()
     marked = await house.create("pods", "default", pod())
-    house = Cluster(house.store)
+    house = VirtualTimeServer(house.store)
     async with house.running():
         await mark(house, marked)
-        assert await are_there(house, "pods/pod") == [True], "whoever marked it has a moment to remove it"
+        assert await exist(house, "pods/pod") == [True], "whoever marked it has a moment to remove it"
         await house.settle()
-        assert await are_there(house, "pods/pod") == [False]
+        assert await exist(house, "pods/pod") == [False]
     await house.store.close()
 
 
@@ -68,8 +68,8 @@ def pod() -> Any:
     return {"metadata": {"name": "pod"}, "spec": {"nodeName": "node", "containers": [{"name": "c", "image": "i"}]}}
 
 
-async def mark(house: Cluster, made: Any) -> None:
-    """What the first half of a delete without grace leaves behind."""
+async def mark(house: VirtualTimeServer, made: Any) -> None:
+    """Writes what the first half of a delete without a grace period leaves behind."""
     meta = {**made["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
     del meta["resourceVersion"]
     found = await house.store.read(POD)

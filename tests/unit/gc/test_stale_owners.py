@@ -1,14 +1,14 @@
-"""Owners that are not as they were last seen."""
+"""Waiting owners that have changed since the collector last saw them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probate.api.ownership import Change, Drop, Item
-from probate.gc.backends.store.backend import World
-from probate.gc.resolver import Looking
-from probate.gc.workqueue import Pending
-from probate.server.context import Api
+from probate.api.ownership import Change, Item, RemoveOwnerReferences
+from probate.gc.backends.store.store_backend import StoreBackend
+from probate.gc.resolver import Resolver
+from probate.gc.workqueue import WorkQueue
+from probate.server.context import ServerContext
 from support.in_process_server import running
 from support.virtual_time_server import MERGE_PATCH
 
@@ -16,51 +16,51 @@ FOLDER = "/api/v1/namespaces/default/configmaps"
 PREFIX = "objects/configmaps/default/"
 
 
-class Doubting(World):
-    """Whoever asks about others learns that the owner has changed."""
+class ChangingOwner(StoreBackend):
+    """While the collector asks about other objects, the owner changes."""
 
-    def __init__(self, api: Api, pending: Pending) -> None:
+    def __init__(self, api: ServerContext, queue: WorkQueue) -> None:
         super().__init__(api)
-        self._in_doubt = pending
+        self._queue = queue
 
     async def have_dependents(self, owners: Sequence[Item]) -> list[bool]:
-        self._in_doubt.doubt([f"{PREFIX}owner"])
+        self._queue.forget_waiting([f"{PREFIX}owner"])
         return await super().have_dependents(owners)
 
 
-async def test_an_owner_that_was_doubted_while_others_were_asked_about_was_not_looked_at_any_more() -> None:
+async def test_an_owner_that_changed_while_others_were_read_was_not_expanded() -> None:
     async with running(collects=False) as house:
         owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
-        reference = {**about("owner", owner["metadata"]["uid"]), "blockOwnerDeletion": True}
+        reference = {**reference_to("owner", owner["metadata"]["uid"]), "blockOwnerDeletion": True}
         await house.create("configmaps", "default", {"metadata": {"name": "dependent", "ownerReferences": [reference]}})
         await house.create("configmaps", "default", {"metadata": {"name": "other"}})
-        await house.ask("DELETE", f"{FOLDER}/owner", {"propagationPolicy": "Foreground"})
-        pending = Pending()
-        world = Doubting(house.api, pending)
-        waiting, other = await world.items([f"{PREFIX}owner", f"{PREFIX}other"])
+        await house.request("DELETE", f"{FOLDER}/owner", {"propagationPolicy": "Foreground"})
+        queue = WorkQueue()
+        backend = ChangingOwner(house.api, queue)
+        waiting, other = await backend.get_items([f"{PREFIX}owner", f"{PREFIX}other"])
         assert waiting is not None
-        pending.note(Change(waiting.revision, None, waiting))
-        pending.note(Change(waiting.revision + 1, other, None))
-        assert list(await Looking(world, pending).gather()) == [f"{PREFIX}dependent"]
+        queue.add_change(Change(waiting.revision, None, waiting))
+        queue.add_change(Change(waiting.revision + 1, other, None))
+        assert list(await Resolver(backend, queue).take_objects()) == [f"{PREFIX}dependent"]
 
 
-async def test_an_owner_was_taken_for_gone_while_a_namesake_that_went_was_still_thought_to_be_there() -> None:
+async def test_an_owner_counted_as_dangling_while_a_removed_namesake_was_still_known() -> None:
     async with running(collects=False) as house:
-        pending = Pending()
-        world = World(house.api)
+        queue = WorkQueue()
+        backend = StoreBackend(house.api)
         await house.create("configmaps", "default", {"metadata": {"name": "owner", "finalizers": ["example.com/x"]}})
-        await house.ask("DELETE", f"{FOLDER}/owner", {"propagationPolicy": "Foreground"})
-        [namesake] = await world.items([f"{PREFIX}owner"])
+        await house.request("DELETE", f"{FOLDER}/owner", {"propagationPolicy": "Foreground"})
+        [namesake] = await backend.get_items([f"{PREFIX}owner"])
         assert namesake is not None
-        await house.ask("PATCH", f"{FOLDER}/owner", {"metadata": {"finalizers": None}}, media=MERGE_PATCH)
+        await house.request("PATCH", f"{FOLDER}/owner", {"metadata": {"finalizers": None}}, media=MERGE_PATCH)
         owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
-        references = [about("gone", "no-such-uid"), about("owner", owner["metadata"]["uid"])]
+        references = [reference_to("gone", "no-such-uid"), reference_to("owner", owner["metadata"]["uid"])]
         await house.create("configmaps", "default", {"metadata": {"name": "dependent", "ownerReferences": references}})
-        pending.note(Change(namesake.revision, None, namesake))
-        [action] = await Looking(world, pending).decide({f"{PREFIX}dependent": 1})
-        assert isinstance(action, Drop)
+        queue.add_change(Change(namesake.revision, None, namesake))
+        [action] = await Resolver(backend, queue).decide({f"{PREFIX}dependent": 1})
+        assert isinstance(action, RemoveOwnerReferences)
         assert action.uids == {"no-such-uid"}
 
 
-def about(name: str, uid: str) -> dict[str, str]:
+def reference_to(name: str, uid: str) -> dict[str, str]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}

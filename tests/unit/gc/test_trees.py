@@ -1,63 +1,63 @@
-"""A tree that is deleted in the foreground: who goes with whom."""
+"""A tree of owners that is deleted in the foreground: which objects are removed in which commit."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.store.sqlite.store import SqliteStore
-from support.in_process_server import FakeClock, House, running
+from support.in_process_server import FakeClock, InProcessServer, running
 
 FOLDER = "/api/v1/namespaces/default/configmaps"
 
 
-async def plant(house: House, name: str, owner: Any = None, **meta: Any) -> Any:
+async def create(house: InProcessServer, name: str, owner: Any = None, **meta: Any) -> Any:
     if owner is not None:
         about = {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "blockOwnerDeletion": True}
         meta["ownerReferences"] = [{"apiVersion": "v1", "kind": "ConfigMap", **about}]
     return await house.create("configmaps", "default", {"metadata": {"name": name, **meta}})
 
 
-async def tree(house: House, **of_the_first_leaf: Any) -> None:
-    """A root, two children, two leaves of each."""
-    root = await plant(house, "root")
+async def tree(house: InProcessServer, **first_leaf_meta: Any) -> None:
+    """Creates a root, two children, and two leaves of each."""
+    root = await create(house, "root")
     for number in range(2):
-        child = await plant(house, f"child-{number}", root)
+        child = await create(house, f"child-{number}", root)
         for leaf in range(2):
-            await plant(house, f"leaf-{number}-{leaf}", child, **({} if number or leaf else of_the_first_leaf))
-    await house.turns()
+            await create(house, f"leaf-{number}-{leaf}", child, **({} if number or leaf else first_leaf_meta))
+    await house.yield_to_loop()
     assert isinstance(house.clock, FakeClock)
     await house.clock.advance(1)  # all of them are old news, and the collector has noted so
-    await house.turns()
+    await house.yield_to_loop()
 
 
-async def fell(house: House) -> int:
-    """Delete the root in the foreground. Returns in how many commits all that was done that could be."""
+async def delete_root(house: InProcessServer) -> int:
+    """Deletes the root in the foreground. Returns the number of commits until the collector is idle."""
     assert isinstance(house.store, SqliteStore)
     before = house.store.groups_written
-    assert (await house.ask("DELETE", f"{FOLDER}/root", {"propagationPolicy": "Foreground"})).code == 200
-    await house.turns()
+    assert (await house.request("DELETE", f"{FOLDER}/root", {"propagationPolicy": "Foreground"})).code == 200
+    await house.yield_to_loop()
     return house.store.groups_written - before
 
 
-async def names(house: House) -> set[str]:
-    return {one["metadata"]["name"] for one in (await house.ask("GET", FOLDER)).json["items"]}
+async def names(house: InProcessServer) -> set[str]:
+    return {one["metadata"]["name"] for one in (await house.request("GET", FOLDER)).json["items"]}
 
 
-async def test_owners_go_in_the_same_commit_as_the_last_they_waited_for() -> None:
+async def test_owners_are_removed_in_the_same_commit_as_their_last_dependent() -> None:
     """Each level took a turn of its own."""
     async with running(clock=FakeClock()) as house:
         await tree(house)
-        commits = await fell(house)
+        commits = await delete_root(house)
         assert await names(house) == set()
-        assert house.collector.done == {"Delete": 6, "Release": 3}
+        assert house.collector.done == {"delete": 6, "release": 3}
         assert commits == 3  # the root is marked, then its children, then all go
 
 
-async def test_one_that_is_held_holds_its_owners_and_nobody_else() -> None:
+async def test_held_leaf_holds_its_owners_and_no_other_object() -> None:
     async with running(clock=FakeClock()) as house:
         await tree(house, finalizers=["example.com/hold"])
-        await fell(house)
+        await delete_root(house)
         assert await names(house) == {"root", "child-0", "leaf-0-0"}
-        await house.ask("PATCH", f"{FOLDER}/leaf-0-0", {"metadata": {"finalizers": None}}, media="application/merge-patch+json")
-        await house.turns()
+        await house.request("PATCH", f"{FOLDER}/leaf-0-0", {"metadata": {"finalizers": None}}, media="application/merge-patch+json")
+        await house.yield_to_loop()
         assert await names(house) == set()

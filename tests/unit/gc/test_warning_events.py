@@ -1,4 +1,4 @@
-"""What the collector tells by Events: references across namespaces, and controllers that do not notice a deletion."""
+"""The collector's warning Events: references across namespaces, and controllers that do not observe a deletion."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from probate.gc.backends.store.backend import World
-from probate.gc.collector import BIRTH_SECONDS
-from support.in_process_server import FakeClock, House, running
+from probate.gc.backends.store.store_backend import StoreBackend
+from probate.gc.collector import NEW_OBJECT_SECONDS
+from support.in_process_server import FakeClock, InProcessServer, running
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
+async def house() -> AsyncIterator[InProcessServer]:
     async with running(clock=FakeClock()) as house:
         await house.create("namespaces", "", {"metadata": {"name": "other"}})
         yield house
@@ -26,27 +26,27 @@ def reference(owner: Any, **more: Any) -> Any:
     return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"], **more}
 
 
-async def make(house: House, name: str, *references: Any, namespace: str = "default") -> Any:
+async def make(house: InProcessServer, name: str, *references: Any, namespace: str = "default") -> Any:
     return await house.create("configmaps", namespace, {"metadata": {"name": name, "ownerReferences": references}})
 
 
-async def pass_time(house: House, seconds: float = BIRTH_SECONDS) -> None:
+async def pass_time(house: InProcessServer, seconds: float = NEW_OBJECT_SECONDS) -> None:
     assert isinstance(house.clock, FakeClock)
-    await house.turns()
+    await house.yield_to_loop()
     await house.clock.advance(seconds)
-    await house.turns()
+    await house.yield_to_loop()
 
 
-async def events(house: House, namespace: str) -> list[Any]:
-    return list((await house.ask("GET", f"/api/v1/namespaces/{namespace}/events")).json["items"])
+async def events(house: InProcessServer, namespace: str) -> list[Any]:
+    return list((await house.request("GET", f"/api/v1/namespaces/{namespace}/events")).json["items"])
 
 
-async def test_reference_to_another_namespace_is_warned_of_before_its_object_is_collected(house: House) -> None:
+async def test_reference_to_another_namespace_gets_a_warning_before_its_object_is_collected(house: InProcessServer) -> None:
     owner = await make(house, "owner")
     child = await make(house, "child", reference(owner), namespace="other")
     await pass_time(house)
-    assert (await house.ask("GET", "/api/v1/namespaces/other/configmaps/child")).code == 404
-    assert (await house.ask("GET", "/api/v1/namespaces/default/configmaps/owner")).code == 200
+    assert (await house.request("GET", "/api/v1/namespaces/other/configmaps/child")).code == 404
+    assert (await house.request("GET", "/api/v1/namespaces/default/configmaps/owner")).code == 200
     (event,) = await events(house, "other")
     uid = owner["metadata"]["uid"]
     assert (event["type"], event["reason"], event["source"]["component"]) == (
@@ -67,52 +67,52 @@ async def test_reference_to_another_namespace_is_warned_of_before_its_object_is_
     assert await events(house, "default") == []
 
 
-async def test_object_that_another_owner_keeps_is_warned_of_too(house: House) -> None:
+async def test_object_that_another_owner_keeps_gets_a_warning_too(house: InProcessServer) -> None:
     owner, keeper = await make(house, "owner"), await make(house, "keeper", namespace="other")
     await make(house, "child", reference(owner), reference(keeper), namespace="other")
     await pass_time(house)
-    left = (await house.ask("GET", "/api/v1/namespaces/other/configmaps/child")).json
+    left = (await house.request("GET", "/api/v1/namespaces/other/configmaps/child")).json
     assert left["metadata"]["ownerReferences"] == [reference(keeper)]
     assert [event["reason"] for event in await events(house, "other")] == ["OwnerRefInvalidNamespace"]
 
 
-async def test_object_without_a_namespace_that_refers_into_one_stays_and_is_warned_of_in_default(house: House) -> None:
+async def test_cluster_scoped_object_with_a_namespaced_owner_stays_and_gets_a_warning_in_default(house: InProcessServer) -> None:
     owner = await make(house, "owner", namespace="other")
     child = {"metadata": {"name": "child", "ownerReferences": [reference(owner)]}, "value": 1}
     await house.create("apis/scheduling.k8s.io/v1/priorityclasses", "", child)
     await pass_time(house)
-    assert (await house.ask("GET", "/apis/scheduling.k8s.io/v1/priorityclasses/child")).code == 200
+    assert (await house.request("GET", "/apis/scheduling.k8s.io/v1/priorityclasses/child")).code == 200
     (event,) = await events(house, "default")
     assert (event["reason"], event["involvedObject"]["name"]) == ("OwnerRefInvalidNamespace", "child")
     assert event["message"].endswith('does not exist in namespace ""')
 
 
-async def test_owner_that_is_nowhere_is_not_warned_of(house: House) -> None:
+async def test_dangling_owner_gets_no_warning(house: InProcessServer) -> None:
     owner = await make(house, "owner")
     await make(house, "child", {**reference(owner), "uid": "another"}, namespace="other")
     await make(house, "cousin", {**reference(owner), "name": "nobody"}, namespace="other")
     await pass_time(house)
-    assert (await house.ask("GET", "/api/v1/namespaces/other/configmaps")).json["items"] == []
+    assert (await house.request("GET", "/api/v1/namespaces/other/configmaps")).json["items"] == []
     assert await events(house, "other") == []
 
 
-async def test_ordinary_cascade_looks_for_nobody_elsewhere(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ordinary_cascade_searches_no_other_namespace(house: InProcessServer, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    elsewhere = World.elsewhere
+    elsewhere = StoreBackend.exist_in_other_namespaces
 
-    async def noted(self: World, sought: Any) -> list[bool]:
+    async def recorded(self: StoreBackend, sought: Any) -> list[bool]:
         asked.extend(sought)
         return await elsewhere(self, sought)
 
-    monkeypatch.setattr(World, "elsewhere", noted)
+    monkeypatch.setattr(StoreBackend, "exist_in_other_namespaces", recorded)
     owner = await make(house, "owner")
     child = await make(house, "child", reference(owner))
     await make(house, "grandchild", reference(child))
     await pass_time(house)
-    await house.ask("DELETE", "/api/v1/namespaces/default/configmaps/owner")
+    await house.request("DELETE", "/api/v1/namespaces/default/configmaps/owner")
     await pass_time(house)
     assert [
-        one["metadata"]["name"] for one in (await house.ask("GET", "/api/v1/namespaces/default/configmaps")).json["items"]
+        one["metadata"]["name"] for one in (await house.request("GET", "/api/v1/namespaces/default/configmaps")).json["items"]
     ] == []
     assert asked == []
     await make(house, "bad", reference(owner, uid="never-there"))
@@ -123,52 +123,52 @@ async def test_ordinary_cascade_looks_for_nobody_elsewhere(house: House, monkeyp
 # --- controllers that lag ---
 
 
-async def make_deployment(house: House) -> Any:
-    """A deployment whose controller has seen its first generation."""
+async def make_deployment(house: InProcessServer) -> Any:
+    """Creates a deployment whose controller has observed its first generation."""
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
     made = await house.create("apis/apps/v1/deployments", "default", {"metadata": {"name": "web"}, "spec": spec})
     return await observe(house, made)
 
 
-async def observe(house: House, made: Any) -> Any:
+async def observe(house: InProcessServer, made: Any) -> Any:
     made["status"] = {"observedGeneration": made["metadata"]["generation"]}
-    told = await house.ask("PUT", f"{DEPLOYMENTS}/web/status", made)
-    assert told.code == 200, told.body
-    return told.json
+    response = await house.request("PUT", f"{DEPLOYMENTS}/web/status", made)
+    assert response.code == 200, response.body
+    return response.json
 
 
-async def is_there(house: House) -> bool:
-    return (await house.ask("GET", f"{DEPLOYMENTS}/web")).code == 200
+async def exists(house: InProcessServer) -> bool:
+    return (await house.request("GET", f"{DEPLOYMENTS}/web")).code == 200
 
 
-async def delete(house: House) -> Any:
-    told = await house.ask("DELETE", f"{DEPLOYMENTS}/web", {"propagationPolicy": "Foreground"})
-    assert told.code == 200
-    await house.turns()
-    return (await house.ask("GET", f"{DEPLOYMENTS}/web")).json
+async def delete(house: InProcessServer) -> Any:
+    response = await house.request("DELETE", f"{DEPLOYMENTS}/web", {"propagationPolicy": "Foreground"})
+    assert response.code == 200
+    await house.yield_to_loop()
+    return (await house.request("GET", f"{DEPLOYMENTS}/web")).json
 
 
-async def test_owner_is_held_until_its_controller_has_seen_the_deletion(house: House) -> None:
+async def test_owner_is_held_until_its_controller_has_observed_the_deletion(house: InProcessServer) -> None:
     await make_deployment(house)
     going = await delete(house)
     assert going["metadata"]["generation"] > going["status"]["observedGeneration"]
     await pass_time(house, 0.5)
-    assert await is_there(house)
+    assert await exists(house)
     await observe(house, going)
-    await house.turns()
-    assert not await is_there(house)
+    await house.yield_to_loop()
+    assert not await exists(house)
     assert await events(house, "default") == []
 
 
-async def test_owner_whose_controller_does_not_see_the_deletion_goes_when_patience_is_over_and_that_is_told(house: House) -> None:
+async def test_owner_whose_controller_lags_is_released_after_the_patience_with_a_warning(house: InProcessServer) -> None:
     made = await make_deployment(house)
     await delete(house)
     await pass_time(house, 0.9)
-    assert await is_there(house)
+    assert await exists(house)
     assert await events(house, "default") == []
     await pass_time(house, 0.2)
-    assert not await is_there(house)
+    assert not await exists(house)
     (event,) = await events(house, "default")
     assert (event["type"], event["reason"], event["involvedObject"]["uid"]) == (
         "Warning",
@@ -177,16 +177,16 @@ async def test_owner_whose_controller_does_not_see_the_deletion_goes_when_patien
     )
 
 
-async def test_patience_with_an_owner_is_not_that_with_the_last_one_of_its_name(house: House) -> None:
+async def test_patience_starts_anew_for_another_owner_of_the_same_name(house: InProcessServer) -> None:
     await make_deployment(house)
     going = await delete(house)
     await pass_time(house, 0.5)
     del going["metadata"]["finalizers"]
-    assert (await house.ask("PUT", f"{DEPLOYMENTS}/web", going)).code == 200
-    assert not await is_there(house)
+    assert (await house.request("PUT", f"{DEPLOYMENTS}/web", going)).code == 200
+    assert not await exists(house)
     await make_deployment(house)
     await delete(house)
     await pass_time(house, 0.7)  # the patience with the first would be over now
-    assert await is_there(house)
+    assert await exists(house)
     await pass_time(house, 0.4)
-    assert not await is_there(house)
+    assert not await exists(house)

@@ -1,4 +1,4 @@
-"""Who is refused at the gate, on real sockets."""
+"""Who is refused at the acceptor, on real sockets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import uvloop
 
 from probate.core.clock import SystemClock
-from probate.http.acceptor import Gate
+from probate.http.acceptor import Acceptor
 from probate.http.limit_log import LimitLog
 
 
@@ -21,20 +21,20 @@ def test_refused_client_that_has_gone_already_is_no_error() -> None:
     async def run() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: failed.append(context))
-        gate = Gate(_nobody, lambda: None, patience=60, limit=0, limits=LimitLog(SystemClock()))
-        with socket.create_server(("127.0.0.1", 0)) as listening:
-            with socket.create_connection(listening.getsockname()) as gone:
+        acceptor = Acceptor(_unexpected_connection, lambda: None, patience=60, limit=0, limits=LimitLog(SystemClock()))
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            with socket.create_connection(listener.getsockname()) as gone:
                 gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # it ends with a reset
-            with socket.create_connection(listening.getsockname()) as patient:
+            with socket.create_connection(listener.getsockname()) as patient:
                 patient.setblocking(False)
-                gate.open(listening)
+                acceptor.listen_on(listener)
                 answer = await asyncio.wait_for(loop.sock_recv(patient, 1_000), 60)
-            gate.close()
+            acceptor.close()
         assert answer.startswith(b"HTTP/1.1 429 ")
 
     uvloop.run(run())
     assert failed == []
 
 
-def _nobody() -> Any:
-    raise AssertionError("nobody is let in")
+def _unexpected_connection() -> Any:
+    raise AssertionError("no connection is expected")

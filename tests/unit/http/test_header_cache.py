@@ -1,4 +1,4 @@
-"""Requests that are not parsed because their headers came before: they must be read as the parser would read them."""
+"""The header cache: requests with cached headers are read exactly as the parser reads them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from uvicorn.server import ServerState
 from probate.http import connection as http_connection
 from probate.http import header_cache
 from probate.http.connection import Connection
-from probate.http.header_cache import Heads
+from probate.http.header_cache import HeaderCache
 
 PLAIN = b"host: x\r\naccept: application/json\r\n\r\n"
 WITH_BODY = b"Host: x\r\ncontent-length: 4\r\n\r\n"
 
 
-class Deaf(Heads):
-    """Leaves everything to the parser."""
+class EmptyCache(HeaderCache):
+    """A cache that never has anything: all requests are parsed."""
 
     def read(self, data: bytes) -> None:
         return None
 
 
-class Wire(asyncio.Transport):
-    """Keeps what is written to it: pieces arrive just as they are given."""
+class RecordingTransport(asyncio.Transport):
+    """Records what is written to it, write by write."""
 
     def __init__(self) -> None:
         super().__init__({})
@@ -61,47 +61,47 @@ class Wire(asyncio.Transport):
     resume_reading = pause_reading
 
 
-async def heard(known: Heads, pieces: list[bytes]) -> list[tuple[Any, ...]]:
-    """What an app is asked on a connection by which these pieces come, one after the other, and what is answered."""
-    asked: list[tuple[Any, ...]] = []
+async def exchange(cache: HeaderCache, pieces: list[bytes]) -> list[tuple[Any, ...]]:
+    """Returns the requests that an app receives on a connection which receives these pieces, and what the connection writes."""
+    requests: list[tuple[Any, ...]] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        body = scope["exchange"].whole_body()
-        told = ("method", "path", "raw_path", "query_string", "headers", "http_version")
-        asked.append((*(scope[name] for name in told), body, scope["exchange"].keep_alive))
-        scope["exchange"].answer(200, b"content-length: 0\r\n", b"")
+        body = scope["exchange"].complete_body()
+        fields = ("method", "path", "raw_path", "query_string", "headers", "http_version")
+        requests.append((*(scope[name] for name in fields), body, scope["exchange"].keep_alive))
+        scope["exchange"].respond(200, b"content-length: 0\r\n", b"")
 
-    transport = Wire()
+    transport = RecordingTransport()
     given: Any = {"config": uvicorn.Config(app), "server_state": ServerState(), "app_state": {}}
     connection = Connection(60, **given)
     connection.connection_made(transport)
     try:
-        http_connection.KNOWN, before = known, http_connection.KNOWN
+        http_connection.HEADER_CACHE, before = cache, http_connection.HEADER_CACHE
         for piece in pieces:
             connection.data_received(piece)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
     finally:
-        http_connection.KNOWN = before
+        http_connection.HEADER_CACHE = before
         connection.connection_lost(None)
-    return [*asked, *((written,) for written in transport.written)]
+    return [*requests, *((written,) for written in transport.written)]
 
 
-async def test_request_with_headers_that_came_before_is_not_parsed() -> None:
-    known = Heads()
+async def test_request_with_cached_headers_is_not_parsed() -> None:
+    cache = HeaderCache()
     other = b"DELETE /b?c=d HTTP/1.1\r\n" + PLAIN
-    assert known.read(other) is None
-    await heard(known, [b"GET /a HTTP/1.1\r\n" + PLAIN])
-    second = known.read(other)
+    assert cache.read(other) is None
+    await exchange(cache, [b"GET /a HTTP/1.1\r\n" + PLAIN])
+    second = cache.read(other)
     assert second is not None
     method, path, query, _, body = second
     assert (method, path, query, body) == (b"DELETE", b"/b", b"c=d", b"")
 
 
 @pytest.mark.parametrize(
-    "spoilt",
+    "data",
     [
-        b"POST /a HTTP/1.1\r\n" + WITH_BODY + b"123",  # the rest comes later
+        b"POST /a HTTP/1.1\r\n" + WITH_BODY + b"123",  # incomplete
         b"POST /a HTTP/1.1\r\n" + WITH_BODY + b"12345",
         b"POST /a HTTP/1.1\r\n" + WITH_BODY + b"1234" + b"GET /b HTTP/1.1\r\n" + PLAIN,
         b"POST /a HTTP/1.0\r\n" + WITH_BODY + b"1234",
@@ -117,16 +117,16 @@ async def test_request_with_headers_that_came_before_is_not_parsed() -> None:
         b"POST /a HTTP/1.1\r\n",
     ],
 )
-def test_what_leaves_a_doubt_is_for_the_parser(spoilt: bytes) -> None:
-    known = Heads()
+def test_ambiguous_requests_are_parsed(data: bytes) -> None:
+    cache = HeaderCache()
     whole = b"POST /a HTTP/1.1\r\n" + WITH_BODY + b"1234"
-    known.remember(whole, [(b"host", b"x"), (b"content-length", b"4")])
-    assert known.read(whole) is not None
-    assert known.read(spoilt) is None
+    cache.add(whole, [(b"host", b"x"), (b"content-length", b"4")])
+    assert cache.read(whole) is not None
+    assert cache.read(data) is None
 
 
 @pytest.mark.parametrize(
-    "doubtful",
+    "header",
     [
         b"transfer-encoding: chunked",
         b"connection: close",
@@ -140,27 +140,27 @@ def test_what_leaves_a_doubt_is_for_the_parser(spoilt: bytes) -> None:
         b"x: " + b"y" * header_cache.MAX_BYTES,
     ],
 )
-def test_headers_that_say_more_than_plain_ones_are_not_remembered(doubtful: bytes) -> None:
-    known, name, value = Heads(), *doubtful.split(b": ")
-    data = b"GET /a HTTP/1.1\r\nhost: x\r\n" + doubtful + b"\r\n\r\n"
-    known.remember(data, [(b"host", b"x"), (name.lower(), value)])
-    assert known.read(data) is None
+def test_headers_with_special_meaning_are_not_cached(header: bytes) -> None:
+    cache, name, value = HeaderCache(), *header.split(b": ")
+    data = b"GET /a HTTP/1.1\r\nhost: x\r\n" + header + b"\r\n\r\n"
+    cache.add(data, [(b"host", b"x"), (name.lower(), value)])
+    assert cache.read(data) is None
 
 
 @pytest.mark.parametrize("last", [b"connection: close\r\nconnection: keep-alive", b"proxy-connection: close"])
-async def test_headers_after_which_the_connection_ends_are_not_remembered(last: bytes) -> None:
-    """What ends a connection is for the parser to say: it knows of more than the last header of that name."""
-    known = Heads()
-    asked = b"GET /a HTTP/1.1\r\nhost: x\r\n" + last + b"\r\n\r\n"
-    await heard(known, [asked])
-    assert known.read(asked) is None
+async def test_headers_that_close_the_connection_are_not_cached(last: bytes) -> None:
+    """Only the parser decides what closes a connection: it considers more than the last header of that name."""
+    cache = HeaderCache()
+    requests = b"GET /a HTTP/1.1\r\nhost: x\r\n" + last + b"\r\n\r\n"
+    await exchange(cache, [requests])
+    assert cache.read(requests) is None
 
 
-def test_no_more_heads_are_remembered_than_there_is_room_for() -> None:
-    known = Heads()
-    for number in range(3 * header_cache.MAX_KNOWN):
-        known.remember(b"GET / HTTP/1.1\r\nhost: %d\r\n\r\n" % number, [(b"host", b"%d" % number)])
-        assert len(known._known) <= header_cache.MAX_KNOWN
+def test_cache_does_not_grow_over_its_limit() -> None:
+    cache = HeaderCache()
+    for number in range(3 * header_cache.MAX_ENTRIES):
+        cache.add(b"GET / HTTP/1.1\r\nhost: %d\r\n\r\n" % number, [(b"host", b"%d" % number)])
+        assert len(cache._entries) <= header_cache.MAX_ENTRIES
 
 
 lines = st.sampled_from(
@@ -174,7 +174,7 @@ lines = st.sampled_from(
     ]
 )
 bodies = st.sampled_from([b"", b"{}", b"GET / HTTP/1.1\r\nhost: x\r\n\r\n", b"1234"])
-some_headers = st.lists(
+header_lists = st.lists(
     st.sampled_from(
         [
             b"Host: x",
@@ -193,13 +193,13 @@ some_headers = st.lists(
     ),
     max_size=4,
 )
-requests = st.builds(lambda line, many, body: b"\r\n".join([line, *many, b"", b""]) + body, lines, some_headers, bodies)
-flows = st.lists(
+requests = st.builds(lambda line, many, body: b"\r\n".join([line, *many, b"", b""]) + body, lines, header_lists, bodies)
+inputs = st.lists(
     st.one_of(requests, st.lists(requests, max_size=2).map(b"".join), st.binary(max_size=3), st.just(b"\r\n")), max_size=5
 )
 
 
-@given(flows)
-async def test_whatever_comes_is_read_as_the_parser_reads_it(pieces: list[bytes]) -> None:
-    twice = [*pieces, *pieces]  # so that some of it came before
-    assert await heard(Heads(), twice) == await heard(Deaf(), twice)
+@given(inputs)
+async def test_cached_requests_equal_parsed_requests(pieces: list[bytes]) -> None:
+    twice = [*pieces, *pieces]  # so that some headers are cached
+    assert await exchange(HeaderCache(), twice) == await exchange(EmptyCache(), twice)

@@ -1,4 +1,4 @@
-"""The server's side of TLS on real sockets: what is not sent is counted, and nothing is lost, doubled or kept."""
+"""The server's side of TLS on real sockets: unsent data is counted, and nothing is lost, duplicated or kept."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ import pytest
 import trustme
 import uvloop
 
-from probate.core.aio.offload import Thread
+from probate.core.aio.offload import WorkerThread
 from probate.http.tls.transport import FEED_BYTES, TlsTransport
 
 LARGE = bytes(range(256)) * 40_000
-"""More than the system holds for a client that reads nothing."""
+"""More than the system buffers for a client that reads nothing."""
 
 
 class App(asyncio.Protocol):
-    """What a connection would be: remembers what it is told."""
+    """Stands for a connection: records what it receives."""
 
     def __init__(self) -> None:
         self.transport: Any = None
         self.received = b""
         self.is_paused = False
         self.lost = asyncio.Event()
-        self.news = asyncio.Event()
+        self.changed = asyncio.Event()
 
-    def enter(self, transport: TlsTransport) -> None:
+    def on_handshake(self, transport: TlsTransport) -> None:
         self.transport = transport
         transport.set_protocol(self)
-        self.news.set()
+        self.changed.set()
 
     def data_received(self, data: bytes) -> None:
         self.received += data
-        self.news.set()
+        self.changed.set()
 
     def pause_writing(self) -> None:
         self.is_paused = True
 
     def resume_writing(self) -> None:
         self.is_paused = False
-        self.news.set()
+        self.changed.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost.set()
 
     async def until(self, check: Callable[[], bool]) -> None:
         while not check():
-            self.news.clear()
-            await asyncio.wait_for(self.news.wait(), 60)
+            self.changed.clear()
+            await asyncio.wait_for(self.changed.wait(), 60)
 
 
 @pytest.fixture(scope="module")
 def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """The server's and the client's."""
+    """Returns the server's and the client's TLS context."""
     ca = trustme.CA()
     server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     ca.issue_cert("localhost").configure_cert(server)
@@ -72,50 +72,50 @@ def run_in_loop(request: pytest.FixtureRequest) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def connected(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> AsyncIterator[tuple[App, ssl.SSLSocket]]:
-    """An app behind TLS, and its client, which speaks from threads."""
-    ours, theirs = socket.socketpair()
-    theirs.settimeout(60)
-    app, thread = App(), Thread("handshakes")
+async def connect(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> AsyncIterator[tuple[App, ssl.SSLSocket]]:
+    """Yields an app behind TLS, and its client, which blocks on threads."""
+    server_socket, client_socket = socket.socketpair()
+    client_socket.settimeout(60)
+    app, thread = App(), WorkerThread("handshakes")
     loop = asyncio.get_running_loop()
-    ours.setblocking(False)
-    stream = TlsTransport(contexts[0], app.enter, handshake_thread=thread, handshake_seconds=60)
-    await loop.connect_accepted_socket(lambda: stream, ours)
-    client = await asyncio.to_thread(contexts[1].wrap_socket, theirs, server_hostname="localhost")
-    await stream.handshake
+    server_socket.setblocking(False)
+    transport = TlsTransport(contexts[0], app.on_handshake, handshake_thread=thread, handshake_seconds=60)
+    await loop.connect_accepted_socket(lambda: transport, server_socket)
+    client = await asyncio.to_thread(contexts[1].wrap_socket, client_socket, server_hostname="localhost")
+    await transport.handshake
     try:
         yield app, client
     finally:
         client.close()
-        stream.abort()
+        transport.abort()
         thread.close()
 
 
-def rest_of(client: ssl.SSLSocket) -> bytes:
-    """All until the server says that nothing more comes; an end without a word is an `SSLError`."""
+def read_to_end(client: ssl.SSLSocket) -> bytes:
+    """Reads until the server's close_notify; an end without it is an `SSLError`."""
     client.suppress_ragged_eofs = False  # type: ignore[attr-defined]
     return b"".join(iter(lambda: client.recv(65_536), b""))
 
 
-def test_what_a_client_has_not_read_is_counted_and_arrives_whole(contexts: Any, run_in_loop: Any) -> None:
+def test_unread_data_is_counted_and_arrives_complete(contexts: Any, run_in_loop: Any) -> None:
     async def run() -> None:
-        async with connected(contexts) as (app, client):
+        async with connect(contexts) as (app, client):
             app.transport.write(LARGE)
             assert app.is_paused
             assert app.transport.get_write_buffer_size() > len(LARGE) // 2
             app.transport.write(b"last")
             app.transport.close()
-            assert await asyncio.to_thread(rest_of, client) == LARGE + b"last"
+            assert await asyncio.to_thread(read_to_end, client) == LARGE + b"last"
             await asyncio.wait_for(app.lost.wait(), 60)
 
     run_in_loop(run())
 
 
-def test_app_writes_on_when_the_client_has_read(contexts: Any, run_in_loop: Any) -> None:
+def test_app_resumes_writing_when_the_client_has_read(contexts: Any, run_in_loop: Any) -> None:
     async def run() -> None:
-        async with connected(contexts) as (app, client):
+        async with connect(contexts) as (app, client):
             app.transport.write(LARGE)
-            reading = asyncio.get_running_loop().run_in_executor(None, rest_of, client)
+            reading = asyncio.get_running_loop().run_in_executor(None, read_to_end, client)
             await app.until(lambda: not app.is_paused)
             assert app.transport.get_write_buffer_size() < len(LARGE) // 2
             app.transport.write_eof()
@@ -124,29 +124,29 @@ def test_app_writes_on_when_the_client_has_read(contexts: Any, run_in_loop: Any)
     run_in_loop(run())
 
 
-def test_end_of_writing_is_told_after_all_that_was_written(contexts: Any, run_in_loop: Any) -> None:
+def test_end_of_writing_is_sent_after_all_written_data(contexts: Any, run_in_loop: Any) -> None:
     async def run() -> None:
-        async with connected(contexts) as (app, client):
+        async with connect(contexts) as (app, client):
             app.transport.write(LARGE)
             app.transport.write_eof()
             app.transport.write(b"too late")
-            assert await asyncio.to_thread(rest_of, client) == LARGE
+            assert await asyncio.to_thread(read_to_end, client) == LARGE
 
     run_in_loop(run())
 
 
-def test_app_that_pauses_reading_gets_nothing_until_it_reads_on(contexts: Any, run_in_loop: Any) -> None:
+def test_app_that_pauses_reading_receives_nothing_until_it_resumes(contexts: Any, run_in_loop: Any) -> None:
     async def run() -> None:
-        async with connected(contexts) as (app, client):
+        async with connect(contexts) as (app, client):
             sent = LARGE[: 20 * FEED_BYTES]
-            app.data_received = lambda data: _take_one(app, data)  # type: ignore[method-assign]
+            app.data_received = lambda data: _receive_and_pause(app, data)  # type: ignore[method-assign]
             sending = asyncio.get_running_loop().run_in_executor(None, client.sendall, sent)
             while len(app.received) < len(sent):
                 size = len(app.received)
                 await app.until(lambda size=size: len(app.received) > size)  # type: ignore[misc]
-                taken = len(app.received)
+                received = len(app.received)
                 await asyncio.sleep(0)
-                assert len(app.received) == taken
+                assert len(app.received) == received
                 app.transport.resume_reading()
             await sending
             assert app.received == sent
@@ -154,18 +154,18 @@ def test_app_that_pauses_reading_gets_nothing_until_it_reads_on(contexts: Any, r
     run_in_loop(run())
 
 
-def _take_one(app: App, data: bytes) -> None:
+def _receive_and_pause(app: App, data: bytes) -> None:
     assert len(data) <= FEED_BYTES
     app.transport.pause_reading()
     App.data_received(app, data)
 
 
-def test_app_that_has_ended_writing_gets_nothing_of_what_came_together(contexts: Any, run_in_loop: Any) -> None:
-    """The rest of one large read: to answer to what TLS finds in it would be a write after the end of writing."""
+def test_app_that_has_ended_writing_receives_nothing_more_of_one_read(contexts: Any, run_in_loop: Any) -> None:
+    """To answer what TLS finds in the rest of one large read would be a write after the end of writing."""
 
     async def run() -> None:
-        async with connected(contexts) as (app, client):
-            app.data_received = lambda data: _take_and_end(app, data)  # type: ignore[method-assign]
+        async with connect(contexts) as (app, client):
+            app.data_received = lambda data: _receive_and_end(app, data)  # type: ignore[method-assign]
             app.transport.pause_reading()
             await asyncio.to_thread(client.sendall, LARGE[: 3 * FEED_BYTES])
             app.transport.resume_reading()
@@ -177,27 +177,27 @@ def test_app_that_has_ended_writing_gets_nothing_of_what_came_together(contexts:
     run_in_loop(run())
 
 
-def _take_and_end(app: App, data: bytes) -> None:
+def _receive_and_end(app: App, data: bytes) -> None:
     App.data_received(app, data)
     app.transport.write_eof()
 
 
 @pytest.mark.parametrize(
-    "said", [b"", b"\x16\x03\x01\x02\x00\x01\x00", b"GET / HTTP/1.1\r\n\r\n"], ids=["nothing", "part", "no TLS"]
+    "data", [b"", b"\x16\x03\x01\x02\x00\x01\x00", b"GET / HTTP/1.1\r\n\r\n"], ids=["nothing", "part", "no TLS"]
 )
-def test_handshake_that_is_not_finished_ends_the_connection(contexts: Any, run_in_loop: Any, said: bytes) -> None:
+def test_unfinished_handshake_closes_the_connection(contexts: Any, run_in_loop: Any, data: bytes) -> None:
     async def run() -> None:
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        stream = TlsTransport(contexts[0], _unexpected, handshake_thread=Thread("handshakes"), handshake_seconds=0.01)
-        with theirs:
-            theirs.settimeout(60)
-            await asyncio.get_running_loop().connect_accepted_socket(lambda: stream, ours)
-            theirs.sendall(said)
-            await asyncio.wait_for(stream.handshake, 60)
-            while await asyncio.to_thread(theirs.recv, 1_000):
+        server_socket, client_socket = socket.socketpair()
+        server_socket.setblocking(False)
+        transport = TlsTransport(contexts[0], _unexpected, handshake_thread=WorkerThread("handshakes"), handshake_seconds=0.01)
+        with client_socket:
+            client_socket.settimeout(60)
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: transport, server_socket)
+            client_socket.sendall(data)
+            await asyncio.wait_for(transport.handshake, 60)
+            while await asyncio.to_thread(client_socket.recv, 1_000):
                 pass
-            assert stream.is_closing()
+            assert transport.is_closing()
 
     run_in_loop(run())
 
@@ -206,9 +206,9 @@ def _unexpected(_: TlsTransport) -> None:
     raise AssertionError("the handshake was not finished")
 
 
-def test_aborted_connection_holds_nothing_any_more(contexts: Any, run_in_loop: Any) -> None:
+def test_aborted_connection_buffers_nothing(contexts: Any, run_in_loop: Any) -> None:
     async def run() -> None:
-        async with connected(contexts) as (app, _):
+        async with connect(contexts) as (app, _):
             app.transport.write(LARGE)
             app.transport.abort()
             await asyncio.wait_for(app.lost.wait(), 60)
@@ -218,56 +218,56 @@ def test_aborted_connection_holds_nothing_any_more(contexts: Any, run_in_loop: A
     run_in_loop(run())
 
 
-def test_handshake_is_computed_on_its_thread_and_what_comes_with_its_end_is_not_lost(contexts: Any, run_in_loop: Any) -> None:
+def test_handshake_runs_on_its_thread_and_data_after_it_is_not_lost(contexts: Any, run_in_loop: Any) -> None:
     async def run() -> None:
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        theirs.settimeout(60)
-        app, thread, is_free = App(), Thread("handshakes"), threading.Event()
-        thread.begin(is_free.wait)
-        stream = TlsTransport(contexts[0], app.enter, handshake_thread=thread, handshake_seconds=60)
-        await asyncio.get_running_loop().connect_accepted_socket(lambda: stream, ours)
-        asking = asyncio.get_running_loop().run_in_executor(None, _shake_hands_and_say, contexts[1], theirs, LARGE)
-        await asyncio.wait([asyncio.ensure_future(stream.handshake)], timeout=0.1)
-        assert not stream.handshake.done()
+        server_socket, client_socket = socket.socketpair()
+        server_socket.setblocking(False)
+        client_socket.settimeout(60)
+        app, thread, is_free = App(), WorkerThread("handshakes"), threading.Event()
+        thread.submit(is_free.wait)
+        transport = TlsTransport(contexts[0], app.on_handshake, handshake_thread=thread, handshake_seconds=60)
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: transport, server_socket)
+        sending = asyncio.get_running_loop().run_in_executor(None, _shake_hands_and_send, contexts[1], client_socket, LARGE)
+        await asyncio.wait([asyncio.ensure_future(transport.handshake)], timeout=0.1)
+        assert not transport.handshake.done()
         is_free.set()
-        await stream.handshake
+        await transport.handshake
         await app.until(lambda: len(app.received) == len(LARGE))
         assert app.received == LARGE
-        (await asking).close()
+        (await sending).close()
         await asyncio.wait_for(app.lost.wait(), 60)
         thread.close()
 
     run_in_loop(run())
 
 
-def _shake_hands_and_say(context: ssl.SSLContext, line: socket.socket, said: bytes) -> ssl.SSLSocket:
+def _shake_hands_and_send(context: ssl.SSLContext, line: socket.socket, data: bytes) -> ssl.SSLSocket:
     client = context.wrap_socket(line, server_hostname="localhost")
-    client.sendall(said)
+    client.sendall(data)
     return client
 
 
-def test_connection_that_is_aborted_or_lost_during_a_step_of_its_handshake_ends(contexts: Any, run_in_loop: Any) -> None:
+def test_connection_aborted_or_lost_during_a_handshake_step_ends(contexts: Any, run_in_loop: Any) -> None:
     async def run(*, is_lost: bool) -> None:
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        thread, is_free = Thread("handshakes"), threading.Event()
-        thread.begin(is_free.wait)
-        stream = TlsTransport(contexts[0], _unexpected, handshake_thread=thread, handshake_seconds=60)
-        await asyncio.get_running_loop().connect_accepted_socket(lambda: stream, ours)
+        server_socket, client_socket = socket.socketpair()
+        server_socket.setblocking(False)
+        thread, is_free = WorkerThread("handshakes"), threading.Event()
+        thread.submit(is_free.wait)
+        transport = TlsTransport(contexts[0], _unexpected, handshake_thread=thread, handshake_seconds=60)
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: transport, server_socket)
         hello = ssl.MemoryBIO()
         with contextlib.suppress(ssl.SSLWantReadError):
             contexts[1].wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost").do_handshake()
-        theirs.sendall(hello.read())
+        client_socket.sendall(hello.read())
         await asyncio.sleep(0.05)
         if is_lost:
-            theirs.close()
-        stream.abort()
-        await asyncio.wait_for(stream.handshake, 60)
+            client_socket.close()
+        transport.abort()
+        await asyncio.wait_for(transport.handshake, 60)
         is_free.set()
         await thread.run(lambda: None)
         await asyncio.sleep(0)
-        theirs.close()
+        client_socket.close()
         thread.close()
 
     run_in_loop(run(is_lost=False))

@@ -13,7 +13,7 @@ from probate.api.schema.node import UNSET, Schema
 from probate.api.schema.openapi import Schemas
 from probate.kinds.builtin import catalog as builtin_catalog
 from probate.kinds.builtin import kind_names
-from probate.server import version_info
+from probate.server.diagnostics import version_info
 
 OBJECT_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -80,7 +80,7 @@ def test_the_release_is_the_one_that_the_server_claims() -> None:
 
 def test_every_row_written_by_hand_is_of_a_resource_that_there_is() -> None:
     listed = [name for members in kind_names.CATEGORIES.values() for name in members]
-    by_hand = {*kind_names.SHORT_NAMES, *kind_names.OFF, *kind_names.VERBS, *kind_names.CONNECTIONS, *listed}
+    by_hand = {*kind_names.SHORT_NAMES, *kind_names.DISABLED_SUBRESOURCES, *kind_names.VERBS, *kind_names.CONNECTIONS, *listed}
     assert by_hand - {str(one.group_resource) for one in builtin_catalog.load()} == set()
     assert list(kind_names.GROUPS) == builtin_catalog.load().groups()
 
@@ -171,7 +171,7 @@ def test_every_resource_has_a_schema_with_metadata(one: Resource) -> None:
 @pytest.mark.parametrize("one", list(builtin_catalog.load()), ids=lambda one: f"{one.group_resource}/{one.version}")
 def test_every_node_says_what_it_is(one: Resource) -> None:
     for node in nodes(one.load_schema()):
-        assert node.type or node.keeps_unknown or node.is_int_or_string, node.name
+        assert node.type or node.preserves_unknown_fields or node.is_int_or_string, node.name
         assert (node.type == "array") == (node.items is not None), node.name
         assert set(node.required) <= node.properties.keys(), node.name
         assert (node.list_type == "map") == bool(node.map_keys), node.name
@@ -186,19 +186,19 @@ def test_a_schema_is_made_once() -> None:
 def test_list_types_and_merge_keys() -> None:
     containers = field(POD, "spec.containers")
     assert (containers.type, containers.list_type, containers.map_keys) == ("array", "map", ("name",))
-    assert (containers.merge_key, containers.strategies) == ("name", frozenset({"merge"}))
+    assert (containers.merge_key, containers.patch_strategies) == ("name", frozenset({"merge"}))
     assert field(POD, "metadata.finalizers").list_type == "set"
     assert field(POD, "spec.containers.[].command").list_type == "atomic"
     assert field(POD, "metadata.ownerReferences").merge_key == "uid"
 
 
 def test_several_strategies_at_once() -> None:
-    assert field(POD, "spec.volumes").strategies == {"merge", "retainKeys"}
+    assert field(POD, "spec.volumes").patch_strategies == {"merge", "retainKeys"}
 
 
 def test_a_reference_that_says_more_than_its_target_is_of_both() -> None:
     strategy = field(("apps", "v1", "Deployment"), "spec.strategy")
-    assert strategy.strategies == {"retainKeys"}
+    assert strategy.patch_strategies == {"retainKeys"}
     assert "rollingUpdate" in strategy.properties
     claim = ("", "v1", "PersistentVolume")
     assert field(claim, "spec.claimRef").map_type == "granular"
@@ -248,7 +248,7 @@ def test_times_are_told_apart_by_name() -> None:
 )
 def test_values_without_a_shape_keep_all_that_is_in_them(kind: tuple[str, str, str], path: str, expected: str) -> None:
     node = field(kind, path)
-    assert (node.type, node.keeps_unknown) == (expected, True)
+    assert (node.type, node.preserves_unknown_fields) == (expected, True)
 
 
 def test_a_schema_may_hold_itself() -> None:

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probate.api.gvk import GroupVersionKind
+from probate.api.objects import Object
 from probate.api.schema.node import Schema
 from probate.kinds import conversion
 from probate.kinds.builtin import catalog
-
-Object = dict[str, Any]
 
 SCALER = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
@@ -80,10 +79,10 @@ scalers = st.fixed_dictionaries(
 @given(scalers)
 def test_what_v2_says_survives_v1(scaler: Object) -> None:
     before = copy.deepcopy(scaler)
-    shown = conversion.served(SCALER, scaler)
+    shown = conversion.from_stored(SCALER, scaler)
     assert scaler == before
     assert not {"metrics", "behavior"} & shown["spec"].keys()
-    back = conversion.stored(SCALER, shown)
+    back = conversion.to_stored(SCALER, shown)
     kept = {part: back[part] for part in ("metadata", "spec")}
     kept["spec"].pop("scaleTargetRef")  # always written, so v1 shows an empty one
     assert kept == {part: before[part] for part in ("metadata", "spec")}
@@ -93,10 +92,10 @@ def test_what_v2_says_survives_v1(scaler: Object) -> None:
 @given(st.integers(1, 100), wanted)
 def test_cpu_comes_after_the_metrics_in_annotations(percent: int, others: list[Object]) -> None:
     cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": percent}}}
-    shown = conversion.served(SCALER, {"metadata": {}, "spec": {"metrics": [cpu, *others]}})
+    shown = conversion.from_stored(SCALER, {"metadata": {}, "spec": {"metrics": [cpu, *others]}})
     cpu_alone = [one for one in others if one["type"] == "Resource" and one["resource"]["name"] == "cpu"]
     assert shown["spec"]["targetCPUUtilizationPercentage"] == percent
-    assert conversion.stored(SCALER, shown)["spec"]["metrics"] == [*others, cpu]
+    assert conversion.to_stored(SCALER, shown)["spec"]["metrics"] == [*others, cpu]
     assert all("averageUtilization" not in one["resource"]["target"] for one in cpu_alone)
 
 
@@ -109,9 +108,9 @@ def test_names_of_events_are_exchanged_both_ways() -> None:
         "count": 2,
         "type": "Normal",
     }
-    shown = conversion.served(EVENT, core)
+    shown = conversion.from_stored(EVENT, core)
     assert (shown["regarding"], shown["note"], shown["deprecatedCount"]) == ({"kind": "Pod"}, "m", 2)
-    assert core.items() <= conversion.stored(EVENT, shown).items()
+    assert core.items() <= conversion.to_stored(EVENT, shown).items()
 
 
 def same_shape(one: Schema, other: Schema) -> bool:
@@ -126,10 +125,10 @@ def test_every_kind_of_several_versions_is_converted_or_has_one_shape() -> None:
         served[resource.group, resource.plural].append(resource)
     for versions in served.values():
         for one in versions[1:]:
-            assert one.stored_as or same_shape(one.load_schema(), versions[0].load_schema()), one.group_version_kind
+            assert one.storage_gvk or same_shape(one.load_schema(), versions[0].load_schema()), one.group_version_kind
 
 
 def test_what_is_stored_otherwise_can_be_converted_to_a_kind_that_is_served() -> None:
-    converted = [one for one in catalog.load() if one.stored_as is not None]
-    assert {one.group_version_kind for one in converted} == conversion.kinds()
-    assert all(one.stored_as and catalog.load().find_kind(*one.stored_as) for one in converted)
+    converted = [one for one in catalog.load() if one.storage_gvk is not None]
+    assert {one.group_version_kind for one in converted} == conversion.converted_kinds()
+    assert all(one.storage_gvk and catalog.load().find_kind(*one.storage_gvk) for one in converted)

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probate.api.objects import Object
 from probate.kinds import defaults
-
-Object = dict[str, Any]
 
 _WORDS = st.sampled_from(
     [
@@ -34,7 +33,7 @@ _VALUES = st.recursive(
     _LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_WORDS, inner, max_size=5), max_leaves=25
 )
 _OBJECTS = st.dictionaries(_WORDS, _VALUES, max_size=6)
-_KINDS = st.sampled_from([*defaults.kinds(), ("", "ConfigMap"), ("", "Event"), ("rbac.authorization.k8s.io", "Role")])
+_KINDS = st.sampled_from([*defaults.kinds_with_defaults(), ("", "ConfigMap"), ("", "Event"), ("rbac.authorization.k8s.io", "Role")])
 _VERSIONS = st.sampled_from(["v1", "v2"])
 
 

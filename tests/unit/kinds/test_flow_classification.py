@@ -6,21 +6,20 @@ from typing import Any
 
 import pytest
 
-from probate.api.rbac.users import ANONYMOUS, AUTHENTICATED, MASTERS, User, account
+from probate.api.objects import Object
+from probate.api.rbac.users import ANONYMOUS, AUTHENTICATED, MASTERS, User, service_account_user
 from probate.kinds.flowcontrol import bootstrap_flows
-from probate.kinds.flowcontrol.classification import About, Classifier, seats
-
-Object = dict[str, Any]
+from probate.kinds.flowcontrol.classification import Classifier, RequestTarget, seats
 
 ANN = User("ann", (AUTHENTICATED,))
 NODE = User("system:node:a", ("system:nodes", AUTHENTICATED))
 MANAGER = User("system:kube-controller-manager", (AUTHENTICATED,))
-PODS = About("list", "", "pods", "default")
-LEASES = About("update", "coordination.k8s.io", "leases", "kube-system")
+PODS = RequestTarget("list", "", "pods", "default")
+LEASES = RequestTarget("update", "coordination.k8s.io", "leases", "kube-system")
 
 
 def seeded(resource: str) -> list[Object]:
-    return [one.object for one in bootstrap_flows.seeds() if one.resource == resource]
+    return [one.object for one in bootstrap_flows.bootstrap_objects() if one.resource == resource]
 
 
 LEVELS = seeded(bootstrap_flows.LEVELS)
@@ -46,20 +45,25 @@ def named(flow: Any) -> str | None:
     [
         pytest.param(User("root", (MASTERS,)), PODS, "exempt", id="masters"),
         pytest.param(ANN, PODS, "global-default", id="anybody"),
-        pytest.param(ANN, About("get", path="/readyz"), "probes", id="probe"),
-        pytest.param(ANN, About("post", path="/readyz"), "global-default", id="no probe"),
-        pytest.param(ANONYMOUS, About("get", path="/version"), "global-default", id="nobody"),
+        pytest.param(ANN, RequestTarget("get", path="/readyz"), "probes", id="probe"),
+        pytest.param(ANN, RequestTarget("post", path="/readyz"), "global-default", id="no probe"),
+        pytest.param(ANONYMOUS, RequestTarget("get", path="/version"), "global-default", id="nobody"),
         pytest.param(MANAGER, LEASES, "system-leader-election", id="election"),
-        pytest.param(MANAGER, About("update", "", "endpoints", "default"), "endpoint-controller", id="endpoints"),
+        pytest.param(MANAGER, RequestTarget("update", "", "endpoints", "default"), "endpoint-controller", id="endpoints"),
         pytest.param(MANAGER, PODS, "kube-controller-manager", id="manager"),
-        pytest.param(account("kube-system", "a"), About("get", "", "configmaps", "x"), "workload-leader-election", id="workload's"),
-        pytest.param(account("kube-system", "a"), PODS, "kube-system-service-accounts", id="account of the system"),
-        pytest.param(account("default", "a"), PODS, "service-accounts", id="account"),
-        pytest.param(NODE, About("patch", "", "nodes/status"), "system-node-high", id="health of a node"),
+        pytest.param(
+            service_account_user("kube-system", "a"),
+            RequestTarget("get", "", "configmaps", "x"),
+            "workload-leader-election",
+            id="workload's",
+        ),
+        pytest.param(service_account_user("kube-system", "a"), PODS, "kube-system-service-accounts", id="account of the system"),
+        pytest.param(service_account_user("default", "a"), PODS, "service-accounts", id="account"),
+        pytest.param(NODE, RequestTarget("patch", "", "nodes/status"), "system-node-high", id="health of a node"),
         pytest.param(NODE, PODS, "system-nodes", id="node"),
     ],
 )
-def test_usual_flows(user: User, asked: About, expected: str) -> None:
+def test_usual_flows(user: User, asked: RequestTarget, expected: str) -> None:
     assert named(USUAL.flow_of(user, asked)) == expected
 
 
@@ -73,10 +77,10 @@ def test_usual_flows(user: User, asked: About, expected: str) -> None:
         pytest.param(about(verbs=["get"]), PODS, False, id="verb"),
         pytest.param(about(apiGroups=["apps"]), PODS, False, id="group"),
         pytest.param(about(resources=["pods"]), PODS._replace(resource="pods/status"), False, id="part"),
-        pytest.param(about(), About("get", path="/x"), False, id="path"),
+        pytest.param(about(), RequestTarget("get", path="/x"), False, id="path"),
     ],
 )
-def test_rules_of_resources(rule: Object, asked: About, is_meant: bool) -> None:
+def test_rules_of_resources(rule: Object, asked: RequestTarget, is_meant: bool) -> None:
     made = Classifier([schema("x", 1, resourceRules=[rule])], LEVELS)
     assert (named(made.flow_of(ANN, asked)) == "x") is is_meant
 
@@ -84,7 +88,7 @@ def test_rules_of_resources(rule: Object, asked: About, is_meant: bool) -> None:
 @pytest.mark.parametrize(("url", "is_meant"), [("*", True), ("/a/b", True), ("/a/*", True), ("/a", False), ("/b/*", False)])
 def test_rules_of_paths(url: str, is_meant: bool) -> None:
     made = Classifier([schema("x", 1, nonResourceRules=[{"verbs": ["get"], "nonResourceURLs": [url]}])], LEVELS)
-    assert (named(made.flow_of(ANN, About("get", path="/a/b"))) == "x") is is_meant
+    assert (named(made.flow_of(ANN, RequestTarget("get", path="/a/b"))) == "x") is is_meant
 
 
 def test_precedence_comes_first_and_then_the_name() -> None:
@@ -102,8 +106,8 @@ def test_one_that_dangles_counts_for_nothing() -> None:
     [
         (User("root", (MASTERS,)), "exempt"),
         (ANN, "global-default"),
-        (account("default", "a"), "service-accounts"),
-        (account("kube-system", "a"), None),
+        (service_account_user("default", "a"), "service-accounts"),
+        (service_account_user("kube-system", "a"), None),
         (NODE, None),
     ],
     ids=["masters", "anybody", "account", "account of the system", "node"],

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
+from probate.api.objects import Object
 from probate.kinds import defaults as defaulting
 from probate.kinds import strategy
-
-Object = dict[str, Any]
 
 _NOW = "2026-01-01T00:00:00Z"
 _SNAPSHOT = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"}

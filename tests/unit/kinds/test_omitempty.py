@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import copy
 import threading
-from typing import Any
 
 import pytest
 
+from probate.api.objects import Object
 from probate.api.schema.node import Schema
 from probate.kinds import omitempty
 from probate.kinds.builtin import catalog
 from probate.kinds.protobuf import field_numbers
-
-Object = dict[str, Any]
 
 
 def schema(group: str, kind: str, version: str = "v1") -> Schema:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from probate.kinds.core.pods import resource_totals
-from probate.kinds.core.quota import quantity_sums, usage
-from probate.kinds.core.quota.quantity_sums import amount
+from probate.kinds.core.quota import usage
+from probate.kinds.shared import quantity_sums
+from probate.kinds.shared.quantity_sums import amount
 
 
 def container(cpu: str, **more: Any) -> Any:
@@ -28,14 +29,14 @@ def container(cpu: str, **more: Any) -> Any:
     ],
 )
 def test_a_pod_needs_what_runs_or_what_starts_it(spec: Any, cpu: str) -> None:
-    assert str(resource_totals.needs(spec, "requests")["cpu"]) == cpu
-    assert str(resource_totals.needs(spec, "limits")["cpu"]) == cpu
+    assert str(resource_totals.pod_resources(spec, "requests")["cpu"]) == cpu
+    assert str(resource_totals.pod_resources(spec, "limits")["cpu"]) == cpu
 
 
 def test_overhead_limits_nobody_who_has_no_limit() -> None:
     spec = {"containers": [{"name": "c"}], "overhead": {"cpu": "1"}}
-    assert str(resource_totals.needs(spec, "requests")["cpu"]) == "1"
-    assert "cpu" not in resource_totals.needs(spec, "limits")
+    assert str(resource_totals.pod_resources(spec, "requests")["cpu"]) == "1"
+    assert "cpu" not in resource_totals.pod_resources(spec, "limits")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_overhead_limits_nobody_who_has_no_limit() -> None:
     ],
 )
 def test_a_sum_is_spelled_in_the_family_of_its_first_part(parts: list[str], spelled: str) -> None:
-    found = quantity_sums.total({"x": amount(one)} for one in parts)
+    found = quantity_sums.add_up({"x": amount(one)} for one in parts)
     assert str(found["x"]) == spelled
 
 
@@ -71,11 +72,11 @@ def test_a_sum_is_spelled_in_the_family_of_its_first_part(parts: list[str], spel
     ],
 )
 def test_each_name_is_counted_by_one_resource(name: str, resource: str) -> None:
-    assert usage.counted_by(name) == resource
+    assert usage.counted_resource(name) == resource
 
 
 def test_resources_of_kubernetes_itself_are_no_extended_ones() -> None:
     given = quantity_sums.read({"cpu": "1", "example.com/gpu": "2", "storage.kubernetes.io/x": "1", "hugepages-2Mi": "4Mi"})
-    found = {name: str(value) for name, value in resource_totals.computed(given, {}).items()}
+    found = {name: str(value) for name, value in resource_totals.quota_amounts(given, {}).items()}
     huge = {"hugepages-2Mi": "4Mi", "requests.hugepages-2Mi": "4Mi"}
     assert found == {"cpu": "1", "requests.cpu": "1", "requests.example.com/gpu": "2", **huge}

@@ -16,11 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probate.api.gvk import GroupVersion
+from probate.api.objects import Object
 from probate.kinds import defaults as defaulting
 from probate.kinds import strategy as preparation
 from probate.kinds.core.pods.priority import Priorities
-
-Object = dict[str, Any]
 
 _UID = "8c1d6b78-b17d-4367-a2f4-11a769ebf19f"
 _NOW = "2026-01-01T00:00:00Z"

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
+from probate.api.objects import Object
+from probate.kinds import custom_strategy
 from probate.kinds import defaults as defaulting
 from probate.kinds import strategy as kind_strategy
 from probate.kinds.core.pods import strategy as pod_strategy
-from probate.kinds.shared import custom_strategy
-
-Object = dict[str, Any]
 
 _NOW = "2026-01-01T00:00:00Z"
 _LATER = "2026-01-02T00:00:00Z"

@@ -10,7 +10,6 @@ import pytest
 import trustme
 
 from probate.kinds import warnings
-from probate.server.kind_rules.builtin_kinds import WARNED_OF
 from support.valid_objects import CONTAINER, SAMPLES
 
 POD: dict[str, Any] = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -38,10 +37,6 @@ def of_service(**spec: Any) -> list[str]:
 
 def begins(told: list[str], *expected: str) -> bool:
     return len(told) == len(expected) and all(text.startswith(begin) for text, begin in zip(told, expected, strict=True))
-
-
-def test_rules_of_kinds_know_who_has_warnings() -> None:
-    assert frozenset(warnings.DOUBTS) == WARNED_OF
 
 
 @pytest.mark.parametrize("key", SAMPLES, ids=lambda key: key[2])
@@ -230,7 +225,7 @@ def test_many_ports_cost_no_more_than_looking_at_each() -> None:
 
 
 def test_no_more_is_told_than_an_answer_has_room_for() -> None:
-    assert len(of_container(env=[{"name": "A"}] * 10_000)) == warnings.MAX_TOLD
+    assert len(of_container(env=[{"name": "A"}] * 10_000)) == warnings.MAX_WARNINGS
 
 
 @pytest.mark.parametrize(

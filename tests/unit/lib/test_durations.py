@@ -6,7 +6,7 @@ import click
 import pytest
 
 from probate.cli.serve import serve_command
-from probate.controllers.simulated_nodes import pod_script
+from probate.controllers.simulated_nodes import pod_behavior
 from probate.settings import Settings
 
 FORMS = {
@@ -34,7 +34,9 @@ def by_flag(name: str, text: str) -> float:
 
 def by_annotation(name: str, text: str) -> float | None:
     pod = {"metadata": {"annotations": {f"probate.dev/{name}": text}}, "spec": {"containers": []}}
-    found: float | None = getattr(pod_script.of(pod, Settings(pod_start_delay=77, pod_stop_delay=77)), name.removesuffix("-delay"))
+    found: float | None = getattr(
+        pod_behavior.behavior_of(pod, Settings(pod_start_delay=77, pod_stop_delay=77)), name.removesuffix("-delay")
+    )
     return found
 
 

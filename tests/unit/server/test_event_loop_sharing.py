@@ -1,4 +1,4 @@
-"""Nobody waits for somebody else's request: whatever a body, a schema or a query asks for, the loop goes on with the others.
+"""No request blocks the event loop for others, whatever its body, schema or query contains.
 
 How long the loop was kept is told in processor time of its own thread, so that a busy machine changes nothing.
 """
@@ -17,14 +17,14 @@ from typing import Any
 import orjson
 import pytest
 
-from probate.core.aio.offload import Pool
+from probate.core.aio.offload import WorkerPool
 from probate.core.clock import SystemClock
 from probate.kinds.builtin import catalog
 from probate.server import context
 from probate.server.app import App
 from probate.server.bootstrap import namespaces
-from probate.server.context import Api
-from probate.server.kind_registry import Kinds
+from probate.server.context import ServerContext
+from probate.server.kind_registry import KindRegistry
 from probate.store.sqlite.store import open_memory
 
 MOST_SECONDS = 0.25
@@ -36,7 +36,7 @@ THINGS = "/apis/example.com/v1/namespaces/default/things"
 
 @pytest.fixture
 def quick_turns() -> Iterator[None]:
-    """Threads take turns and garbage is looked for as in the real process, not as in one that has run thousands of tests."""
+    """Sets thread switching and garbage collection as in the real process, not as in one that has run thousands of tests."""
     interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(0.0001)
     gc.collect()
@@ -50,16 +50,16 @@ def quick_turns() -> Iterator[None]:
 
 @pytest.fixture
 async def app(quick_turns: None) -> AsyncIterator[App]:
-    store, pool = await open_memory(), Pool("large")
-    kinds = Kinds(store, catalog.load(), pool)
-    made = Api(store, kinds, SystemClock(), new_uid=lambda: str(uuid.uuid4()), random=random.Random(1), offload=pool)  # noqa: S311
+    store, pool = await open_memory(), WorkerPool("large")
+    kinds = KindRegistry(store, catalog.load(), pool)
+    made = ServerContext(store, kinds, SystemClock(), new_uid=lambda: str(uuid.uuid4()), random=random.Random(1), offload=pool)  # noqa: S311
     await namespaces.ensure_namespaces(made)
     yield App(made)
     pool.close()
     await store.close()
 
 
-async def ask(app: App, method: str, path: str, body: bytes = b"", query: str = "", **headers: str) -> tuple[int, bytes]:
+async def send_request(app: App, method: str, path: str, body: bytes = b"", query: str = "", **headers: str) -> tuple[int, bytes]:
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:
@@ -74,8 +74,8 @@ async def ask(app: App, method: str, path: str, body: bytes = b"", query: str = 
     return sent[0]["status"], sent[1]["body"]
 
 
-class Heart:
-    """Beats on the loop. `longest` is the most processor time that its thread took between two beats."""
+class Heartbeat:
+    """Runs a heartbeat on the event loop. `longest` is the most processor time that its thread took between two beats."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -88,11 +88,11 @@ class Heart:
             self.longest, before = max(self.longest, now - before), now
 
 
-async def longest_turn(app: App, *request: Any, **more: Any) -> tuple[float, int, bytes]:
-    heart = Heart()
+async def longest_block(app: App, *arguments: Any, **more: Any) -> tuple[float, int, bytes]:
+    heart = Heartbeat()
     beating = asyncio.ensure_future(heart.beat())
     await asyncio.sleep(0.005)
-    code, body = await ask(app, *request, **more)
+    code, body = await send_request(app, *arguments, **more)
     await asyncio.sleep(0.005)
     beating.cancel()
     return heart.longest, code, body
@@ -132,35 +132,37 @@ BODIES: dict[str, tuple[str, Callable[[], bytes], int]] = {
 
 
 @pytest.mark.parametrize("name", BODIES)
-async def test_large_body_lets_others_have_their_turn(app: App, name: str) -> None:
+async def test_large_body_does_not_block_the_event_loop(app: App, name: str) -> None:
     path, body, code = BODIES[name]
-    longest, answered, told = await longest_turn(app, "POST", path, body(), content_type="application/json")
+    longest, answered, told = await longest_block(app, "POST", path, body(), content_type="application/json")
     assert answered == code, told[:500]
     assert longest < MOST_SECONDS
     assert len(told) < 3_200_000, "an answer many times the size of the body is an attack on whoever waits for it"
 
 
-async def test_yaml_lets_others_have_their_turn(app: App) -> None:
+async def test_yaml_does_not_block_the_event_loop(app: App) -> None:
     body = b"metadata: {name: y}\ndata:\n" + b"".join(b"  k%d: v\n" % number for number in range(50_000))
-    longest, code, _ = await longest_turn(app, "POST", CONFIG_MAPS, body, content_type="application/yaml")
+    longest, code, _ = await longest_block(app, "POST", CONFIG_MAPS, body, content_type="application/yaml")
     assert (code, longest < MOST_SECONDS) == (201, True)
-    longest, code, _ = await longest_turn(app, "GET", f"{CONFIG_MAPS}/y", accept="application/yaml")
+    longest, code, _ = await longest_block(app, "GET", f"{CONFIG_MAPS}/y", accept="application/yaml")
     assert (code, longest < MOST_SECONDS) == (200, True)
 
 
-async def test_small_patch_of_a_large_object_lets_others_have_their_turn(app: App) -> None:
-    assert (await ask(app, "POST", CONFIG_MAPS, of_config_map(labels=labels("k", "v")), content_type="application/json"))[0] == 201
+async def test_small_patch_of_a_large_object_does_not_block_the_event_loop(app: App) -> None:
+    assert (await send_request(app, "POST", CONFIG_MAPS, of_config_map(labels=labels("k", "v")), content_type="application/json"))[
+        0
+    ] == 201
     patch = {"content_type": "application/merge-patch+json"}
-    longest, code, _ = await longest_turn(app, "PATCH", f"{CONFIG_MAPS}/a", b'{"data":{"a":"1"}}', **patch)
+    longest, code, _ = await longest_block(app, "PATCH", f"{CONFIG_MAPS}/a", b'{"data":{"a":"1"}}', **patch)
     assert (code, longest < MOST_SECONDS) == (200, True)
 
 
-async def test_apply_lets_others_have_their_turn(app: App) -> None:
+async def test_apply_does_not_block_the_event_loop(app: App) -> None:
     document = {"apiVersion": "v1", "kind": "ConfigMap"}
     apply = {"content_type": "application/apply-patch+yaml", "query": "fieldManager=a"}
     large = orjson.dumps({**document, "data": {f"k{number}": "v" for number in range(20_000)}})
     for body, code in ((large, 201), (large, 200), (orjson.dumps({**document, "data": {"k1": "v"}}), 200)):
-        longest, answered, told = await longest_turn(app, "PATCH", f"{CONFIG_MAPS}/applied", body, **apply)
+        longest, answered, told = await longest_block(app, "PATCH", f"{CONFIG_MAPS}/applied", body, **apply)
         assert (answered, longest < MOST_SECONDS) == (code, True), told[:500]
 
 
@@ -212,36 +214,36 @@ SCHEMAS: dict[str, tuple[dict[str, Any], Any, int]] = {
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-async def test_small_object_with_a_schema_that_multiplies_lets_others_have_their_turn(
+async def test_small_object_with_an_expanding_schema_does_not_block_the_event_loop(
     app: App, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(context, "MOST_EFFORT", 500_000)  # a few seconds less than it is
+    monkeypatch.setattr(context, "MAX_STEPS", 500_000)  # a few seconds less than it is
     schema, value, code = SCHEMAS[name]
-    longest, created, told = await longest_turn(app, "POST", DEFINITIONS, definition(schema), content_type="application/json")
+    longest, created, told = await longest_block(app, "POST", DEFINITIONS, definition(schema), content_type="application/json")
     assert (created, longest < MOST_SECONDS) == (201, True), told[:500]
-    longest, answered, told = await longest_turn(app, "POST", THINGS, thing(value), content_type="application/json")
+    longest, answered, told = await longest_block(app, "POST", THINGS, thing(value), content_type="application/json")
     assert answered == code, told[:500]
     assert longest < MOST_SECONDS
     assert len(told) < 1_000_000
 
 
-async def test_wide_definition_lets_others_have_their_turn(app: App) -> None:
+async def test_wide_crd_does_not_block_the_event_loop(app: App) -> None:
     fields = {f"field{number}": {"type": "string"} for number in range(8_000)}
-    for request in (
+    for arguments in (
         ("POST", DEFINITIONS, definition(fields)),
         ("POST", THINGS, thing({"field1": "x"})),
         ("GET", "/openapi/v2"),
         ("GET", "/openapi/v3"),
     ):
-        longest, code, told = await longest_turn(app, *request, content_type="application/json")
-        assert (code in {200, 201}, longest < MOST_SECONDS) == (True, True), (request[:2], longest, told[:500])
+        longest, code, told = await longest_block(app, *arguments, content_type="application/json")
+        assert (code in {200, 201}, longest < MOST_SECONDS) == (True, True), (arguments[:2], longest, told[:500])
 
 
-async def test_expressions_let_others_have_their_turn(app: App) -> None:
-    """Twenty rules over a thousand items each: cut off by their cost, and never on the loop for long."""
+async def test_cel_rules_do_not_block_the_event_loop(app: App) -> None:
+    """Twenty rules over a thousand items each: stopped by their cost limit, and never long on the event loop."""
     rules = [{"rule": "self.all(x, self.all(y, x + y >= 0))"}, *[{"rule": "self.all(x, x >= 0)"}] * 19]
     spec = {"a": {"type": "array", "maxItems": 1000, "items": {"type": "integer"}, "x-kubernetes-validations": rules}}
-    assert (await ask(app, "POST", DEFINITIONS, definition(spec), content_type="application/json"))[0] == 201
-    longest, code, told = await longest_turn(app, "POST", THINGS, thing({"a": list(range(1000))}), content_type="application/json")
+    assert (await send_request(app, "POST", DEFINITIONS, definition(spec), content_type="application/json"))[0] == 201
+    longest, code, told = await longest_block(app, "POST", THINGS, thing({"a": list(range(1000))}), content_type="application/json")
     assert (code, b"call cost exceeds limit" in told) == (422, True), told[:300]
     assert longest < MOST_SECONDS

@@ -1,4 +1,4 @@
-"""Answers tell by which FlowSchema and level their requests were sorted."""
+"""Response headers name the FlowSchema and the priority level of a request."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import Any
 import pytest
 
 from probate.server.bootstrap import default_objects
-from support.in_process_server import House, Told, running
-from support.rbac_server import Guarded, guarded
+from support.in_process_server import InProcessServer, Response, running
+from support.rbac_server import RbacServer, running_with_rbac
 
 FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
 PODS = "/api/v1/namespaces/default/pods"
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[Guarded]:
-    async with guarded() as one:
-        await default_objects.ensure(one.api)
-        await one.api.configured.refresh_all()
-        yield one
+async def server() -> AsyncIterator[RbacServer]:
+    async with running_with_rbac() as item:
+        await default_objects.ensure(item.api)
+        await item.api.admission_configuration.refresh_all()
+        yield item
 
 
-async def uids(house: House, schema: str, level: str) -> tuple[str, str]:
+async def uids(server: InProcessServer, schema: str, level: str) -> tuple[str, str]:
     paths = (f"{FLOWS}/flowschemas/{schema}", f"{FLOWS}/prioritylevelconfigurations/{level}")
-    first, second = [(await house.ask("GET", path)).json["metadata"]["uid"] for path in paths]
+    first, second = [(await server.request("GET", path)).json["metadata"]["uid"] for path in paths]
     return first, second
 
 
-def told(answer: Told) -> tuple[str, str]:
+def flow_headers(answer: Response) -> tuple[str, str]:
     names = ("x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid")
     first, second = [answer.headers[name] for name in names]
     return first, second
 
 
-async def asked(house: Guarded, path: str, user: str = "") -> Told:
-    return await (house.ask_as(user, "GET", path) if user else house.ask("GET", path))
+async def request(server: RbacServer, path: str, user: str = "") -> Response:
+    return await (server.ask_as(user, "GET", path) if user else server.request("GET", path))
 
 
 @pytest.mark.parametrize(
@@ -49,31 +49,31 @@ async def asked(house: Guarded, path: str, user: str = "") -> Told:
         pytest.param("/version", "", 200, "exempt", "exempt", id="no resource"),
     ],
 )
-async def test_by_what_a_request_was_sorted(house: Guarded, path: str, user: str, code: int, schema: str, level: str) -> None:
-    answer = await asked(house, path, user)
-    assert (answer.code, told(answer)) == (code, await uids(house, schema, level))
+async def test_request_is_classified(server: RbacServer, path: str, user: str, code: int, schema: str, level: str) -> None:
+    answer = await request(server, path, user)
+    assert (answer.code, flow_headers(answer)) == (code, await uids(server, schema, level))
 
 
-async def test_a_new_schema_counts_from_its_first_moment(house: Guarded) -> None:
-    await asked(house, PODS, "ann")
+async def test_new_flow_schema_applies_at_once(server: RbacServer) -> None:
+    await request(server, PODS, "ann")
     limited = {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}
-    await house.create(f"{FLOWS[1:]}/prioritylevelconfigurations", "", {"metadata": {"name": "new"}, "spec": limited})
+    await server.create(f"{FLOWS[1:]}/prioritylevelconfigurations", "", {"metadata": {"name": "new"}, "spec": limited})
     rule: Any = {"verbs": ["list"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["default"]}
     rules = [{"subjects": [{"kind": "User", "user": {"name": "ann"}}], "resourceRules": [rule]}]
     spec = {"matchingPrecedence": 50, "priorityLevelConfiguration": {"name": "new"}, "rules": rules}
-    await house.create(f"{FLOWS[1:]}/flowschemas", "", {"metadata": {"name": "new"}, "spec": spec})
+    await server.create(f"{FLOWS[1:]}/flowschemas", "", {"metadata": {"name": "new"}, "spec": spec})
     for _ in range(2):
-        assert told(await asked(house, PODS, "ann")) == await uids(house, "new", "new")
-        assert told(await asked(house, f"{PODS}/x", "ann")) == await uids(house, "global-default", "global-default")
-    await house.ask("DELETE", f"{FLOWS}/flowschemas/new")
-    assert told(await asked(house, PODS, "ann")) == await uids(house, "global-default", "global-default")
+        assert flow_headers(await request(server, PODS, "ann")) == await uids(server, "new", "new")
+        assert flow_headers(await request(server, f"{PODS}/x", "ann")) == await uids(server, "global-default", "global-default")
+    await server.request("DELETE", f"{FLOWS}/flowschemas/new")
+    assert flow_headers(await request(server, PODS, "ann")) == await uids(server, "global-default", "global-default")
 
 
-async def test_levels_have_seats(house: Guarded) -> None:
-    page = (await house.ask("GET", "/metrics")).body.decode()
+async def test_levels_have_seats(server: RbacServer) -> None:
+    page = (await server.request("GET", "/metrics")).body.decode()
     assert 'apiserver_flowcontrol_nominal_limit_seats{priority_level="workload-low"} 164' in page
 
 
-async def test_without_schemas_nothing_is_told() -> None:
-    async with running(collects=False) as house:
-        assert "x-kubernetes-pf-flowschema-uid" not in (await house.ask("GET", PODS)).headers
+async def test_without_flow_schemas_there_are_no_headers() -> None:
+    async with running(collects=False) as server:
+        assert "x-kubernetes-pf-flowschema-uid" not in (await server.request("GET", PODS)).headers

@@ -1,4 +1,4 @@
-"""Every check that the health endpoints list can fail, and then the endpoint does. `ping` alone only says that it answers."""
+"""Every check of the health endpoints can fail, which fails the endpoint; only `ping` always passes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from support.in_process_server import House, running
+from support.in_process_server import InProcessServer, running
 
-PUBLIC = ("ping", "log", "etcd", "store", "collector")
+CHECKS = ("ping", "log", "etcd", "store", "garbage-collector-controller")
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    async with running() as one:
-        await one.rest()
-        yield one
+async def server() -> AsyncIterator[InProcessServer]:
+    async with running() as opened:
+        await opened.wait_until_idle()
+        yield opened
 
 
-async def asked(house: House, path: str) -> tuple[int, list[str]]:
-    told = await house.ask("GET", path, query={"verbose": ""})
-    return told.code, told.body.decode().splitlines()
+async def get_lines(server: InProcessServer, path: str) -> tuple[int, list[str]]:
+    response = await server.request("GET", path, query={"verbose": ""})
+    return response.code, response.body.decode().splitlines()
 
 
 @contextmanager
@@ -37,31 +37,37 @@ def closed_log(path: Path) -> Iterator[None]:
         logging.getLogger().removeHandler(handler)
 
 
-async def test_a_server_that_is_well_lists_every_check_as_passed(house: House) -> None:
-    assert await asked(house, "/readyz") == (200, [*(f"[+]{name} ok" for name in PUBLIC), "readyz check passed"])
-    assert await asked(house, "/livez") == (200, ["[+]ping ok", "[+]log ok", "livez check passed"])
+async def test_healthy_server_lists_every_check_as_passed(server: InProcessServer) -> None:
+    assert await get_lines(server, "/readyz") == (200, [*(f"[+]{name} ok" for name in CHECKS), "readyz check passed"])
+    assert await get_lines(server, "/livez") == (200, ["[+]ping ok", "[+]log ok", "livez check passed"])
 
 
-async def test_the_check_of_the_log_fails_when_it_cannot_be_written(house: House, tmp_path: Path) -> None:
+async def test_log_check_fails_if_the_log_cannot_be_written(server: InProcessServer, tmp_path: Path) -> None:
     with closed_log(tmp_path / "log"):
         for endpoint in ("livez", "readyz", "healthz"):
-            code, told = await asked(house, f"/{endpoint}")
-            assert (code, told[-1]) == (500, f"{endpoint} check failed")
-            assert any(line.startswith("[-]log failed: the log cannot be written: ") for line in told)
+            code, lines = await get_lines(server, f"/{endpoint}")
+            assert (code, lines[-1]) == (500, f"{endpoint} check failed")
+            assert any(line.startswith("[-]log failed: the log cannot be written: ") for line in lines)
 
 
-async def test_the_checks_of_the_store_and_of_the_collector_fail_when_the_store_is_gone(house: House) -> None:
-    await house.store.close()
-    await house.turns()
-    code, told = await asked(house, "/readyz")
-    assert (code, told[-1]) == (500, "readyz check failed")
-    assert [line.split()[0] for line in told[:-1]] == ["[+]ping", "[+]log", "[-]etcd", "[-]store", "[-]collector"]
-    assert (await asked(house, "/livez"))[0] == 200
-    for name in ("etcd", "store", "collector"):
-        assert (await house.ask("GET", f"/readyz/{name}")).code == 500
+async def test_store_and_collector_checks_fail_if_the_store_is_closed(server: InProcessServer) -> None:
+    await server.store.close()
+    await server.yield_to_loop()
+    code, lines = await get_lines(server, "/readyz")
+    assert (code, lines[-1]) == (500, "readyz check failed")
+    assert [line.split()[0] for line in lines[:-1]] == [
+        "[+]ping",
+        "[+]log",
+        "[-]etcd",
+        "[-]store",
+        "[-]garbage-collector-controller",
+    ]
+    assert (await get_lines(server, "/livez"))[0] == 200
+    for name in ("etcd", "store", "garbage-collector-controller"):
+        assert (await server.request("GET", f"/readyz/{name}")).code == 500
 
 
-async def test_a_check_that_is_added_can_fail_like_the_others(house: House) -> None:
-    house.api.readiness["some-loop"] = lambda: "its loop has ended"
-    code, told = await asked(house, "/healthz")
-    assert (code, told[-2:]) == (500, ["[-]some-loop failed: its loop has ended", "healthz check failed"])
+async def test_registered_check_can_fail_the_endpoint(server: InProcessServer) -> None:
+    server.api.readiness_checks["some-loop"] = lambda: "its loop has ended"
+    code, lines = await get_lines(server, "/healthz")
+    assert (code, lines[-2:]) == (500, ["[-]some-loop failed: its loop has ended", "healthz check failed"])

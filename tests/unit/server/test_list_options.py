@@ -1,4 +1,4 @@
-"""The options of a list or watch that contradict each other: all that is wrong is told."""
+"""Contradictory options of a list or watch: all field errors are reported."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ BEGUN = {"watch": "1", "sendInitialEvents": "true"}
         ({MATCH: "Exact", "resourceVersion": "1"}, []),
     ],
 )
-def test_all_that_is_wrong_with_the_options_is_told(given: dict[str, str], causes: list[tuple[str, str]]) -> None:
-    asked = {name: [value] for name, value in given.items()}
+def test_all_errors_in_the_options_are_reported(given: dict[str, str], causes: list[tuple[str, str]]) -> None:
+    parameters = {name: [value] for name, value in given.items()}
     if not causes:
-        assert query.list_options(asked).resource_version_match == given[MATCH]
+        assert query.list_options(parameters).resource_version_match == given[MATCH]
         return
     with pytest.raises(errors.Invalid) as refused:
-        query.list_options(asked)
-    assert [(one.reason, one.field) for one in refused.value.details.causes] == causes
+        query.list_options(parameters)
+    assert [(cause.reason, cause.field) for cause in refused.value.details.causes] == causes

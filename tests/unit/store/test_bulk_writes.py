@@ -1,4 +1,4 @@
-"""Transactions that are carried out together, where the order in which the engine evaluates them matters to what is seen."""
+"""Transactions that are applied together: guards, failures, and what readers see meanwhile."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import pytest
 from probate.core import errors
 from probate.core.aio import time_slices
 from probate.store import contract
-from probate.store.contract import Refused, Revision, Unchanged
+from probate.store.contract import FailedGuards, Revision, Unchanged
 from probate.store.sqlite import bulk_writes
 from probate.store.sqlite import store as sqlite
 
 
 async def test_what_was_absent_is_not_remembered_to_be_so_after_a_crowd_has_created_it() -> None:
     store = await sqlite.open_memory()
-    names = [f"objects/crowd/{number:02}" for number in range(bulk_writes.ROWS)]
-    before = [f"objects/before/{number:02}" for number in range(bulk_writes.ROWS - 1)]
-    to_come = Revision(await store.revision() + len(before) + 4)  # of the fourth of them
+    names = [f"objects/crowd/{number:02}" for number in range(bulk_writes.BATCH_ROWS)]
+    before = [f"objects/before/{number:02}" for number in range(bulk_writes.BATCH_ROWS - 1)]
+    future = Revision(await store.revision() + len(before) + 4)  # of the fourth transaction
     txns = [
-        contract.create("objects/others/early", b"", guards=[Unchanged(names[3], to_come)]),
+        contract.create("objects/others/early", b"", guards=[Unchanged(names[3], future)]),
         *(contract.create(key, b"") for key in (*before, *names)),
-        contract.create("objects/others/late", b"", guards=[Unchanged(names[3], to_come)]),
+        contract.create("objects/others/late", b"", guards=[Unchanged(names[3], future)]),
     ]
     early, *made, late = await asyncio.gather(*(store.commit(txn) for txn in txns))
-    assert isinstance(early, Refused)
-    assert made[len(before) + 3] == to_come
-    assert late == to_come + bulk_writes.ROWS - 3
+    assert isinstance(early, FailedGuards)
+    assert made[len(before) + 3] == future
+    assert late == future + bulk_writes.BATCH_ROWS - 3
     await store.close()
 
 
@@ -35,7 +35,7 @@ async def test_crowd_whose_objects_do_not_fit_was_never_told_and_tried_for_ever(
     store = await sqlite.open_memory()
     store.database.writer.execute(f"PRAGMA max_page_count = {store.database.writer.pragma('page_count') + 30}")
     large = b"x" * 30_000
-    txns = [contract.create(f"objects/crowd/{number:02}", large) for number in range(bulk_writes.ROWS)]
+    txns = [contract.create(f"objects/crowd/{number:02}", large) for number in range(bulk_writes.BATCH_ROWS)]
     outcomes = await asyncio.gather(*(store.commit(txn) for txn in txns), return_exceptions=True)
     assert all(isinstance(one, errors.StoreFull) for one in outcomes), outcomes
     assert isinstance(await store.commit(contract.create("objects/small/one", b"")), int)
@@ -50,7 +50,7 @@ async def test_deletes_that_could_not_be_carried_out_were_never_told_and_kept_ot
     found = [one for one in await store.read_many(names) if one is not None]
     writer = store.database.writer
     most = writer.pragma("max_page_count")
-    writer.execute(f"PRAGMA max_page_count = {writer.pragma('page_count')}")  # what was deleted, and when, takes room too
+    writer.execute(f"PRAGMA max_page_count = {writer.pragma('page_count')}")  # rows about deletes take space too
     with pytest.raises(errors.StoreFull):
         await store.commit_many([contract.delete(one.key, revision=one.revision) for one in found])
     writer.execute(f"PRAGMA max_page_count = {most}")
@@ -62,8 +62,8 @@ async def test_deletes_that_could_not_be_carried_out_were_never_told_and_kept_ot
 async def test_store_in_memory_was_seen_in_the_middle_of_a_group_while_others_asked() -> None:
     store = await sqlite.open_memory()
     start = await store.revision()
-    time_slices.of_loop().note_request()
-    time_slices.of_loop().note_request()
+    time_slices.current().note_request()
+    time_slices.current().note_request()
     writing = asyncio.create_task(store.commit_many([contract.create(f"objects/many/{number}", b"") for number in range(1_500)]))
     seen = set()
     while not writing.done():

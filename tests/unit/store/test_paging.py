@@ -1,4 +1,4 @@
-"""Walking a range page by page."""
+"""Iterating over a range page by page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from probate.core import errors
-from probate.store import contract, paging
+from probate.store import contract, pagination
 from probate.store.contract import Revision, Store
 from support import store_engines
 from support import store_operations as steps
@@ -15,12 +15,12 @@ from support import store_operations as steps
 
 @pytest.fixture
 async def store() -> AsyncIterator[Store]:
-    async with store_engines.opened(store_engines.Memory()) as store:
+    async with store_engines.open_store(store_engines.Memory()) as store:
         yield store
 
 
 async def sizes(store: Store, prefix: str, size: int) -> list[int]:
-    return [len(page.records) async for page in paging.pages(store, prefix, size=size)]
+    return [len(page.records) async for page in pagination.pages(store, prefix, size=size)]
 
 
 @pytest.mark.parametrize(("size", "expected"), [(1, [1] * 6), (2, [2, 2, 2]), (4, [4, 2]), (6, [6]), (7, [6])])
@@ -34,11 +34,11 @@ async def test_empty_range_is_one_empty_page(store: Store) -> None:
     assert await sizes(store, "objects/k/", 5) == [0]
 
 
-async def test_pages_of_objects_are_one_moment(store: Store) -> None:
+async def test_pages_of_objects_share_one_revision(store: Store) -> None:
     start = [await steps.create(store, f"objects/k/{number}") for number in range(6)][-1]
     seen: list[str] = []
     revisions: set[Revision] = set()
-    async for page in paging.pages(store, "objects/k/", size=2):
+    async for page in pagination.pages(store, "objects/k/", size=2):
         seen += [record.key for record in page.records]
         revisions.add(page.revision)
         await steps.create(store, f"objects/k/new-{len(seen)}")
@@ -46,26 +46,26 @@ async def test_pages_of_objects_are_one_moment(store: Store) -> None:
     assert revisions == {start}
 
 
-async def test_pages_of_an_index_are_each_of_their_own_moment(store: Store) -> None:
-    revision = await steps.commit(store, contract.create("objects/k/x", b"", enter=["owned/u/1", "owned/u/2", "owned/u/3"]))
+async def test_each_page_of_an_index_is_as_of_its_own_revision(store: Store) -> None:
+    revision = await steps.commit(store, contract.create("objects/k/x", b"", add_entries=["owned/u/1", "owned/u/2", "owned/u/3"]))
     seen: list[str] = []
-    async for page in paging.pages(store, "owned/u/", size=2):
+    async for page in pagination.pages(store, "owned/u/", size=2):
         seen += [record.key for record in page.records]
-        revision = await steps.commit(store, contract.update("objects/k/x", b"", revision=revision, leave=["owned/u/3"]))
+        revision = await steps.commit(store, contract.update("objects/k/x", b"", revision=revision, remove_entries=["owned/u/3"]))
     assert seen == ["owned/u/1", "owned/u/2"]
 
 
-async def test_pages_of_the_past_are_those_of_then(store: Store) -> None:
+async def test_pages_at_a_past_revision_show_the_state_of_then(store: Store) -> None:
     then = [await steps.create(store, f"objects/k/{number}") for number in range(5)][2]
-    seen = [page async for page in paging.pages(store, "objects/k/", size=2, at=then)]
+    seen = [page async for page in pagination.pages(store, "objects/k/", size=2, at=then)]
     assert [record.key for page in seen for record in page.records] == [f"objects/k/{number}" for number in range(3)]
     assert {page.revision for page in seen} == {then}
 
 
-async def test_list_whose_moment_is_compacted_midway_is_gone(store: Store) -> None:
+async def test_list_whose_revision_is_compacted_midway_is_gone(store: Store) -> None:
     for number in range(4):
         await steps.create(store, f"objects/k/{number}")
-    walk = paging.pages(store, "objects/k/", size=2)
+    walk = pagination.pages(store, "objects/k/", size=2)
     await anext(walk)
     await store.compact(await steps.create(store, "objects/k/z"))
     with pytest.raises(errors.Gone):

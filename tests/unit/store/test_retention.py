@@ -1,4 +1,4 @@
-"""History is kept as long as promised and not much longer: a day in a millisecond."""
+"""History is kept for the retention period and not much longer: a day in a millisecond."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 async def store() -> AsyncIterator[Store]:
-    async with store_engines.opened(store_engines.Memory()) as store:
+    async with store_engines.open_store(store_engines.Memory()) as store:
         yield store
 
 
 @pytest.fixture
-async def keeping(store: Store, clock: FakeClock) -> AsyncIterator[asyncio.Task[None]]:
-    task = asyncio.create_task(retention.keep_history(store, clock, keep=KEEP, interval=INTERVAL))
+async def compacting(store: Store, clock: FakeClock) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(retention.compact_periodically(store, clock, keep_seconds=KEEP, interval_seconds=INTERVAL))
     yield task
     await tasks.stop(task)
 
 
-async def is_kept(store: Store, revision: Revision) -> bool:
+async def is_available(store: Store, revision: Revision) -> bool:
     try:
         await store.scan("objects/", limit=1, at=revision)
     except errors.Gone:
@@ -49,7 +49,7 @@ async def is_kept(store: Store, revision: Revision) -> bool:
 
 @pytest.mark.parametrize("jumps", [(10 * KEEP,), (-10 * KEEP, 10 * KEEP)])
 async def test_history_was_forgotten_when_the_clock_was_set(
-    store: Store, clock: FakeClock, keeping: asyncio.Task[None], jumps: tuple[float, ...]
+    store: Store, clock: FakeClock, compacting: asyncio.Task[None], jumps: tuple[float, ...]
 ) -> None:
     await clock.advance(INTERVAL / 2)
     old = await steps.create(store, "objects/k/x", b"old")
@@ -61,40 +61,38 @@ async def test_history_was_forgotten_when_the_clock_was_set(
         await clock.advance(INTERVAL)
         new = await steps.update(store, "objects/k/x", b"new", new)
     await clock.advance(INTERVAL)
-    assert await is_kept(store, old)
+    assert await is_available(store, old)
     await clock.advance(KEEP)
-    assert not await is_kept(store, old)
+    assert not await is_available(store, old)
 
 
-async def test_history_is_kept_for_the_time_promised_and_at_most_an_interval_more(
-    store: Store, clock: FakeClock, keeping: asyncio.Task[None]
+async def test_history_is_kept_for_the_period_and_at_most_an_interval_more(
+    store: Store, clock: FakeClock, compacting: asyncio.Task[None]
 ) -> None:
     await clock.advance(INTERVAL / 2)
     old = await steps.create(store, "objects/k/x", b"old")
     await clock.advance(INTERVAL)
     await steps.update(store, "objects/k/x", b"new", old)
     await clock.advance(KEEP - INTERVAL)
-    assert await is_kept(store, old)
+    assert await is_available(store, old)
     await clock.advance(2 * INTERVAL)
-    assert not await is_kept(store, old)
+    assert not await is_available(store, old)
     assert await steps.values(store, "objects/") == {"objects/k/x": b"new"}
-    assert not keeping.done()
+    assert not compacting.done()
 
 
-async def test_nothing_is_forgotten_before_anything_is_old_enough(
-    store: Store, clock: FakeClock, keeping: asyncio.Task[None]
-) -> None:
+async def test_nothing_is_compacted_before_it_is_old_enough(store: Store, clock: FakeClock, compacting: asyncio.Task[None]) -> None:
     start = await store.revision()
     revisions = [start]
     for number in range(11):
         revisions.append(await steps.create(store, f"objects/k/{number}"))
         await clock.advance(INTERVAL)
-    assert [await is_kept(store, revision) for revision in revisions] == [True] * 12
-    assert not keeping.done()
+    assert [await is_available(store, revision) for revision in revisions] == [True] * 12
+    assert not compacting.done()
 
 
 async def test_steady_writing_keeps_a_sliding_window_of_history(
-    store: Store, clock: FakeClock, keeping: asyncio.Task[None]
+    store: Store, clock: FakeClock, compacting: asyncio.Task[None]
 ) -> None:
     written: list[tuple[float, Revision]] = []
     for number in range(60):
@@ -103,72 +101,77 @@ async def test_steady_writing_keeps_a_sliding_window_of_history(
     for time, revision in written:
         age = clock.now() - time
         if age <= KEEP:
-            assert await is_kept(store, revision), age
+            assert await is_available(store, revision), age
         if age > KEEP + 2 * INTERVAL:
-            assert not await is_kept(store, revision), age
-    assert not keeping.done()
+            assert not await is_available(store, revision), age
+    assert not compacting.done()
 
 
-async def test_quiet_store_still_forgets_its_old_history(store: Store, clock: FakeClock, keeping: asyncio.Task[None]) -> None:
+async def test_unchanged_store_still_compacts_its_old_history(
+    store: Store, clock: FakeClock, compacting: asyncio.Task[None]
+) -> None:
     old = await steps.create(store, "objects/k/x", b"old")
     newest = await steps.update(store, "objects/k/x", b"new", old)
     await clock.advance(2 * KEEP)
-    assert not await is_kept(store, old)
-    assert await is_kept(store, newest)
-    assert not keeping.done()
+    assert not await is_available(store, old)
+    assert await is_available(store, newest)
+    assert not compacting.done()
 
 
-async def test_restart_forgets_neither_the_notes_nor_the_history(clock: FakeClock) -> None:
+async def test_restart_loses_neither_the_recorded_times_nor_the_history(clock: FakeClock) -> None:
     engine = store_engines.Memory()
-    async with store_engines.opened(engine) as store:
+    async with store_engines.open_store(engine) as store:
         old = await steps.create(store, "objects/k/x", b"old")
-        await retention.forget_once(store, clock, keep=KEEP)
+        await retention.compact_once(store, clock, keep_seconds=KEEP)
         await steps.update(store, "objects/k/x", b"new", old)
     await clock.advance(KEEP / 2)
-    async with store_engines.opened(engine) as store:
-        await retention.forget_once(store, clock, keep=KEEP)
-        assert await is_kept(store, old)
+    async with store_engines.open_store(engine) as store:
+        await retention.compact_once(store, clock, keep_seconds=KEEP)
+        assert await is_available(store, old)
     await clock.advance(KEEP)
-    async with store_engines.opened(engine) as store:
-        await retention.forget_once(store, clock, keep=KEEP)
-        assert not await is_kept(store, old)
+    async with store_engines.open_store(engine) as store:
+        await retention.compact_once(store, clock, keep_seconds=KEEP)
+        assert not await is_available(store, old)
 
 
-async def test_store_that_does_not_answer_is_tried_again(
-    store: Store, clock: FakeClock, keeping: asyncio.Task[None], caplog: pytest.LogCaptureFixture
+async def test_store_that_does_not_answer_is_retried(
+    store: Store, clock: FakeClock, compacting: asyncio.Task[None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
         await clock.advance(1.0)
         await store.close()
         await clock.advance(3 * INTERVAL)
-    assert not keeping.done()
-    assert [record.message for record in caplog.records] == ["history not compacted, trying again later: the store is closed"] * 3
+    assert not compacting.done()
+    assert [record.message for record in caplog.records] == ["history not compacted, trying again later"] * 3
 
 
-async def test_two_servers_on_one_store_may_both_keep_its_history(store: Store, clock: FakeClock) -> None:
-    both = [asyncio.create_task(retention.keep_history(store, clock, keep=KEEP, interval=INTERVAL)) for _ in range(2)]
+async def test_two_servers_on_one_store_may_both_compact_it(store: Store, clock: FakeClock) -> None:
+    both = [
+        asyncio.create_task(retention.compact_periodically(store, clock, keep_seconds=KEEP, interval_seconds=INTERVAL))
+        for _ in range(2)
+    ]
     old = await steps.create(store, "objects/k/x", b"old")
     await clock.advance(INTERVAL)
     await steps.update(store, "objects/k/x", b"new", old)
     await clock.advance(2 * KEEP)
-    assert not await is_kept(store, old)
+    assert not await is_available(store, old)
     assert [task.done() for task in both] == [False, False]
     await tasks.stop(*both)
 
 
 @pytest.mark.parametrize(("keep", "interval"), [(24 * 3600.0, 300.0), (300.0, 60.0), (0.0, 1.0)])
-async def test_what_is_kept_shorter_is_forgotten_more_often(store: Store, keep: float, interval: float) -> None:
+async def test_shorter_period_is_compacted_more_often(store: Store, keep: float, interval: float) -> None:
     clock = FakeClock()
-    task = asyncio.create_task(retention.keep_history(store, clock, keep=keep))
+    task = asyncio.create_task(retention.compact_periodically(store, clock, keep_seconds=keep))
     await asyncio.sleep(0.01)
-    assert clock.next == clock.now() + interval
+    assert clock.next_wakeup == clock.now() + interval
     await tasks.stop(task)
 
 
-async def test_store_in_memory_takes_no_more_room_the_longer_it_is_used() -> None:
-    keep, clock = Settings(store="memory:").kept_history, FakeClock()
+async def test_store_in_memory_does_not_grow_over_time() -> None:
+    keep, clock = Settings(store="memory:").history_seconds, FakeClock()
     store = await sqlite.open_memory()
-    task = asyncio.create_task(retention.keep_history(store, clock, keep=keep))
+    task = asyncio.create_task(retention.compact_periodically(store, clock, keep_seconds=keep))
 
     async def pages_after(minutes: int) -> int:
         revision = await steps.create(store, "objects/k/x", b"")
@@ -197,5 +200,5 @@ async def test_store_in_memory_takes_no_more_room_the_longer_it_is_used() -> Non
         (Settings(store="etcd://h:1", history=0.0), 0.0),
     ],
 )
-def test_history_is_kept_as_asked_for_or_as_is_usual_for_the_store(given: Settings, kept: float) -> None:
-    assert given.kept_history == kept
+def test_history_is_kept_as_configured_or_for_the_default_of_the_store(given: Settings, kept: float) -> None:
+    assert given.history_seconds == kept

@@ -1,54 +1,51 @@
-"""From client-side apply to server-side apply, with kubectl.
+"""Migration from client-side apply to server-side apply with kubectl.
 
-`kubectl apply` used to note what it had applied in an annotation. What stands there and is still so in the object was kubectl's:
-it may take that over from whoever owns it (itself, as one who updates). As long as there is such an annotation it is kept up to
-date, so that one may also go back.
+Client-side `kubectl apply` stores the last applied document in an annotation. kubectl may take over the fields that the annotation
+sets and that still have these values, from any manager (usually itself, as the manager of updates). As long as an object has the
+annotation, server-side apply keeps it up to date, so that a user can go back.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import orjson
 
 from probate.api.apply import comparison, extraction, field_sets
 from probate.api.apply.field_sets import FieldSet
 from probate.api.apply.schema_shapes import Shape
+from probate.api.objects import Object
 
-MANAGER = "kubectl"
-ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
-
-Object = dict[str, Any]
-
-
-def _noted(object_: Object) -> str | None:
-    found = (object_["metadata"].get("annotations") or {}).get(ANNOTATION)
-    return found if isinstance(found, str) else None
+KUBECTL = "kubectl"
+LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def free(live: Object, shape: Shape, version: str) -> FieldSet:
-    """What kubectl may take over: what it applied last, as far as it is still so."""
+def _last_applied(object_: Object) -> str | None:
+    value = (object_["metadata"].get("annotations") or {}).get(LAST_APPLIED_ANNOTATION)
+    return value if isinstance(value, str) else None
+
+
+def transferable_fields(live: Object, shape: Shape, version: str) -> FieldSet:
+    """Returns the fields that kubectl may take over: those it applied last, client-side, and that have not changed since."""
     try:
-        last = orjson.loads(_noted(live) or "null")
+        last_applied = orjson.loads(_last_applied(live) or "null")
     except orjson.JSONDecodeError:
         return {}
-    if not isinstance(last, dict) or last.get("apiVersion") != version:
+    if not isinstance(last_applied, dict) or last_applied.get("apiVersion") != version:
         return {}
     try:
-        fields = extraction.fields_of(last, shape)
-    except extraction.Unfit:
+        fields = extraction.extract_fields(last_applied, shape)
+    except extraction.SchemaMismatch:
         return {}
-    differs = comparison.difference(last, live, shape)
-    return field_sets.difference(field_sets.difference(fields, differs.changed), differs.removed)
+    changes = comparison.compare(last_applied, live, shape)
+    return field_sets.difference(field_sets.difference(fields, changes.changed), changes.removed)
 
 
-def noted(object_: Object, document: Object) -> Object:
-    """The object, with the document in its annotation if it has one."""
-    if _noted(object_) is None:
+def update_last_applied(object_: Object, document: Object) -> Object:
+    """Returns the object with the document in its last-applied annotation, if it has the annotation."""
+    if _last_applied(object_) is None:
         return object_
     meta = object_["metadata"]
-    about = document.get("metadata") or {}
-    others = {key: value for key, value in (about.get("annotations") or {}).items() if key != ANNOTATION}
-    bare = {**document, "metadata": {**about, **({"annotations": others} if "annotations" in about else {})}}
+    document_meta = document.get("metadata") or {}
+    annotations = {key: value for key, value in (document_meta.get("annotations") or {}).items() if key != LAST_APPLIED_ANNOTATION}
+    bare = {**document, "metadata": {**document_meta, **({"annotations": annotations} if "annotations" in document_meta else {})}}
     text = orjson.dumps(bare, option=orjson.OPT_SORT_KEYS).decode() + "\n"
-    return {**object_, "metadata": {**meta, "annotations": {**meta["annotations"], ANNOTATION: text}}}
+    return {**object_, "metadata": {**meta, "annotations": {**meta["annotations"], LAST_APPLIED_ANNOTATION: text}}}

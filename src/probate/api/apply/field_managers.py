@@ -1,135 +1,138 @@
-"""What a write does to who owns what.
+"""What a write does to field ownership.
 
-An update takes: whoever changes a field owns it, and nobody else does. An apply asks: a field that somebody else owns is not
-changed unless that is forced; what the manager applied before and does not any more goes, if nobody else owns it; and several may
-own a field as long as they want the same. Both are decided here from the objects before and after, nothing else.
+An update takes ownership: the manager that changes a field owns it, and no other manager does. An apply asks for it: a field that
+another manager owns is not changed unless the apply is forced; a field that the manager applied before and now omits is removed,
+unless another manager owns it; several managers may own a field while they set the same value. Both are computed from the objects
+before and after the write, and from nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
-from probate.api.apply import comparison, extraction, field_sets, managed_fields, merge, removal
+from probate.api.apply import apply_merge, comparison, extraction, field_sets, managed_fields, removal
 from probate.api.apply.comparison import Difference
 from probate.api.apply.field_sets import FieldSet
-from probate.api.apply.managed_fields import APPLY, UPDATE, Entry, Who
+from probate.api.apply.managed_fields import APPLY, UPDATE, Entry, FieldManager
 from probate.api.apply.schema_shapes import Shape
+from probate.api.objects import Object
 
-Object: TypeAlias = dict[str, Any]
-
-BEFORE = "before-first-apply"
-"""Who owns what was there before anybody noted who owned it."""
-
-
-class Clash(Exception):
-    """Fields that others own, each with its owner's entry."""
-
-    def __init__(self, found: list[tuple[Entry, FieldSet]]) -> None:
-        super().__init__(found)
-        self.found = found
+BEFORE_FIRST_APPLY = "before-first-apply"
+"""The manager of fields that were set before the object had managed fields."""
 
 
-class Applied(NamedTuple):
-    """The object after an apply, and who owns what of it."""
+class Conflicts(Exception):
+    """Conflicts of an apply: the entries of other managers, each with the fields that it owns and the apply changes."""
+
+    def __init__(self, conflicts: list[tuple[Entry, FieldSet]]) -> None:
+        super().__init__(conflicts)
+        self.conflicts = conflicts
+
+
+class ApplyResult(NamedTuple):
+    """The object after an apply, and its managed fields entries."""
 
     object: Object
     entries: list[Entry]
 
 
-Differences: TypeAlias = Callable[[str], Difference | None]
-"""What a write changes, as objects of this version have it; None if there is no such version any more."""
+DifferencesByVersion: TypeAlias = Callable[[str], Difference | None]
+"""Returns the fields that a write changes, by API version; None if the version does not exist any more."""
 
 
-def updated(known: list[Entry], differences: Differences, who: Who, now: str) -> list[Entry]:
-    """The entries after an update by this manager. The same list if nothing changes."""
-    own = differences(who.version) or comparison.NONE
-    if not own.changed and not own.removed:
-        return known
-    left = [kept for entry in known if (kept := _less(entry, differences)) is not None]
-    if own.changed:
-        before = next((entry for entry in left if managed_fields.is_of(entry, who, UPDATE)), None)
-        fields = own.changed if before is None else field_sets.union(before["fieldsV1"], own.changed)
-        left = [entry for entry in left if entry is not before] + [managed_fields.made(who, UPDATE, fields, now)]
-    return managed_fields.ordered(managed_fields.capped(left))
+def track_update(entries: list[Entry], differences: DifferencesByVersion, manager: FieldManager, now: str) -> list[Entry]:
+    """Returns the entries after an update by `manager`: the same list if the update changes no field."""
+    difference = differences(manager.version) or comparison.NO_DIFFERENCE
+    if not difference.changed and not difference.removed:
+        return entries
+    remaining = [rest for entry in entries if (rest := _without_difference(entry, differences)) is not None]
+    if difference.changed:
+        own_entry = next((entry for entry in remaining if managed_fields.matches(entry, manager, UPDATE)), None)
+        fields = difference.changed if own_entry is None else field_sets.union(own_entry["fieldsV1"], difference.changed)
+        remaining = [entry for entry in remaining if entry is not own_entry] + [
+            managed_fields.new_entry(manager, UPDATE, fields, now)
+        ]
+    return managed_fields.sort_entries(managed_fields.cap_update_managers(remaining))
 
 
-def _less(entry: Entry, differences: Differences) -> Entry | None:
-    """The entry less what was changed or removed; None if nothing is left."""
+def _without_difference(entry: Entry, differences: DifferencesByVersion) -> Entry | None:
+    """Returns the entry without the fields that were changed or removed; None if no field remains."""
     difference = differences(entry["apiVersion"])
     if difference is None:
         return None
     fields = entry["fieldsV1"]
-    left = field_sets.difference(field_sets.difference(fields, difference.changed), difference.removed)
-    if left == fields:
+    remaining = field_sets.difference(field_sets.difference(fields, difference.changed), difference.removed)
+    if remaining == fields:
         return entry
-    return managed_fields.with_fields(entry, left) if left else None
+    return managed_fields.replace_fields(entry, remaining) if remaining else None
 
 
-def first(fields: FieldSet | orjson.Fragment, who: Who, now: str) -> list[Entry]:
-    """The entries of an object that nobody has written before: whoever creates it owns what is in it."""
-    return [managed_fields.made(who, UPDATE, fields, now)] if fields else []
+def track_create(fields: FieldSet | orjson.Fragment, manager: FieldManager, now: str) -> list[Entry]:
+    """Returns the entries of a new object: its creator owns all fields that it sets."""
+    return [managed_fields.new_entry(manager, UPDATE, fields, now)] if fields else []
 
 
-class Application(NamedTuple):
-    """A document that somebody applies to an object; what is never owned is in neither."""
+class ApplyRequest(NamedTuple):
+    """An apply of a document to a live object. Neither holds fields that cannot be owned."""
 
     document: Object
     live: Object
     shape: Shape
-    who: Who
+    manager: FieldManager
     now: str
 
 
-def applied(
-    wish: Application,
-    known: list[Entry],
-    differences_to: Callable[[Object], Differences],
+def apply(
+    request: ApplyRequest,
+    entries: list[Entry],
+    differences_to: Callable[[Object], DifferencesByVersion],
     *,
     is_forced: bool,
-    may_take: Callable[[], FieldSet] = dict,
-) -> Applied:
-    """What an apply makes of the object and its entries. `Unfit` if the document is wrong, `Clash` if others own what it changes.
+    transferable: Callable[[], FieldSet] = dict,
+) -> ApplyResult:
+    """Applies a document to an object and updates the entries.
 
-    `may_take` are fields that may be taken from others without force.
+    Raises `SchemaMismatch` if the document is invalid, and `Conflicts` if it changes fields that other managers own. `transferable`
+    returns fields that the apply takes from other managers without force.
     """
-    shape, live = wish.shape, wish.live
-    fields = extraction.fields_of(wish.document, shape)
-    own = next((entry for entry in known if managed_fields.is_of(entry, wish.who, APPLY)), None)
-    others = [entry for entry in known if entry is not own]
-    new = _merged(wish, fields, own, others)
+    shape, live = request.shape, request.live
+    fields = extraction.extract_fields(request.document, shape)
+    own_entry = next((entry for entry in entries if managed_fields.matches(entry, request.manager, APPLY)), None)
+    other_entries = [entry for entry in entries if entry is not own_entry]
+    new = _merge(request, fields, own_entry, other_entries)
     has_changed = new != live
     if has_changed:
         differences = differences_to(new)
         if not is_forced:
-            _check(others, differences, may_take)
-        others = [kept for entry in others if (kept := _less(entry, differences)) is not None]
+            _check_conflicts(other_entries, differences, transferable)
+        other_entries = [remaining for entry in other_entries if (remaining := _without_difference(entry, differences)) is not None]
     if fields:
-        time = wish.now if has_changed else (own or {}).get("time", "")
-        others.append(managed_fields.made(wish.who, APPLY, fields, time))
-    return Applied(new, managed_fields.ordered(others))
+        time = request.now if has_changed else (own_entry or {}).get("time", "")
+        other_entries.append(managed_fields.new_entry(request.manager, APPLY, fields, time))
+    return ApplyResult(new, managed_fields.sort_entries(other_entries))
 
 
-def _merged(wish: Application, fields: FieldSet, own: Entry | None, others: list[Entry]) -> Object:
-    new = merge.merged(wish.live, wish.document, wish.shape)
-    if own is None:
+def _merge(request: ApplyRequest, fields: FieldSet, own_entry: Entry | None, other_entries: list[Entry]) -> Object:
+    new = apply_merge.merge_document(request.live, request.document, request.shape)
+    if own_entry is None:
         return new
     owned = fields
-    for entry in others:
+    for entry in other_entries:
         owned = field_sets.union(owned, entry["fieldsV1"])
-    left = removal.abandoned(new, own["fieldsV1"], owned, wish.shape)
-    return left if left.get("metadata") else {**left, "metadata": {}}
+    remaining = removal.remove_abandoned(new, own_entry["fieldsV1"], owned, request.shape)
+    return remaining if remaining.get("metadata") else {**remaining, "metadata": {}}
 
 
-def _check(others: list[Entry], differences: Differences, may_take: Callable[[], FieldSet]) -> None:
-    found = []
-    for entry in others:
+def _check_conflicts(other_entries: list[Entry], differences: DifferencesByVersion, transferable: Callable[[], FieldSet]) -> None:
+    conflicts = []
+    for entry in other_entries:
         difference = differences(entry["apiVersion"])
-        if difference is not None and (wanted := field_sets.intersection(entry["fieldsV1"], difference.changed)):
-            found.append((entry, wanted))
-    if found and (free := may_take()):
-        found = [(entry, left) for entry, wanted in found if (left := field_sets.difference(wanted, free))]
-    if found:
-        raise Clash(found)
+        if difference is not None and (shared := field_sets.intersection(entry["fieldsV1"], difference.changed)):
+            conflicts.append((entry, shared))
+    if conflicts and (taken_over := transferable()):
+        conflicts = [(entry, remaining) for entry, shared in conflicts if (remaining := field_sets.difference(shared, taken_over))]
+    if conflicts:
+        raise Conflicts(conflicts)

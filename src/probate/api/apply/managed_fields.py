@@ -1,9 +1,9 @@
-"""`metadata.managedFields`: one entry for each manager, way of writing, and path it was written through.
+"""`metadata.managedFields`: one entry per manager, operation and subresource.
 
     {"manager": "kubectl", "operation": "Apply", "apiVersion": "v1", "time": "...", "fieldsType": "FieldsV1", "fieldsV1": {...}}
 
-An entry of an apply is found by its manager and subresource, whatever version was applied last; that of an update also by its
-version.
+Manager and subresource identify an entry of an apply, whatever version was applied last; an entry of an update is identified by
+its version, too.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from probate.api.apply.field_sets import FieldSet
 Entry: TypeAlias = dict[str, Any]
 
 APPLY, UPDATE = "Apply", "Update"
-MAX_UPDATERS = 10
-ANCIENT = "ancient-changes"
-"""Whom the fields belong to of those who would be too many."""
-MAX_GIVEN = 1_000
+MAX_UPDATE_MANAGERS = 10
+ANCIENT_CHANGES = "ancient-changes"
+"""The manager that owns the fields of update managers beyond `MAX_UPDATE_MANAGERS`."""
+MAX_CLIENT_ENTRIES = 1_000
 
 
-class Who(NamedTuple):
-    """Who writes: under which name, in which version, through which subresource."""
+class FieldManager(NamedTuple):
+    """The identity of a field manager: its name, the API version that it writes, and the subresource through which it writes."""
 
     manager: str
     version: str
     subresource: str = ""
 
 
-def made(who: Who, operation: str, fields: FieldSet | orjson.Fragment, time: str) -> Entry:
-    """A new entry."""
-    manager, version, subresource = who
+def new_entry(manager: FieldManager, operation: str, fields: FieldSet | orjson.Fragment, time: str) -> Entry:
+    """Returns a new entry."""
+    name, version, subresource = manager
     if isinstance(fields, dict):
-        fields = field_set_order.ordered(fields)
+        fields = field_set_order.sort_fields(fields)
     entry: Entry = {
-        "manager": manager,
+        "manager": name,
         "operation": operation,
         "apiVersion": version,
         "time": time,
@@ -53,93 +53,94 @@ def made(who: Who, operation: str, fields: FieldSet | orjson.Fragment, time: str
     return entry
 
 
-def owner(entry: Entry) -> Who:
-    """Whose entry it is."""
-    return Who(entry.get("manager", ""), entry.get("apiVersion", ""), entry.get("subresource", ""))
+def manager_of(entry: Entry) -> FieldManager:
+    """Returns the manager of an entry."""
+    return FieldManager(entry.get("manager", ""), entry.get("apiVersion", ""), entry.get("subresource", ""))
 
 
-def is_of(entry: Entry, who: Who, operation: str) -> bool:
-    """Whether this is where the fields stand that they write in this way."""
-    if entry.get("operation") != operation or entry.get("manager") != who.manager:
+def matches(entry: Entry, manager: FieldManager, operation: str) -> bool:
+    """Returns whether the entry holds the fields that the manager owns through this operation."""
+    if entry.get("operation") != operation or entry.get("manager") != manager.manager:
         return False
-    if entry.get("subresource", "") != who.subresource:
+    if entry.get("subresource", "") != manager.subresource:
         return False
-    return operation == APPLY or entry.get("apiVersion") == who.version
+    return operation == APPLY or entry.get("apiVersion") == manager.version
 
 
-def with_fields(entry: Entry, fields: FieldSet) -> Entry:
-    """The entry, for these fields."""
+def replace_fields(entry: Entry, fields: FieldSet) -> Entry:
+    """Returns the entry with other fields."""
     return {**entry, "fieldsV1": fields}
 
 
-def ordered(entries: list[Entry]) -> list[Entry]:
-    """As Kubernetes has them: those of applies first, and the oldest first."""
+def sort_entries(entries: list[Entry]) -> list[Entry]:
+    """Returns the entries in Kubernetes' order: applies first, then by time."""
 
-    def place(entry: Entry) -> tuple[str, ...]:
+    def sort_key(entry: Entry) -> tuple[str, ...]:
         return tuple(entry.get(key, "") for key in ("operation", "time", "manager", "apiVersion", "subresource"))
 
-    return sorted(entries, key=place)
+    return sorted(entries, key=sort_key)
 
 
-def capped(entries: list[Entry]) -> list[Entry]:
-    """Not too many who updated: the oldest of one version become one."""
-    if len(entries) <= MAX_UPDATERS:
+def cap_update_managers(entries: list[Entry]) -> list[Entry]:
+    """Limits the number of update managers: merges the oldest entries of one version."""
+    if len(entries) <= MAX_UPDATE_MANAGERS:
         return entries
-    updaters = sorted((one for one in entries if one["operation"] == UPDATE), key=lambda one: (one.get("time", ""), one["manager"]))
-    excess = len(updaters) - MAX_UPDATERS
+    updates = (entry for entry in entries if entry["operation"] == UPDATE)
+    updaters = sorted(updates, key=lambda entry: (entry.get("time", ""), entry["manager"]))
+    excess = len(updaters) - MAX_UPDATE_MANAGERS
     if excess <= 0:
         return entries
-    shared = Counter(one["apiVersion"] for one in updaters)
+    versions = Counter(entry["apiVersion"] for entry in updaters)
     buckets: dict[str, list[Entry]] = {}
-    for one in updaters:
-        version = one["apiVersion"]
-        if shared[version] > 1 and excess > 0:
-            buckets.setdefault(version, []).append(one)
+    for entry in updaters:
+        version = entry["apiVersion"]
+        if versions[version] > 1 and excess > 0:
+            buckets.setdefault(version, []).append(entry)
             excess -= len(buckets[version]) > 1
-    joined = [_joined(version, ones) for version, ones in buckets.items() if len(ones) > 1]
-    gone = {id(one) for ones in buckets.values() if len(ones) > 1 for one in ones}
-    return [one for one in entries if id(one) not in gone] + joined
+    joined = [_merge_entries(version, bucket) for version, bucket in buckets.items() if len(bucket) > 1]
+    merged = {id(entry) for bucket in buckets.values() if len(bucket) > 1 for entry in bucket}
+    return [entry for entry in entries if id(entry) not in merged] + joined
 
 
-def _joined(version: str, ones: list[Entry]) -> Entry:
+def _merge_entries(version: str, entries: list[Entry]) -> Entry:
     fields: FieldSet = {}
-    for one in ones:
-        fields = field_sets.union(fields, one["fieldsV1"])
-    return made(Who(ANCIENT, version), UPDATE, fields, ones[-1].get("time", ""))
+    for entry in entries:
+        fields = field_sets.union(fields, entry["fieldsV1"])
+    return new_entry(FieldManager(ANCIENT_CHANGES, version), UPDATE, fields, entries[-1].get("time", ""))
 
 
-def read(given: Any) -> list[Entry] | None:
-    """Entries that a client wrote; None if they are none that can be used."""
-    if not isinstance(given, list) or not given or len(given) > MAX_GIVEN:
+def parse_entries(value: Any) -> list[Entry] | None:
+    """Parses entries that a client sent. Returns None if they are malformed."""
+    if not isinstance(value, list) or not value or len(value) > MAX_CLIENT_ENTRIES:
         return None
     try:
-        return [_read(entry) for entry in given]
-    except field_sets.Malformed:
+        return [_parse_entry(entry) for entry in value]
+    except field_sets.MalformedFieldSet:
         return None
 
 
-def _read(entry: Any) -> Entry:
+def _parse_entry(entry: Any) -> Entry:
     if not isinstance(entry, dict) or entry.get("operation") not in {APPLY, UPDATE} or entry.get("fieldsType") != "FieldsV1":
-        raise field_sets.Malformed
-    texts = ("manager", "operation", "apiVersion", "time", "subresource")
-    if any(not isinstance(entry[name], str) for name in texts if entry.get(name) is not None):
-        raise field_sets.Malformed
-    kept = {name: entry[name] for name in texts if entry.get(name)}
-    written = field_sets.read(entry.get("fieldsV1") or {})
-    return made(owner(kept), kept["operation"], written, kept.get("time", ""))
+        raise field_sets.MalformedFieldSet
+    names = ("manager", "operation", "apiVersion", "time", "subresource")
+    if any(not isinstance(entry[name], str) for name in names if entry.get(name) is not None):
+        raise field_sets.MalformedFieldSet
+    texts = {name: entry[name] for name in names if entry.get(name)}
+    fields = field_sets.parse(entry.get("fieldsV1") or {})
+    return new_entry(manager_of(texts), texts["operation"], fields, texts.get("time", ""))
 
 
-def is_reset(given: Any) -> bool:
-    """Whether a client asks that nobody owns anything any more: by a list with one empty entry."""
-    return isinstance(given, list) and len(given) == 1 and given[0] == {}
+def is_reset(value: Any) -> bool:
+    """Returns whether a client resets the field ownership: by a list with one empty entry."""
+    return isinstance(value, list) and len(value) == 1 and value[0] == {}
 
 
-def are_same(some: list[Entry], others: list[Entry]) -> bool:
-    """Whether they say the same, but for when."""
-    if len(some) != len(others):
+def equal_ignoring_time(left: list[Entry], right: list[Entry]) -> bool:
+    """Returns whether the entries are equal except for their times."""
+    if len(left) != len(right):
         return False
 
     def untimed(entries: list[Entry]) -> list[Entry]:
-        return ordered([{key: value for key, value in entry.items() if key != "time"} for entry in entries])
+        return sort_entries([{key: value for key, value in entry.items() if key != "time"} for entry in entries])
 
-    return untimed(some) == untimed(others)
+    return untimed(left) == untimed(right)

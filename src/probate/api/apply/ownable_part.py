@@ -1,55 +1,62 @@
-"""The part of an object that can be owned through one path: what no write through it changes is nobody's by it.
+"""The part of an object whose fields a write through one path can own: the whole object, or a subresource's fields.
 
-What the server itself keeps in the metadata is never owned.
+Metadata that the server sets itself is never owned.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Object = dict[str, Any]
+from probate.api.objects import Object
 
-SERVERS = frozenset({"name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields", "resourceVersion"})
+SERVER_METADATA = frozenset(
+    {"name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields", "resourceVersion"}
+)
 _KIND = frozenset({"apiVersion", "kind"})
 
 
-class Part(NamedTuple):
-    """Which fields these are: all at the top, `only` some, or not these; and of the metadata not these."""
+class OwnablePart(NamedTuple):
+    """Selects top-level fields (all, only `included`, or all but `excluded`) and excludes fields of the metadata."""
 
-    out: frozenset[str] = frozenset()
-    only: frozenset[str] = frozenset()
-    not_in_metadata: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
+    included: frozenset[str] = frozenset()
+    excluded_metadata: frozenset[str] = frozenset()
 
-    def holds(self, name: str) -> bool:
-        """Whether it is about this field of the object."""
-        return name in self.only if self.only else name not in self.out and name not in _KIND
+    def includes(self, name: str) -> bool:
+        """Returns whether the part includes this top-level field."""
+        return name in self.included if self.included else name not in self.excluded and name not in _KIND
 
-    def of(self, object_: Object) -> Object:
-        """The part of this object. It always has metadata, and they come first."""
-        only, out, not_in = self.only, self.out, self.not_in_metadata
+    def extract(self, object_: Object) -> Object:
+        """Returns the part of an object. It always has metadata, as its first field."""
+        included, excluded, excluded_metadata = self.included, self.excluded, self.excluded_metadata
         part: Object = {"metadata": {}}
         for name, value in object_.items():
-            if name in only if only else name not in out and name not in _KIND:  # `holds`, written out: each new object passes here
+            # Fast path: `includes`, inlined, since every new object passes here.
+            if name in included if included else name not in excluded and name not in _KIND:
                 part[name] = value
         meta = part["metadata"] or {}
-        part["metadata"] = {name: value for name, value in meta.items() if name not in SERVERS and name not in not_in}
+        part["metadata"] = {
+            name: value for name, value in meta.items() if name not in SERVER_METADATA and name not in excluded_metadata
+        }
         return part
 
-    def _holds_of_metadata(self, name: str) -> bool:
-        return name not in SERVERS and name not in self.not_in_metadata
+    def _includes_metadata(self, name: str) -> bool:
+        return name not in SERVER_METADATA and name not in self.excluded_metadata
 
-    def put(self, object_: Object, part: Object) -> Object:
-        """The object with its part replaced."""
+    def replace(self, object_: Object, part: Object) -> Object:
+        """Returns the object with the part replaced."""
         meta = object_["metadata"]
-        if self.holds("metadata"):
-            given = part.get("metadata") or {}
-            stays = {
-                name: given.get(name, value) for name, value in meta.items() if name in given or not self._holds_of_metadata(name)
+        if self.includes("metadata"):
+            new_meta = part.get("metadata") or {}
+            remaining = {
+                name: new_meta.get(name, value)
+                for name, value in meta.items()
+                if name in new_meta or not self._includes_metadata(name)
             }
-            meta = {**stays, **given}
-        kept = {name: value for name, value in object_.items() if name in part or not self.holds(name)}
-        return {**kept, **part, "metadata": meta}
+            meta = {**remaining, **new_meta}
+        other_fields = {name: value for name, value in object_.items() if name in part or not self.includes(name)}
+        return {**other_fields, **part, "metadata": meta}
 
 
-WHOLE = Part()
-WITHOUT_STATUS = Part(out=frozenset({"status"}))
+WHOLE_OBJECT = OwnablePart()
+WITHOUT_STATUS = OwnablePart(excluded=frozenset({"status"}))

@@ -1,1 +1,1 @@
-"""What is written down of requests: by which policy, in which shape, and what of it never is. Pure."""
+"""Audit policy and audit events: which requests are logged, in which form, and what is redacted. Pure."""

@@ -1,41 +1,40 @@
-"""One event of the audit log, in the shape of Kubernetes' `audit.k8s.io/v1`. Fields that are empty are left out, as there."""
+"""Audit events in the form of Kubernetes' `audit.k8s.io/v1`. Empty fields are omitted, as in Kubernetes."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from probate.api.audit import redaction
-from probate.api.audit.policy import NAMES, Verdict
-from probate.api.audit.request_info import Asked
+from probate.api.audit.policy import LEVEL_NAMES, AuditConfig
+from probate.api.audit.request_info import RequestInfo
+from probate.api.objects import Object
 from probate.api.rbac.users import User
-from probate.api.timestamps import micro_time
+from probate.api.timestamps import format_micro_time
 
 API_VERSION, KIND = "audit.k8s.io/v1", "Event"
 DECISION, REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
 TRUNCATED = "audit.k8s.io/truncated"
-"""What Kubernetes says of an event whose objects were left out for their size."""
+"""Kubernetes' annotation of an event whose objects were omitted because of their size."""
 CAUSE, BECAUSE, EFFECT, LOST = "probate.dev/cause", "probate.dev/because", "probate.dev/effect", "probate.dev/lost"
-"""Of what the server's own controllers do: which deletion led to it, in a sentence why, and what became of the object. And how many
-events are missing here."""
-
-Object = dict[str, Any]
+"""Annotations of events of the server's own controllers: the deletion that caused the action, the reason as a sentence, and the
+effect on the object. `LOST` is the number of events that are missing at this place in the log."""
 
 
 class Request(NamedTuple):
-    """What is the same at all stages of a request."""
+    """The facts about a request that are the same at all its stages."""
 
     id: str
-    verdict: Verdict
-    asked: Asked
+    config: AuditConfig
+    info: RequestInfo
     url: str
     user: User | None
     received: float
-    addresses: tuple[str, ...] = ()
-    agent: str = ""
+    source_ips: tuple[str, ...] = ()
+    user_agent: str = ""
 
 
-class Known(NamedTuple):
-    """Which object it was about, as far as the object itself says."""
+class ObjectRef(NamedTuple):
+    """The object that a request is about, from its own metadata."""
 
     name: str = ""
     namespace: str = ""
@@ -43,47 +42,49 @@ class Known(NamedTuple):
     version: str = ""
 
 
-NOBODY = Known()
+NO_OBJECT = ObjectRef()
 
 
-def event(request: Request, stage: str, moment: float, about: Known = NOBODY) -> Object:
-    """What every event says."""
-    found: Object = {
+def build_event(request: Request, stage: str, timestamp: float, object_ref: ObjectRef = NO_OBJECT) -> Object:
+    """Returns an event with the fields that every event has."""
+    fields: Object = {
         "kind": KIND,
         "apiVersion": API_VERSION,
-        "level": NAMES[request.verdict.level],
+        "level": LEVEL_NAMES[request.config.level],
         "auditID": request.id,
         "stage": stage,
-        "requestURI": redaction.of_url(request.url),
-        "verb": request.asked.verb,
+        "requestURI": redaction.redact_url(request.url),
+        "verb": request.info.verb,
         "user": {} if request.user is None else request.user.info,
     }
-    if request.addresses:
-        found["sourceIPs"] = list(request.addresses)
-    if request.agent:
-        found["userAgent"] = request.agent
-    if request.asked.resource:
-        found["objectRef"] = _reference(request.asked, about)
-    found["requestReceivedTimestamp"] = micro_time(request.received)
-    found["stageTimestamp"] = micro_time(moment)
-    return found
+    if request.source_ips:
+        fields["sourceIPs"] = list(request.source_ips)
+    if request.user_agent:
+        fields["userAgent"] = request.user_agent
+    if request.info.resource:
+        fields["objectRef"] = _reference(request.info, object_ref)
+    fields["requestReceivedTimestamp"] = format_micro_time(request.received)
+    fields["stageTimestamp"] = format_micro_time(timestamp)
+    return fields
 
 
-def _reference(asked: Asked, about: Known) -> Object:
-    found = {
-        "resource": asked.resource,
-        "namespace": asked.namespace or about.namespace,
-        "name": asked.name or about.name,
-        "uid": about.uid,
-        "apiGroup": asked.group,
-        "apiVersion": asked.version,
-        "resourceVersion": about.version,
-        "subresource": asked.subresource,
+def _reference(info: RequestInfo, object_ref: ObjectRef) -> Object:
+    fields = {
+        "resource": info.resource,
+        "namespace": info.namespace or object_ref.namespace,
+        "name": info.name or object_ref.name,
+        "uid": object_ref.uid,
+        "apiGroup": info.group,
+        "apiVersion": info.version,
+        "resourceVersion": object_ref.version,
+        "subresource": info.subresource,
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
-def response_status(code: int, said: Object | None) -> Object:
-    """How it ended. `said` is the `Status` that was answered, if it was one."""
-    told = {} if said is None else {name: said[name] for name in ("status", "message", "reason", "details") if said.get(name)}
-    return {"metadata": {}, **told, "code": code}
+def response_status(code: int, status: Object | None) -> Object:
+    """Returns the `responseStatus` of an event. `status` is the `Status` in the response, if it was one."""
+    fields = (
+        {} if status is None else {name: status[name] for name in ("status", "message", "reason", "details") if status.get(name)}
+    )
+    return {"metadata": {}, **fields, "code": code}

@@ -1,1 +1,1 @@
-"""CEL as Kubernetes uses it: types from schemas, and Kubernetes' own function libraries."""
+"""CEL as Kubernetes uses it: types from schemas, and the function libraries of Kubernetes."""

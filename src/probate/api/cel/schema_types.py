@@ -1,10 +1,10 @@
-"""What a schema says of the types and values of objects.
+"""Derives the CEL types and values of objects from their schemas.
 
-    declared(schema)        the type: of an object's fields by name, of lists and maps by their parts
-    adapted(value, schema)  the value as expressions see it: numbers are doubles, texts of some formats moments or bytes, lists
-                            that are sets or maps know that they are
+    Declarations().of(schema)   the type: objects by their fields, lists and maps by their parts
+    Adapters().of(schema)       converts values to those that expressions see: numbers become doubles, strings of some formats
+                                become timestamps, durations or bytes, and lists carry their list type (set or map)
 
-Types also know how large a value can be: what the schema does not limit is limited by what a request may hold.
+Types also contain the maximum size of a value. Without a limit in the schema, the request size is the limit.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from typing import Any, TypeAlias
 
 from probate.api.schema.node import UNSET, Schema
 from probate.lib.cel import timestamps
+from probate.lib.cel.cost_estimate import MAX_VALUE_SIZE
 from probate.lib.cel.errors import CelError
-from probate.lib.cel.syntax.identifier_escapes import meant
+from probate.lib.cel.syntax.identifier_escapes import unescape
 from probate.lib.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of
 from probate.lib.cel.values import MapList, SetList
 
-MAX_REQUEST = 3 * 1024 * 1024
-"""Bytes of an object, at most, as Kubernetes reckons."""
-_META = {"name": STRING.sized(253), "generateName": STRING.sized(253)}
+MAX_REQUEST = MAX_VALUE_SIZE
+"""Maximum size of an object in bytes, as Kubernetes assumes."""
+_META_FIELDS = {"name": STRING.sized(253), "generateName": STRING.sized(253)}
 _FORMATS = {"byte": BYTES, "date": TIMESTAMP, "date-time": TIMESTAMP, "duration": DURATION}
-_LEAST = {"boolean": 4, "number": 1, "integer": 1, "string": 2, "array": 2, "object": 2}
+_MIN_BYTES = {"boolean": 4, "number": 1, "integer": 1, "string": 2, "array": 2, "object": 2}
 
 
 class Declarations:
-    """The types of one schema and of all below it, each made once: whoever asks again gets the same one.
+    """The types of one schema and of all its subschemas. Each type is created once, so equal calls return the identical object.
 
-    If it `is_lenient`, values of which nothing is known may be anything, and so may the metadata of custom objects.
+    With `is_lenient`, values without a known type have the type dyn, and so has the metadata of custom objects.
     """
 
     def __init__(self, *, is_lenient: bool = False) -> None:
@@ -38,13 +39,13 @@ class Declarations:
         self._known: dict[int, tuple[Schema, Type | None]] = {}
 
     def of(self, schema: Schema, *, is_root: bool = False) -> Type | None:
-        """The type; None if expressions cannot speak of such values."""
-        known = self._known.get(id(schema))
-        if known is None:
-            known = self._known[id(schema)] = (schema, self._made(schema, is_root=is_root))
-        return known[1]
+        """Returns the type of the schema's values; None if expressions cannot access such values."""
+        entry = self._known.get(id(schema))
+        if entry is None:
+            entry = self._known[id(schema)] = (schema, self._create(schema, is_root=is_root))
+        return entry[1]
 
-    def _made(self, schema: Schema, *, is_root: bool) -> Type | None:
+    def _create(self, schema: Schema, *, is_root: bool) -> Type | None:
         if schema.is_int_or_string:
             return DYN
         match schema.type:
@@ -60,7 +61,7 @@ class Declarations:
             case "integer":
                 return INT
             case "string":
-                return _FORMATS.get(schema.format, STRING).sized(_most_characters(schema))
+                return _FORMATS.get(schema.format, STRING).sized(_max_characters(schema))
             case _:
                 return self._unknown
 
@@ -68,10 +69,10 @@ class Declarations:
         if schema.values is not None:
             value = self.of(schema.values)
             return map_of(STRING.sized(MAX_REQUEST), value, most_items(schema)) if value is not None else None
-        is_whole = is_root or schema.is_embedded
+        is_whole = is_root or schema.is_embedded_resource
 
         def field(written: str) -> Type | None:
-            name = meant(written)
+            name = unescape(written)
             if name == "metadata" and is_whole:
                 return self._unknown or self._meta
             found = schema.properties.get(name)
@@ -81,37 +82,37 @@ class Declarations:
 
         return Type("object", fields=field)
 
-    _meta = Type("object", fields=_META.get)
+    _meta = Type("object", fields=_META_FIELDS.get)
 
 
 def least_bytes(schema: Schema) -> int:
-    """How short such a value can be as JSON."""
+    """Returns the minimum size of a value in bytes of JSON."""
     if schema.is_int_or_string:
         return 1
     if schema.type == "object" and schema.values is None:
-        wanted = [(name, one) for name, one in schema.properties.items() if name in schema.required and one.default is UNSET]
-        return 2 + sum(len(name) + 4 + least_bytes(one) for name, one in wanted)
+        required = [(name, one) for name, one in schema.properties.items() if name in schema.required and one.default is UNSET]
+        return 2 + sum(len(name) + 4 + least_bytes(one) for name, one in required)
     if schema.type == "string" and schema.format in ("date", "date-time"):
         return 12 if schema.format == "date" else 22
-    return _LEAST.get(schema.type, 1)
+    return _MIN_BYTES.get(schema.type, 1)
 
 
 def most_items(schema: Schema) -> int:
-    """How many items or entries there can be."""
+    """Returns the maximum number of items or entries."""
     inner = schema.items if schema.type == "array" else schema.values
-    limit = schema.limits.get("maxItems" if schema.type == "array" else "maxProperties")
+    limit = schema.value_validations.get("maxItems" if schema.type == "array" else "maxProperties")
     if isinstance(limit, int) and not isinstance(limit, bool):
         return max(limit, 0)
     least = least_bytes(inner) if inner is not None else 1
     return MAX_REQUEST // (least + (1 if schema.type == "array" else 6))
 
 
-def _most_characters(schema: Schema) -> int:
-    limit, choices = schema.limits.get("maxLength"), schema.limits.get("enum")
+def _max_characters(schema: Schema) -> int:
+    limit, choices = schema.value_validations.get("maxLength"), schema.value_validations.get("enum")
     if schema.format in ("date", "date-time"):
         return 35
     if isinstance(limit, int) and not isinstance(limit, bool):
-        return max(limit, 0) * 4  # a character may take four bytes
+        return max(limit, 0) * 4  # a character takes up to four bytes
     if isinstance(choices, list) and choices:
         return max(len(one) if isinstance(one, str) else 0 for one in choices)
     return MAX_REQUEST - 2
@@ -121,23 +122,23 @@ Adapter: TypeAlias = Callable[[Any], Any]
 
 
 class Adapters:
-    """What makes values what expressions see, for one schema and all below it. None: they are that already."""
+    """Converters from JSON values to CEL values, for one schema and all its subschemas. None: no conversion is necessary."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Schema, Adapter | None]] = {}
 
     def of(self, schema: Schema) -> Adapter | None:
-        known = self._known.get(id(schema))
-        if known is None:
-            known = self._known[id(schema)] = (schema, self._made(schema))
-        return known[1]
+        entry = self._known.get(id(schema))
+        if entry is None:
+            entry = self._known[id(schema)] = (schema, self._create(schema))
+        return entry[1]
 
-    def _made(self, schema: Schema) -> Adapter | None:
+    def _create(self, schema: Schema) -> Adapter | None:
         match schema.type:
             case "number":
                 return _double
             case "string":
-                return _READERS.get(schema.format)
+                return _FORMAT_ADAPTERS.get(schema.format)
             case "array":
                 return self._list(schema)
             case "object":
@@ -168,9 +169,9 @@ def _each(value: list[Any], item: Adapter | None) -> list[Any]:
 
 
 def _keyed(value: list[Any], keys: tuple[str, ...]) -> MapList:
-    made = MapList(value)
-    made.keys = keys
-    return made
+    keyed = MapList(value)
+    keyed.keys = keys
+    return keyed
 
 
 def _fields(value: dict[str, Any], fields: dict[str, Adapter]) -> dict[str, Any]:
@@ -182,7 +183,7 @@ def _double(value: Any) -> Any:
 
 
 def _tolerant(read: Callable[[str], Any]) -> Adapter:
-    """What is not as its format says is left as it stands: it is the schema's to refuse it."""
+    """Wraps a converter: returns a value that does not match its format unchanged; schema validation rejects it."""
 
     def adapt(value: Any) -> Any:
         try:
@@ -193,7 +194,7 @@ def _tolerant(read: Callable[[str], Any]) -> Adapter:
     return adapt
 
 
-_READERS: dict[str, Adapter] = {
+_FORMAT_ADAPTERS: dict[str, Adapter] = {
     "byte": _tolerant(lambda text: base64.b64decode(text, validate=True)),
     "date": _tolerant(lambda text: timestamps.timestamp(f"{text}T00:00:00Z")),
     "date-time": _tolerant(timestamps.timestamp),

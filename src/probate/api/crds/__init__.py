@@ -1,10 +1,10 @@
-"""CustomResourceDefinitions: what one must be like, what becomes of it, and which resources it brings. Pure.
+"""CustomResourceDefinitions: validation, defaults, status conditions, and the resources that they serve. Pure.
 
-layout        a definition as Kubernetes looks at it: what all versions share stands at the top
-preparation   what is filled in before a definition is looked at
-validation    is it right, alone and after what it replaces
-schemas, versions, conversion, approval   the parts of validation
-names         which names it gets among the others
-conditions    what its status says
-resources     the resources it serves
+layout               a CRD in Kubernetes' internal layout: what all versions share is at the top level
+strategy             defaults and status handling before validation
+validation           validates a CRD, on create and on update
+versions, version_schemas, conversion_strategy, approval   the parts of validation
+name_acceptance      which names a CRD gets among the other CRDs
+crd_conditions       the conditions in its status
+resources            the resources it serves
 """

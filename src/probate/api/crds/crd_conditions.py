@@ -1,12 +1,12 @@
-"""What a definition's status says of it: the conditions, and how they follow from the definition and the others.
+"""The conditions of a CRD, derived from the CRD and from the other CRDs.
 
-NamesAccepted                          its names are its own; decided by `names.review`
-Established                            it is served; true once its names were accepted, and from then on
-NonStructuralSchema                    there only when a schema is not structural
-KubernetesAPIApprovalPolicyConformant  there only for the community's groups: is the definition approved
+NamesAccepted                          no other CRD has its names; decided by `name_acceptance.accept_names`
+Established                            it is served; becomes true once its names are accepted, and stays true
+NonStructuralSchema                    present only if a schema is not structural
+KubernetesAPIApprovalPolicyConformant  present only for community groups: whether the CRD is approved
 Terminating                            its objects are being deleted
 
-`reconcile` is level-driven: called again with its own result it changes nothing. The time comes from the caller.
+`compute_status` is level-driven: called with its own result it changes nothing. The caller passes the time.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from probate.api.crds import approval
-from probate.api.crds.layout import Definition, schema_of, spec_of, versions_of
-from probate.api.crds.name_acceptance import review
+from probate.api.crds.layout import Crd, schema_of, spec_of, versions_of
+from probate.api.crds.name_acceptance import accept_names
 from probate.api.structural.schema_check import is_structural
 
 Condition = dict[str, Any]
@@ -27,41 +27,41 @@ NON_STRUCTURAL, APPROVAL = "NonStructuralSchema", "KubernetesAPIApprovalPolicyCo
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
-def reconcile(crd: Definition, others: Iterable[Definition], now: str) -> dict[str, Any]:
-    """The status that the definition should have, given all definitions. `now` is for conditions that change."""
-    return settle(crd, others, now, non_structural(crd))
+def compute_status(crd: Crd, other_crds: Iterable[Crd], now: str) -> dict[str, Any]:
+    """Returns the status that the CRD should have, given all CRDs. `now` is the transition time of conditions that change."""
+    return compute_status_with_violations(crd, other_crds, now, non_structural_condition(crd))
 
 
-def settle(crd: Definition, others: Iterable[Definition], now: str, violations: Condition | None) -> dict[str, Any]:
-    """The same, if it is known already what `non_structural` says of it: that takes long for a large schema."""
+def compute_status_with_violations(crd: Crd, other_crds: Iterable[Crd], now: str, violations: Condition | None) -> dict[str, Any]:
+    """Returns the same for a known result of `non_structural_condition`, which takes long for a large schema."""
     status = copy.deepcopy(crd.get("status") or {})
-    names = review(crd, others)
+    names = accept_names(crd, other_crds)
     status["acceptedNames"] = {"plural": "", "kind": "", **names.accepted}
     conditions = status["conditions"] = status.get("conditions") or []
-    _set(conditions, _condition(NAMES_ACCEPTED, names.reason, names.message, is_true=names.are_accepted), now)
+    _set(conditions, _condition(NAMES_ACCEPTED, names.reason, names.message, is_met=names.are_accepted), now)
     _set(conditions, _established(crd, are_accepted=names.are_accepted), now)
-    _set_or_drop(conditions, NON_STRUCTURAL, violations, now)
-    _set_or_drop(conditions, APPROVAL, _approval(crd), now)
+    _set_or_remove(conditions, NON_STRUCTURAL, violations, now)
+    _set_or_remove(conditions, APPROVAL, _approval(crd), now)
     return status
 
 
-def find(crd: Definition, kind: str) -> Condition | None:
-    """The condition of this type."""
+def find_condition(crd: Crd, kind: str) -> Condition | None:
+    """Returns the condition of this type."""
     conditions = (crd.get("status") or {}).get("conditions") or []
-    return next((one for one in conditions if one.get("type") == kind), None)
+    return next((condition for condition in conditions if condition.get("type") == kind), None)
 
 
-def is_true(crd: Definition, kind: str) -> bool:
-    """Whether the condition is there and true."""
-    found = find(crd, kind)
-    return found is not None and found.get("status") == "True"
+def is_condition_true(crd: Crd, kind: str) -> bool:
+    """Returns whether the condition exists and is true."""
+    condition = find_condition(crd, kind)
+    return condition is not None and condition.get("status") == "True"
 
 
 def mark_terminating(status: dict[str, Any], reason: str, message: str, now: str) -> dict[str, Any]:
-    """The status of a definition whose objects are to be deleted, or are being deleted. See the constants for reasons."""
+    """Returns the status of a CRD whose objects are to be deleted or are being deleted. The constants below are the reasons."""
     changed = copy.deepcopy(status)
     conditions = changed["conditions"] = changed.get("conditions") or []
-    _set(conditions, _condition(TERMINATING, reason, message, is_true=reason not in _OVER), now)
+    _set(conditions, _condition(TERMINATING, reason, message, is_met=reason not in _FINISHED_REASONS), now)
     return changed
 
 
@@ -70,50 +70,54 @@ DELETION_IN_PROGRESS = "InstanceDeletionInProgress"
 DELETION_FAILED = "InstanceDeletionFailed"
 DELETION_COMPLETED = "InstanceDeletionCompleted"
 NEVER_ESTABLISHED = "NeverEstablished"
-_OVER = frozenset({DELETION_COMPLETED, NEVER_ESTABLISHED})
+_FINISHED_REASONS = frozenset({DELETION_COMPLETED, NEVER_ESTABLISHED})
 
 
-def _condition(kind: str, reason: str, message: str, *, is_true: bool) -> Condition:
-    return {"type": kind, "status": "True" if is_true else "False", "reason": reason, "message": message}
+def _condition(kind: str, reason: str, message: str, *, is_met: bool) -> Condition:
+    return {"type": kind, "status": "True" if is_met else "False", "reason": reason, "message": message}
 
 
-def _established(crd: Definition, *, are_accepted: bool) -> Condition:
-    before = find(crd, ESTABLISHED)
-    if before is not None and before.get("status") == "True":
-        return {field: one for field, one in before.items() if field != "lastTransitionTime"}
+def _established(crd: Crd, *, are_accepted: bool) -> Condition:
+    old = find_condition(crd, ESTABLISHED)
+    if old is not None and old.get("status") == "True":
+        return {field: value for field, value in old.items() if field != "lastTransitionTime"}
     if are_accepted:
-        return _condition(ESTABLISHED, "InitialNamesAccepted", "the initial names have been accepted", is_true=True)
-    return _condition(ESTABLISHED, "NotAccepted", "not all names are accepted", is_true=False)
+        return _condition(ESTABLISHED, "InitialNamesAccepted", "the initial names have been accepted", is_met=True)
+    return _condition(ESTABLISHED, "NotAccepted", "not all names are accepted", is_met=False)
 
 
-def non_structural(crd: Definition) -> Condition | None:
-    """The condition that a definition has if its schemas are not structural."""
-    names = [one.get("name") for one in versions_of(crd) if schema_of(one) is not None and not is_structural(schema_of(one))]
+def non_structural_condition(crd: Crd) -> Condition | None:
+    """Returns the NonStructuralSchema condition, or None if all schemas are structural."""
+    names = [
+        version.get("name")
+        for version in versions_of(crd)
+        if schema_of(version) is not None and not is_structural(schema_of(version))
+    ]
     if not names:
         return None
-    return _condition(NON_STRUCTURAL, "Violations", f"not structural: the schemas of {', '.join(map(str, names))}", is_true=True)
+    return _condition(NON_STRUCTURAL, "Violations", f"not structural: the schemas of {', '.join(map(str, names))}", is_met=True)
 
 
-def _approval(crd: Definition) -> Condition | None:
-    if not approval.is_protected(spec_of(crd).get("group") or ""):
+def _approval(crd: Crd) -> Condition | None:
+    if not approval.is_protected_group(spec_of(crd).get("group") or ""):
         return None
-    reason, message = approval.approval_of(crd)
-    return _condition(APPROVAL, reason, message, is_true=reason == approval.APPROVED)
+    reason, message = approval.approval_state(crd)
+    return _condition(APPROVAL, reason, message, is_met=reason == approval.APPROVED)
 
 
-def _set(conditions: list[Condition], wanted: Condition, now: str) -> None:
-    """Replace the condition of this type or add it. Its time is that of its last change between true and false."""
-    before = next((one for one in conditions if one.get("type") == wanted["type"]), None)
-    if before is None:
-        conditions.append({"lastTransitionTime": now, **wanted})
+def _set(conditions: list[Condition], desired: Condition, now: str) -> None:
+    """Replaces or adds the condition. Its `lastTransitionTime` is that of its last change between true and false."""
+    old = next((condition for condition in conditions if condition.get("type") == desired["type"]), None)
+    if old is None:
+        conditions.append({"lastTransitionTime": now, **desired})
         return
-    if before.get("status") != wanted["status"] or not before.get("lastTransitionTime"):
-        before["lastTransitionTime"] = now
-    before.update(wanted)
+    if old.get("status") != desired["status"] or not old.get("lastTransitionTime"):
+        old["lastTransitionTime"] = now
+    old.update(desired)
 
 
-def _set_or_drop(conditions: list[Condition], kind: str, wanted: Condition | None, now: str) -> None:
-    if wanted is not None:
-        _set(conditions, wanted, now)
+def _set_or_remove(conditions: list[Condition], kind: str, desired: Condition | None, now: str) -> None:
+    if desired is not None:
+        _set(conditions, desired, now)
     else:
-        conditions[:] = [one for one in conditions if one.get("type") != kind]
+        conditions[:] = [condition for condition in conditions if condition.get("type") != kind]

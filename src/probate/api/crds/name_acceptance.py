@@ -1,8 +1,8 @@
-"""Which of the names it asks for a definition gets: names in a group are for one definition each, first come, first served.
+"""Decides which of its requested names a CRD gets. A name in a group belongs to one CRD: the first that requests it.
 
-Plural, singular and short names are one space (kubectl takes any of them), kind and list kind another. A name that is taken is
-refused and the definition keeps what it had; the rest is accepted all the same. Names are freed when a definition that holds
-them goes or gives them up, so after any change the others of the group should be looked at again.
+Plural, singular and short names share one namespace (kubectl accepts any of them), kind and list kind another. If a name is
+in use, the CRD keeps its previous name; the other names are accepted all the same. Names become free when a CRD that holds them is
+deleted or gives them up, so after any change the other CRDs of the group must be reconciled again.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from probate.api.crds.layout import Definition, names_of, spec_of
+from probate.api.crds.layout import Crd, names_of, spec_of
 
 _REASONS = {"plural": "PluralConflict", "singular": "SingularConflict", "kind": "KindConflict", "listKind": "ListKindConflict"}
 
 
-class Review(NamedTuple):
-    """The names a definition has from now on. `reason` and `message` are of the condition NamesAccepted."""
+class NameAcceptance(NamedTuple):
+    """The names that a CRD has from now on. `reason` and `message` are those of the condition NamesAccepted."""
 
     accepted: dict[str, Any]
     are_accepted: bool
@@ -24,53 +24,56 @@ class Review(NamedTuple):
     message: str
 
 
-class _Taken(NamedTuple):
+class _UsedNames(NamedTuple):
     resources: frozenset[str]
     kinds: frozenset[str]
 
 
-def review(crd: Definition, others: Iterable[Definition]) -> Review:
-    """Look at one definition among all others (itself among them or not): what it gets and what it does not."""
-    wanted, had = names_of(crd), accepted_names(crd)
-    taken = _taken_in(crd, others)
+def accept_names(crd: Crd, other_crds: Iterable[Crd]) -> NameAcceptance:
+    """Decides the names of one CRD among all CRDs, which may include it."""
+    requested, current = names_of(crd), accepted_names(crd)
+    used = _used_names(crd, other_crds)
     conflicts: list[tuple[str, str]] = []
-    accepted = dict(had)
+    accepted = dict(current)
     for field in ("plural", "singular", "shortNames", "kind", "listKind"):
-        refused = _refused(field, wanted, had, taken)
-        if refused:
-            conflicts.append((_REASONS.get(field, "ShortNamesConflict"), _message(refused)))
-        elif field in wanted or field in accepted:
-            accepted[field] = wanted.get(field)
-    accepted["categories"] = wanted.get("categories")
+        conflicting = _conflicting_names(field, requested, current, used)
+        if conflicting:
+            conflicts.append((_REASONS.get(field, "ShortNamesConflict"), _message(conflicting)))
+        elif field in requested or field in accepted:
+            accepted[field] = requested.get(field)
+    accepted["categories"] = requested.get("categories")
     reason, message = conflicts[-1] if conflicts else ("NoConflicts", "no conflicts found")
-    return Review({field: one for field, one in accepted.items() if one}, not conflicts, reason, message)
+    return NameAcceptance({field: value for field, value in accepted.items() if value}, not conflicts, reason, message)
 
 
-def accepted_names(crd: Definition) -> dict[str, Any]:
-    """The names that a definition has."""
+def accepted_names(crd: Crd) -> dict[str, Any]:
+    """Returns the names that a CRD has."""
     return (crd.get("status") or {}).get("acceptedNames") or {}
 
 
-def _taken_in(crd: Definition, others: Iterable[Definition]) -> _Taken:
-    """The names in the group that somebody else has."""
+def _used_names(crd: Crd, other_crds: Iterable[Crd]) -> _UsedNames:
+    """Returns the names in the group that other CRDs have."""
     name, group = (crd.get("metadata") or {}).get("name"), spec_of(crd).get("group")
-    held = [accepted_names(one) for one in others if spec_of(one).get("group") == group and one["metadata"]["name"] != name]
-    resources = {one.get(field) or "" for one in held for field in ("plural", "singular")}
-    kinds = {one.get(field) or "" for one in held for field in ("kind", "listKind")}
-    short = {name for one in held for name in one.get("shortNames") or []}
-    return _Taken(frozenset(resources | short) - {""}, frozenset(kinds) - {""})
+    same_group = (other for other in other_crds if spec_of(other).get("group") == group and other["metadata"]["name"] != name)
+    accepted = [accepted_names(other) for other in same_group]
+    resources = {names.get(field) or "" for names in accepted for field in ("plural", "singular")}
+    kinds = {names.get(field) or "" for names in accepted for field in ("kind", "listKind")}
+    short_names = {name for names in accepted for name in names.get("shortNames") or []}
+    return _UsedNames(frozenset(resources | short_names) - {""}, frozenset(kinds) - {""})
 
 
-def _refused(field: str, wanted: dict[str, Any], had: dict[str, Any], taken: _Taken) -> list[str]:
-    """Of one field, the names that are somebody else's. What the definition has already stays its own."""
+def _conflicting_names(field: str, requested: dict[str, Any], current: dict[str, Any], used: _UsedNames) -> list[str]:
+    """Returns the names in a field that other CRDs have. A CRD keeps the names that it already has."""
     if field == "shortNames":
-        kept = set(had.get("shortNames") or [])
-        return [one for one in wanted.get("shortNames") or [] if one in taken.resources and one not in kept]
-    space = taken.kinds if field in {"kind", "listKind"} else taken.resources
-    name = wanted.get(field)
-    return [name] if name and name != had.get(field) and name in space else []
+        own = set(current.get("shortNames") or [])
+        return [
+            short_name for short_name in requested.get("shortNames") or [] if short_name in used.resources and short_name not in own
+        ]
+    names_in_use = used.kinds if field in {"kind", "listKind"} else used.resources
+    name = requested.get(field)
+    return [name] if name and name != current.get(field) and name in names_in_use else []
 
 
-def _message(refused: list[str]) -> str:
-    sentences = [f'"{one}" is already in use' for one in refused]
+def _message(conflicting: list[str]) -> str:
+    sentences = [f'"{name}" is already in use' for name in conflicting]
     return sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"

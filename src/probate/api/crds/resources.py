@@ -1,7 +1,7 @@
-"""The resources that a definition brings: one for each version it serves.
+"""The resources that a CRD serves: one for each served version.
 
-Only what is established is served, under the names that were accepted. The preferred version comes first: v2, v1, v1beta2,
-v1beta1, v1alpha1, then whatever else by its name.
+Only an established CRD is served, under its accepted names. The preferred version comes first: v2, v1, v1beta2, v1beta1,
+v1alpha1, then any others by name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from probate.api.catalog import Resource, Subresource
 from probate.api.crds import crd_conditions
-from probate.api.crds.layout import Definition, has_status, schema_of, spec_of, versions_of
+from probate.api.crds.layout import Crd, has_status_subresource, schema_of, spec_of, versions_of
 from probate.api.crds.name_acceptance import accepted_names
 from probate.api.schema.node import Schema
 from probate.api.structural.defaults import has_defaults
@@ -28,63 +28,63 @@ _STAGES = {None: 2, "beta": 1, "alpha": 0}
 
 
 class ScalePaths(NamedTuple):
-    """Where a custom resource keeps what its scale shows. The label selector's path may be empty."""
+    """The paths of a custom resource's scale. The label selector's path may be empty."""
 
     spec_replicas: str
     status_replicas: str
     label_selector: str
 
 
-def resources(crd: Definition) -> list[Resource]:
-    """All versions that are served, the preferred one first. None before the definition is established."""
-    if not crd_conditions.is_true(crd, crd_conditions.ESTABLISHED):
+def served_resources(crd: Crd) -> list[Resource]:
+    """Returns all served versions, the preferred one first. Returns none before the CRD is established."""
+    if not crd_conditions.is_condition_true(crd, crd_conditions.ESTABLISHED):
         return []
-    served = [one for one in versions_of(crd) if one.get("served")]
-    return [_resource(crd, one) for one in sorted(served, key=lambda one: version_order(one["name"]))]
+    served = [version for version in versions_of(crd) if version.get("served")]
+    return [_resource(crd, version) for version in sorted(served, key=lambda version: version_sort_key(version["name"]))]
 
 
-def version_order(name: str) -> tuple[Any, ...]:
-    """A key that sorts versions with the preferred one first."""
-    found = _VERSION.fullmatch(name)
-    if found is None:
+def version_sort_key(name: str) -> tuple[Any, ...]:
+    """Returns a key that sorts versions with the preferred one first."""
+    match = _VERSION.fullmatch(name)
+    if match is None:
         return (1, name)
-    return (0, -_STAGES[found[2]], -int(found[1]), -int(found[3] or 0))
+    return (0, -_STAGES[match[2]], -int(match[1]), -int(match[3] or 0))
 
 
-def version_of(crd: Definition, name: str) -> dict[str, Any]:
-    """The version as written in the definition; empty if there is none of this name."""
-    return next((one for one in versions_of(crd) if one.get("name") == name), {})
+def find_version(crd: Crd, name: str) -> dict[str, Any]:
+    """Returns the version in the CRD's spec; empty if there is none with this name."""
+    return next((version for version in versions_of(crd) if version.get("name") == name), {})
 
 
-def scale_paths(crd: Definition, version: str) -> ScalePaths | None:
-    """Where the version's objects keep their scale; none if they have none."""
-    scale = (version_of(crd, version).get("subresources") or {}).get("scale")
+def scale_paths(crd: Crd, version: str) -> ScalePaths | None:
+    """Returns the paths of the version's scale subresource, or None."""
+    scale = (find_version(crd, version).get("subresources") or {}).get("scale")
     if scale is None:
         return None
     return ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or "")
 
 
-def printer_columns(crd: Definition, version: str) -> list[dict[str, Any]]:
-    """The columns a table of the version's objects has after the name: those written, or else the age."""
+def printer_columns(crd: Crd, version: str) -> list[dict[str, Any]]:
+    """Returns the printer columns after the name: the version's own, or else the age."""
     age = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
-    return version_of(crd, version).get("additionalPrinterColumns") or [age]
+    return find_version(crd, version).get("additionalPrinterColumns") or [age]
 
 
-def selectable_fields(crd: Definition, version: str) -> list[str]:
-    """The fields that a field selector may name, besides the name and namespace: "spec.color"."""
-    return [one["jsonPath"].removeprefix(".") for one in version_of(crd, version).get("selectableFields") or []]
+def selectable_fields(crd: Crd, version: str) -> list[str]:
+    """Returns the fields that a field selector may use, besides name and namespace: "spec.color"."""
+    return [field["jsonPath"].removeprefix(".") for field in find_version(crd, version).get("selectableFields") or []]
 
 
-def deprecation_warning(crd: Definition, version: str) -> str:
-    """What every answer about the version's objects warns of; nothing if it is not deprecated."""
-    written = version_of(crd, version)
-    if not written.get("deprecated"):
+def deprecation_warning(crd: Crd, version: str) -> str:
+    """Returns the warning in every response about the version's objects; empty if the version is not deprecated."""
+    spec_version = find_version(crd, version)
+    if not spec_version.get("deprecated"):
         return ""
     default = f"{spec_of(crd).get('group')}/{version} {accepted_names(crd).get('kind')} is deprecated"
-    return written.get("deprecationWarning") or default
+    return spec_version.get("deprecationWarning") or default
 
 
-def _resource(crd: Definition, version: dict[str, Any]) -> Resource:
+def _resource(crd: Crd, version: dict[str, Any]) -> Resource:
     spec, names = spec_of(crd), accepted_names(crd)
     return Resource(
         group=spec["group"],
@@ -99,34 +99,37 @@ def _resource(crd: Definition, version: dict[str, Any]) -> Resource:
         subresources=_subresources(spec["group"], version, names["kind"]),
         is_custom=True,
         is_converted=(spec.get("conversion") or {}).get("strategy") == "Webhook",
-        storage_version=next((one["name"] for one in versions_of(crd) if one.get("storage")), ""),
+        storage_version=next((version_spec["name"] for version_spec in versions_of(crd) if version_spec.get("storage")), ""),
         load_schema=cache(partial(_load_schema, version)),
         defaults_before=cache(partial(_defaults_before, crd, version)),
-        deprecation=deprecation_warning(crd, version["name"]),
+        deprecation_warning=deprecation_warning(crd, version["name"]),
     )
 
 
-def _verbs(crd: Definition) -> tuple[str, ...]:
-    """What may be done. While the definition is being deleted no object may come; changes must go on, or no finalizer could go."""
-    return TERMINATING_VERBS if crd_conditions.is_true(crd, crd_conditions.TERMINATING) else VERBS
+def _verbs(crd: Crd) -> tuple[str, ...]:
+    """Returns the verbs of the resource.
+
+    While the CRD is being deleted, no object can be created; updates must work, or no finalizer could be removed.
+    """
+    return TERMINATING_VERBS if crd_conditions.is_condition_true(crd, crd_conditions.TERMINATING) else VERBS
 
 
 def _subresources(group: str, version: dict[str, Any], kind: str) -> tuple[Subresource, ...]:
-    found = []
-    if has_status(version):
-        found.append(Subresource("status", kind, SUBRESOURCE_VERBS, group, version["name"]))
+    subresources = []
+    if has_status_subresource(version):
+        subresources.append(Subresource("status", kind, SUBRESOURCE_VERBS, group, version["name"]))
     if (version.get("subresources") or {}).get("scale") is not None:
-        found.append(Subresource("scale", "Scale", SUBRESOURCE_VERBS, "autoscaling", "v1"))
-    return tuple(found)
+        subresources.append(Subresource("scale", "Scale", SUBRESOURCE_VERBS, "autoscaling", "v1"))
+    return tuple(subresources)
 
 
 def _load_schema(version: dict[str, Any]) -> Schema:
     return parse_root(schema_of(version))
 
 
-def _defaults_before(crd: Definition, version: dict[str, Any]) -> int:
-    """Before which revision objects may have been written by a schema with other defaults: an older one, or another version's."""
+def _defaults_before(crd: Crd, version: dict[str, Any]) -> int:
+    """Returns the revision before which objects may have other defaults: those of an old schema or of another version."""
     if not has_defaults(_load_schema(version)):
         return 0
-    is_only = sum(1 for one in spec_of(crd)["versions"] if one.get("served")) == 1
+    is_only = sum(1 for spec_version in spec_of(crd)["versions"] if spec_version.get("served")) == 1
     return int(crd["metadata"].get("resourceVersion") or 0) if is_only else sys.maxsize

@@ -1,25 +1,24 @@
-"""The expressions of a policy, ready to be evaluated.
+"""Compiles the expressions of a policy.
 
-A variable may speak of those before it. An expression that does not compile (policies are checked when they are written) has an
-error instead of a program: it is told when the policy is asked, and counts as the policy's failure.
+A variable may use the variables before it. An expression that does not compile (a policy is validated when it is written) has an
+error instead of a program: evaluating the policy reports it as the policy's failure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from probate.api.policies.environment import Speaks, environment
+from probate.api.objects import Object
+from probate.api.policies.environment import OptionalVariables, environment
 from probate.lib.cel.environment import Environment
 from probate.lib.cel.errors import CompileError
 from probate.lib.cel.programs import Program, compile_expression
 from probate.lib.cel.types import DYN, Type
 
-Object = dict[str, Any]
-
 
 class Expression(NamedTuple):
-    """An expression, or why it is none."""
+    """A compiled expression, or the error of its compilation."""
 
     source: str
     program: Program | CompileError
@@ -31,22 +30,22 @@ class Expression(NamedTuple):
 
 
 class Validation(NamedTuple):
-    """One thing that a policy asks for."""
+    """One validation of a policy. `spec` is the validation in the policy."""
 
     expression: Expression
     message: Expression | None
-    written: Object
+    spec: Object
 
 
 class Mutation(NamedTuple):
-    """One change that a policy makes."""
+    """One mutation of a policy."""
 
     is_json_patch: bool
     expression: Expression
 
 
-class Policy(NamedTuple):
-    """A policy of either kind."""
+class CompiledPolicy(NamedTuple):
+    """A compiled ValidatingAdmissionPolicy or MutatingAdmissionPolicy."""
 
     name: str
     spec: Object
@@ -58,70 +57,76 @@ class Policy(NamedTuple):
 
     @property
     def fails_closed(self) -> bool:
-        """Whether what cannot be evaluated refuses the write."""
+        """Whether an evaluation error denies the write."""
         return self.spec.get("failurePolicy") != "Ignore"
 
     @property
-    def is_asked_again(self) -> bool:
+    def is_reinvoked(self) -> bool:
         return self.spec.get("reinvocationPolicy") == "IfNeeded"
 
 
-def compiled_conditions(conditions: Sequence[Object], speaks: Speaks) -> tuple[Expression, ...]:
-    """Match conditions: they know no variables of the policy."""
-    made = environment(speaks, None)
-    return tuple(expression(text(one, "expression"), made, text(one, "name")) for one in conditions)
-
-
-def compiled(policy: Object, *, object_type: Type = DYN, params_type: Type = DYN) -> Policy:
-    """The policy, with all its expressions."""
-    spec = policy.get("spec") or {}
-    speaks = Speaks(params_type if spec.get("paramKind") else None, object=object_type)
-    variables = compiled_variables(spec, speaks)
-    types = {one.name: one.type for one in variables}
-    whole, silent = environment(speaks, types), environment(speaks._replace(has_authorizer=False), types)
-    changing = environment(speaks, types, mutates=True)
-    return Policy(
-        name=str((policy.get("metadata") or {}).get("name") or ""),
-        spec=spec,
-        conditions=compiled_conditions(spec.get("matchConditions") or (), speaks),
-        variables=variables,
-        validations=tuple(_validation(one, whole, silent) for one in spec.get("validations") or ()),
-        annotations=tuple(
-            expression(text(one, "valueExpression"), whole, text(one, "key")) for one in spec.get("auditAnnotations") or ()
-        ),
-        mutations=tuple(_mutation(one, changing) for one in spec.get("mutations") or ()),
+def compile_conditions(conditions: Sequence[Object], optional: OptionalVariables) -> tuple[Expression, ...]:
+    """Compiles match conditions, which cannot use the policy's variables."""
+    expression_environment = environment(optional, None)
+    return tuple(
+        expression(text_field(condition, "expression"), expression_environment, text_field(condition, "name"))
+        for condition in conditions
     )
 
 
-def compiled_variables(spec: Object, speaks: Speaks) -> tuple[Expression, ...]:
-    """The variables, each of which knows those before it."""
-    found: list[Expression] = []
-    for one in spec.get("variables") or ():
-        made = environment(speaks, {known.name: known.type for known in found})
-        found.append(expression(text(one, "expression"), made, text(one, "name")))
-    return tuple(found)
+def compile_policy(policy: Object, *, object_type: Type = DYN, params_type: Type = DYN) -> CompiledPolicy:
+    """Compiles all expressions of a policy."""
+    spec = policy.get("spec") or {}
+    optional = OptionalVariables(params_type if spec.get("paramKind") else None, object=object_type)
+    variables = compile_variables(spec, optional)
+    types = {variable.name: variable.type for variable in variables}
+    full, without_authorizer = environment(optional, types), environment(optional._replace(has_authorizer=False), types)
+    mutating = environment(optional, types, mutates=True)
+    return CompiledPolicy(
+        name=str((policy.get("metadata") or {}).get("name") or ""),
+        spec=spec,
+        conditions=compile_conditions(spec.get("matchConditions") or (), optional),
+        variables=variables,
+        validations=tuple(_validation(item, full, without_authorizer) for item in spec.get("validations") or ()),
+        annotations=tuple(
+            expression(text_field(item, "valueExpression"), full, text_field(item, "key"))
+            for item in spec.get("auditAnnotations") or ()
+        ),
+        mutations=tuple(_mutation(item, mutating) for item in spec.get("mutations") or ()),
+    )
 
 
-def _validation(written: Object, whole: Environment, silent: Environment) -> Validation:
-    message = text(written, "messageExpression")
-    return Validation(expression(text(written, "expression"), whole), expression(message, silent) if message else None, written)
+def compile_variables(spec: Object, optional: OptionalVariables) -> tuple[Expression, ...]:
+    """Compiles the variables, each of which can use those before it."""
+    variables: list[Expression] = []
+    for variable in spec.get("variables") or ():
+        expression_environment = environment(optional, {earlier.name: earlier.type for earlier in variables})
+        variables.append(expression(text_field(variable, "expression"), expression_environment, text_field(variable, "name")))
+    return tuple(variables)
 
 
-def _mutation(written: Object, changing: Environment) -> Mutation:
-    is_json_patch = written.get("patchType") == "JSONPatch"
-    part = written.get("jsonPatch" if is_json_patch else "applyConfiguration") or {}
-    return Mutation(is_json_patch, expression(text(part, "expression"), changing))
+def _validation(spec: Object, full: Environment, without_authorizer: Environment) -> Validation:
+    message = text_field(spec, "messageExpression")
+    return Validation(
+        expression(text_field(spec, "expression"), full), expression(message, without_authorizer) if message else None, spec
+    )
 
 
-def expression(source: str, made: Environment, name: str = "") -> Expression:
-    """The expression, compiled as far as it can be."""
+def _mutation(spec: Object, mutating: Environment) -> Mutation:
+    is_json_patch = spec.get("patchType") == "JSONPatch"
+    part = spec.get("jsonPatch" if is_json_patch else "applyConfiguration") or {}
+    return Mutation(is_json_patch, expression(text_field(part, "expression"), mutating))
+
+
+def expression(source: str, expression_environment: Environment, name: str = "") -> Expression:
+    """Compiles an expression, or returns it with its compile error."""
     try:
-        return Expression(source, compile_expression(source, made), name)
+        return Expression(source, compile_expression(source, expression_environment), name)
     except CompileError as error:
         return Expression(source, error, name)
 
 
-def text(written: Object, field: str) -> str:
-    """The text of a field; empty if there is none."""
-    found = written.get(field)
-    return found if isinstance(found, str) else ""
+def text_field(spec: Object, field: str) -> str:
+    """Returns a string field; empty if it is missing or of another type."""
+    value = spec.get(field)
+    return value if isinstance(value, str) else ""

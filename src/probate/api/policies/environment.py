@@ -1,4 +1,4 @@
-"""What the expressions of policies, and match conditions of webhooks, may speak of."""
+"""The variables and types that expressions of policies, and match conditions of webhooks, can use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from probate.api.cel.library import STANDARD
 from probate.lib.cel.environment import Environment
 from probate.lib.cel.types import BOOL, DYN, INT, STRING, Type, list_of, map_of
 
-TEXTS, TABLE = list_of(STRING), map_of(STRING, STRING)
+STRINGS, STRING_MAP = list_of(STRING), map_of(STRING, STRING)
 
 
 def _object(**fields: Type) -> Type:
@@ -18,7 +18,7 @@ def _object(**fields: Type) -> Type:
 
 _KIND = _object(group=STRING, version=STRING, kind=STRING)
 _RESOURCE = _object(group=STRING, version=STRING, resource=STRING)
-_USER = _object(username=STRING, uid=STRING, groups=TEXTS, extra=map_of(STRING, TEXTS))
+_USER = _object(username=STRING, uid=STRING, groups=STRINGS, extra=map_of(STRING, STRINGS))
 REQUEST = _object(
     uid=STRING,
     kind=_KIND,
@@ -38,8 +38,8 @@ _META = _object(
     name=STRING,
     generateName=STRING,
     namespace=STRING,
-    labels=TABLE,
-    annotations=TABLE,
+    labels=STRING_MAP,
+    annotations=STRING_MAP,
     UID=STRING,
     uid=STRING,
     creationTimestamp=DYN,
@@ -47,18 +47,18 @@ _META = _object(
     deletionTimestamp=DYN,
     generation=INT,
     resourceVersion=STRING,
-    finalizers=TEXTS,
+    finalizers=STRINGS,
 )
-NAMESPACE = _object(metadata=_META, spec=_object(finalizers=TEXTS), status=_object(phase=STRING))
+NAMESPACE = _object(metadata=_META, spec=_object(finalizers=STRINGS), status=_object(phase=STRING))
 _CHECK = Type("kubernetes.authorization.ResourceCheck")
 AUTHORIZER = Type("kubernetes.authorization.Authorizer", fields={"requestResource": _CHECK}.get)
 
-ORDER = ("object", "oldObject", "request", "namespaceObject", "params", "authorizer", "variables")
-"""In which evaluations are given their variables."""
+VARIABLE_ORDER = ("object", "oldObject", "request", "namespaceObject", "params", "authorizer", "variables")
+"""The order in which an evaluation passes the variables."""
 
 
-class Speaks(NamedTuple):
-    """Which of the variables there are, and of what types the object and the parameters are, if that is known."""
+class OptionalVariables(NamedTuple):
+    """Which variables exist, and the types of the object and the parameters, if known."""
 
     params: Type | None = None
     has_authorizer: bool = True
@@ -66,12 +66,15 @@ class Speaks(NamedTuple):
     object: Type = DYN
 
 
-def _anything(_: str) -> Type:
+def _dynamic_field(_: str) -> Type:
     return DYN
 
 
-class Structs(Mapping[str, Type]):
-    """What mutations make: `Object`, `Object.spec`, `Object.spec.template` and so on, whatever their fields; and `JSONPatch`."""
+class MutationTypes(Mapping[str, Type]):
+    """The types that mutations construct: `JSONPatch`, and `Object`, `Object.spec`, `Object.spec.template` and so on.
+
+    `Object` types accept any field.
+    """
 
     _PATCH = Type("JSONPatch", fields={"op": STRING, "path": STRING, "from": STRING, "value": DYN}.get)
 
@@ -79,7 +82,7 @@ class Structs(Mapping[str, Type]):
         if name == "JSONPatch":
             return self._PATCH
         if name == "Object" or name.startswith("Object."):
-            return Type(name, fields=_anything)
+            return Type(name, fields=_dynamic_field)
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -89,23 +92,23 @@ class Structs(Mapping[str, Type]):
         return 2
 
 
-STRUCTS = Structs()
+MUTATION_TYPES = MutationTypes()
 
 
-def environment(speaks: Speaks, variables: Mapping[str, Type] | None, *, mutates: bool = False) -> Environment:
-    """The environment of an expression. `variables` are those of the policy that it may speak of; None: it may of none."""
-    known: dict[str, Type] = {"object": speaks.object, "oldObject": speaks.object, "request": REQUEST}
-    known["namespaceObject"] = NAMESPACE
-    known["params"] = speaks.params or DYN
-    known["authorizer"] = AUTHORIZER
-    known["variables"] = Type("variables", fields=dict(variables or {}).get)
-    hidden = {name for name, is_there in _presence(speaks, variables) if not is_there}
-    shown = {(f"@{name}" if name in hidden else name): known[name] for name in ORDER}
-    return Environment(shown, STANDARD, STRUCTS if mutates else {})
+def environment(optional: OptionalVariables, variables: Mapping[str, Type] | None, *, mutates: bool = False) -> Environment:
+    """Returns the environment of an expression. `variables` are the policy's variables that it can use; None if there are none."""
+    types: dict[str, Type] = {"object": optional.object, "oldObject": optional.object, "request": REQUEST}
+    types["namespaceObject"] = NAMESPACE
+    types["params"] = optional.params or DYN
+    types["authorizer"] = AUTHORIZER
+    types["variables"] = Type("variables", fields=dict(variables or {}).get)
+    hidden = {name for name, is_present in _presence(optional, variables) if not is_present}
+    visible = {(f"@{name}" if name in hidden else name): types[name] for name in VARIABLE_ORDER}
+    return Environment(visible, STANDARD, MUTATION_TYPES if mutates else {})
 
 
-def _presence(speaks: Speaks, variables: Any) -> Iterator[tuple[str, bool]]:
-    yield "params", speaks.params is not None
-    yield "authorizer", speaks.has_authorizer
-    yield "namespaceObject", speaks.has_namespace
+def _presence(optional: OptionalVariables, variables: Any) -> Iterator[tuple[str, bool]]:
+    yield "params", optional.params is not None
+    yield "authorizer", optional.has_authorizer
+    yield "namespaceObject", optional.has_namespace
     yield "variables", variables is not None

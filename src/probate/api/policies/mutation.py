@@ -1,80 +1,85 @@
-"""What a mutating policy makes of an object."""
+"""Applies the mutations of a MutatingAdmissionPolicy to an object."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.apply import merge
+from probate.api.apply import apply_merge
 from probate.api.apply.schema_shapes import DEDUCED, Shape
+from probate.api.objects import Object
 from probate.api.policies.compiled_policy import Mutation
-from probate.api.policies.validation import Evaluator, Object, Trouble
+from probate.api.policies.policy_evaluation import EvaluationError, Evaluator
 from probate.core import errors
 from probate.lib import jsonpatch
 from probate.lib.cel.numbers import Uint
 from probate.lib.cel.timestamps import Duration, Timestamp
 from probate.lib.cel.values import of_key
 
-_FIXED = ("apiVersion", "kind")
-_META = frozenset(
+_FIXED_FIELDS = ("apiVersion", "kind")
+_FIXED_METADATA = frozenset(
     {"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generateName", "managedFields", "deletionTimestamp"}
 )
 
 
-def mutated(mutation: Mutation, object_: Object, evaluator: Evaluator, shape: Shape) -> Object:
-    """The object after one mutation. Raises `Trouble`."""
-    made = evaluator.evaluate(mutation.expression)
+def mutate(mutation: Mutation, object_: Object, evaluator: Evaluator, shape: Shape) -> Object:
+    """Returns the object after one mutation. Raises `EvaluationError`."""
+    result = evaluator.evaluate(mutation.expression)
     if mutation.is_json_patch:
-        return _patched(object_, made, mutation.expression.source)
-    if not isinstance(made, dict):
-        raise Trouble(f"unsupported return type from ApplyConfiguration expression: {type(made).__name__}")
-    document = _json(made)
-    _check_whole(document)
-    _check_pieces(document, object_, shape, "")
-    return merge.merged(object_, document, shape)
+        return _apply_json_patch(object_, result, mutation.expression.source)
+    if not isinstance(result, dict):
+        raise EvaluationError(f"unsupported return type from ApplyConfiguration expression: {type(result).__name__}")
+    document = _to_json(result)
+    _check_fixed_fields(document)
+    _check_atomic_values(document, object_, shape, "")
+    return apply_merge.merge_document(object_, document, shape)
 
 
-def _patched(object_: Object, made: Any, source: str) -> Object:
-    if not isinstance(made, list) or not all(isinstance(one, dict) for one in made):
-        raise Trouble(f"type mismatch: JSONPatchType.expression '{source}' must evaluate to a list of JSONPatch")
-    patch = [{name: _json(one) for name, one in step.items()} for step in made]
+def _apply_json_patch(object_: Object, result: Any, source: str) -> Object:
+    if not isinstance(result, list) or not all(isinstance(operation, dict) for operation in result):
+        raise EvaluationError(f"type mismatch: JSONPatchType.expression '{source}' must evaluate to a list of JSONPatch")
+    patch = [{name: _to_json(value) for name, value in operation.items()} for operation in result]
     try:
         return jsonpatch.apply(object_, patch)
     except (errors.BadRequest, errors.Invalid, errors.TooLarge) as error:
-        raise Trouble(f"JSON Patch: {error}") from None
+        raise EvaluationError(f"JSON Patch: {error}") from None
 
 
-def _json(value: Any) -> Any:
-    """What expressions make, as objects have it."""
+def _to_json(value: Any) -> Any:
+    """Converts the value of an expression to JSON."""
     if isinstance(value, dict):
-        return {str(of_key(name)): _json(one) for name, one in value.items()}
+        return {str(of_key(name)): _to_json(child) for name, child in value.items()}
     if isinstance(value, list):
-        return [_json(one) for one in value]
+        return [_to_json(child) for child in value]
     if isinstance(value, Timestamp | Duration):
         return str(value)
     if isinstance(value, Uint):
         return int(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise Trouble(f"a value of the type {getattr(value, 'cel_type', type(value).__name__)} cannot be part of an object")
+    raise EvaluationError(f"a value of the type {getattr(value, 'cel_type', type(value).__name__)} cannot be part of an object")
 
 
-def _check_whole(document: Object) -> None:
+def _check_fixed_fields(document: Object) -> None:
     meta = document.get("metadata")
-    wrong = [name for name in _FIXED if name in document]
-    wrong += [f"metadata.{name}" for name in meta if name in _META] if isinstance(meta, dict) else []
-    if wrong:
-        raise Trouble(f"error applying patch: invalid ApplyConfiguration: {', '.join(wrong)} may not be set")
+    forbidden = [name for name in _FIXED_FIELDS if name in document]
+    forbidden += [f"metadata.{name}" for name in meta if name in _FIXED_METADATA] if isinstance(meta, dict) else []
+    if forbidden:
+        raise EvaluationError(f"error applying patch: invalid ApplyConfiguration: {', '.join(forbidden)} may not be set")
 
 
-def _check_pieces(document: Any, live: Any, shape: Shape, path: str) -> None:
-    """What is one piece cannot be changed in part: an expression that names some of it would lose the rest."""
+def _check_atomic_values(document: Any, live: Any, shape: Shape, path: str) -> None:
+    """Raises `EvaluationError` if the document sets part of an atomic value: the rest of it would be lost."""
     if isinstance(document, list) and shape.list_type == "atomic":
-        raise Trouble(f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {path}")
+        raise EvaluationError(
+            f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {path}"
+        )
     if not isinstance(document, dict):
         return
-    if shape.is_piece and path and shape.type == "object":
-        raise Trouble(f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {path}")
-    for name, one in document.items():
-        inner = shape.of(name)
+    if shape.is_atomic and path and shape.type == "object":
+        raise EvaluationError(
+            f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {path}"
+        )
+    for name, child in document.items():
+        inner = shape.child(name)
         if inner is not None and inner is not DEDUCED:
-            _check_pieces(one, None, inner, f"{path}.{name}")
+            _check_atomic_values(child, None, inner, f"{path}.{name}")

@@ -1,11 +1,12 @@
-"""Who may do what, as Kubernetes' RBAC says it. Pure: objects in, decisions out.
+"""Kubernetes' RBAC: which users may do what. Pure: objects in, decisions out.
 
-users         who asks
-rules         one rule of a role, and whether it allows what is asked
-grants        all roles and bindings at hand, found by whom they are for
-rights        what one user may do, worked out once and remembered
-covering      whether rules allow everything that other rules allow (nobody hands on what they do not have)
-aggregation   the rules of a role that is put together from others
-missing       how a refusal is told, and which rule would have helped
-bootstrap     the roles and bindings that every server has
+users              users, groups and service accounts
+policy_rules       one policy rule of a role, and whether it allows a request
+rule_resolver      all roles and bindings, indexed by subject
+user_rules         the resolved rules of one user, with a cache of decisions
+escalation         whether rules cover other rules: a user may not grant permissions that they do not have
+aggregation        the rules of an aggregated ClusterRole
+forbidden_message  the messages of denials, and the rule that would allow the request
+cel_authorizer     what CEL expressions can ask the authorizer
+bootstrap_roles    the roles and bindings that every server has
 """

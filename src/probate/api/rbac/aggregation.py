@@ -1,45 +1,44 @@
-"""The rules of a ClusterRole that is put together from others: those of all that its selectors choose, each rule once."""
+"""The rules of an aggregated ClusterRole: those of all ClusterRoles that its selectors match, each rule once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain, compress
 from typing import Any
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
+from probate.api.objects import Object
 from probate.api.selectors import label_selectors
-
-Object = Mapping[str, Any]
 
 
 def is_aggregated(role: Object) -> bool:
-    """Whether the role's rules are those of others."""
+    """Returns whether the role's rules are aggregated from other roles."""
     return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
 
 
-def rules_of(role: Object, others: Sequence[Object]) -> list[Any]:
-    """What the rules of an aggregated role should be, given all ClusterRoles there are.
+def aggregated_rules(role: Object, roles: Sequence[Object]) -> list[Any]:
+    """Returns the rules that an aggregated role should have, given all ClusterRoles.
 
-    A role that one selector has chosen adds nothing when another chooses it, so each is looked at until the first chooses it: it is
-    the number of selectors times that of roles that are never chosen which this takes.
+    A role that one selector matches adds nothing when another matches it, so each role is checked until the first match: the
+    work is the number of selectors times the number of roles that no selector matches.
     """
-    found: dict[str, Any] = {}  # by how it is written
-    left = sorted((one for one in others if _name(one) != _name(role)), key=_name)
+    rules: dict[str, Any] = {}  # by their text
+    candidates = sorted((candidate for candidate in roles if _name(candidate) != _name(role)), key=_name)
     for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
-        compiled, problems = label_selectors.compile_object(selector, Path())
-        if problems or not left:
+        compiled, problems = label_selectors.compile_object(selector, FieldPath())
+        if problems or not candidates:
             continue
-        chosen = [compiled.matches(_meta(one).get("labels") or {}) for one in left]
-        for rule in chain.from_iterable(one.get("rules") or () for one in compress(left, chosen)):
-            found.setdefault(repr(rule), rule)
-        left = [one for one, is_chosen in zip(left, chosen, strict=True) if not is_chosen]
-    return list(found.values())
+        matches = [compiled.matches(_metadata(candidate).get("labels") or {}) for candidate in candidates]
+        for rule in chain.from_iterable(candidate.get("rules") or () for candidate in compress(candidates, matches)):
+            rules.setdefault(repr(rule), rule)
+        candidates = [candidate for candidate, is_match in zip(candidates, matches, strict=True) if not is_match]
+    return list(rules.values())
 
 
-def _meta(role: Object) -> Object:
+def _metadata(role: Object) -> Object:
     meta: Object = role["metadata"]
     return meta
 
 
 def _name(role: Object) -> str:
-    return str(_meta(role)["name"])
+    return str(_metadata(role)["name"])

@@ -1,142 +1,148 @@
-"""The roles and bindings that every server has, and what becomes of them when somebody has changed them.
+"""The roles and bindings that every server has, and how it reconciles those that users have changed.
 
-`bootstrap_roles.txt` lists them. At its start a server adds what is missing: whole objects, and rules and subjects that existing
-objects lack. What somebody has added to them stays. Who does not want that says so on the object, by the annotation
-`rbac.authorization.kubernetes.io/autoupdate: "false"`.
+`bootstrap_roles.txt` lists them. At startup the server adds what is missing: whole objects, and rules and subjects that existing
+objects lack. What users have added stays. The annotation `rbac.authorization.kubernetes.io/autoupdate: "false"` on an object
+turns this off for the object.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from probate.api.objects import Object
 from probate.api.rbac import aggregation, escalation, policy_rules
-from probate.api.rbac.grants import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, GROUP, ROLES
+from probate.api.rbac.rule_resolver import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, GROUP, ROLES
+from probate.core import package_data
 
 AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate"
 _LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
-_FILE = Path(__file__).with_name("bootstrap_roles.txt")
+_FILE = "bootstrap_roles.txt"
 _KINDS = {ROLES: "Role", CLUSTER_ROLES: "ClusterRole", BINDINGS: "RoleBinding", CLUSTER_BINDINGS: "ClusterRoleBinding"}
 
-Object = dict[str, Any]
 
-
-class Seed(NamedTuple):
-    """An object that has to be there, and of which resource."""
+class BootstrapObject(NamedTuple):
+    """A role or binding that must exist, and its resource."""
 
     resource: str
     object: Object
 
 
 @cache
-def seeds() -> tuple[Seed, ...]:
-    """All of them, roles first. Shared: nobody may change them."""
-    found: list[Seed] = []
-    for line in _FILE.read_text().splitlines():
-        word, _, rest = line.strip().partition(" ")
-        if not line or word == "#":
+def bootstrap_objects() -> tuple[BootstrapObject, ...]:
+    """Returns all bootstrap objects, roles first. Cached and shared: do not modify them."""
+    objects: list[BootstrapObject] = []
+    for line in package_data.read_text(__file__, _FILE).splitlines():
+        directive, _, rest = line.strip().partition(" ")
+        if not line or directive == "#":
             continue
         if line.startswith(" "):
-            found[-1].object["rules"].append(_rule(line))
-        elif word == "bind":
-            found.append(_binding(rest))
+            objects[-1].object["rules"].append(_rule(line))
+        elif directive == "bind":
+            objects.append(_binding(rest))
         else:
-            found.append(_sum(rest) if word == "sum" else _role(rest))
-    _aggregate([one.object for one in found if one.resource == CLUSTER_ROLES])
-    return tuple(found)
+            objects.append(_aggregated_role(rest) if directive == "aggregate" else _role(rest))
+    _aggregate([seed.object for seed in objects if seed.resource == CLUSTER_ROLES])
+    return tuple(objects)
 
 
 def _aggregate(roles: list[Object]) -> None:
-    """Sums of sums are right when nothing changes any more."""
-    while changed := [(one, new) for one in roles if aggregation.is_aggregated(one) and (new := _summed(one, roles))]:
+    """Computes the rules of aggregated roles, repeatedly, since an aggregated role may be part of another one."""
+    while changed := [(role, new) for role in roles if aggregation.is_aggregated(role) and (new := _changed_rules(role, roles))]:
         for role, new in changed:
             role["rules"] = new
 
 
-def _summed(role: Object, roles: list[Object]) -> list[Any]:
-    new = aggregation.rules_of(role, roles)
+def _changed_rules(role: Object, roles: list[Object]) -> list[Any]:
+    new = aggregation.aggregated_rules(role, roles)
     return new if new != role["rules"] else []
 
 
 def _rule(line: str) -> Object:
-    verbs, _, about = (part.strip() for part in line.partition(" : "))
-    groups, is_resource, rest = about.partition(" : ")
+    verbs, _, targets = (part.strip() for part in line.partition(" : "))
+    groups, is_resource, rest = targets.partition(" : ")
     if not is_resource:
-        return {"verbs": verbs.split(), "nonResourceURLs": about.split()}
+        return {"verbs": verbs.split(), "nonResourceURLs": targets.split()}
     resources, _, names = rest.partition(" = ")
-    found = ["" if group == "core" else group for group in groups.split(",")]
+    groups_and_core = ["" if group == "core" else group for group in groups.split(",")]
     named = {"resourceNames": names.split()} if names else {}
-    return {"verbs": verbs.split(), "apiGroups": found, "resources": resources.split(), **named}
+    return {"verbs": verbs.split(), "apiGroups": groups_and_core, "resources": resources.split(), **named}
 
 
-def _role(text: str) -> Seed:
-    where, *labels = text.split()
-    resource = ROLES if "/" in where else CLUSTER_ROLES
-    return _seed(resource, where, {"rules": []}, labels)
+def _role(text: str) -> BootstrapObject:
+    key, *labels = text.split()
+    resource = ROLES if "/" in key else CLUSTER_ROLES
+    return _bootstrap_object(resource, key, {"rules": []}, labels)
 
 
-def _sum(text: str) -> Seed:
-    where, _, rest = text.partition(" = ")
-    chosen, *labels = rest.split()
-    selector = {"matchLabels": {f"{GROUP}/{chosen}": "true"}}
-    return _seed(CLUSTER_ROLES, where, {"aggregationRule": {"clusterRoleSelectors": [selector]}, "rules": []}, labels)
+def _aggregated_role(text: str) -> BootstrapObject:
+    key, _, rest = text.partition(" = ")
+    source_label, *labels = rest.split()
+    selector = {"matchLabels": {f"{GROUP}/{source_label}": "true"}}
+    return _bootstrap_object(CLUSTER_ROLES, key, {"aggregationRule": {"clusterRoleSelectors": [selector]}, "rules": []}, labels)
 
 
-def _binding(text: str) -> Seed:
-    about, _, listed = text.partition(" :")
-    where, _, role = about.partition(" to ")
-    _, slash, name = where.rpartition("/")
+def _binding(text: str) -> BootstrapObject:
+    header, _, subject_list = text.partition(" :")
+    key, _, role = header.partition(" to ")
+    _, slash, name = key.rpartition("/")
     reference = {"apiGroup": GROUP, "kind": "Role" if slash else "ClusterRole", "name": role or name}
     content: Object = {"roleRef": reference}
-    if subjects := list(_subjects(listed)):
+    if subjects := list(_subjects(subject_list)):
         content["subjects"] = subjects
-    return _seed(BINDINGS if slash else CLUSTER_BINDINGS, where, content, [])
+    return _bootstrap_object(BINDINGS if slash else CLUSTER_BINDINGS, key, content, [])
 
 
-def _subjects(listed: str) -> Iterator[Object]:
-    for one in listed.split():
-        kind, equals, name = one.partition("=")
+def _subjects(subject_list: str) -> Iterator[Object]:
+    for entry in subject_list.split():
+        kind, equals, name = entry.partition("=")
         if equals:
             yield {"apiGroup": GROUP, "kind": kind.capitalize(), "name": name}
         else:
-            namespace, _, account = one.partition("/")
+            namespace, _, account = entry.partition("/")
             yield {"kind": "ServiceAccount", "name": account, "namespace": namespace}
 
 
-def _seed(resource: str, where: str, content: Object, labels: list[str]) -> Seed:
-    namespace, _, name = where.rpartition("/")
+def _bootstrap_object(resource: str, key: str, content: Object, labels: list[str]) -> BootstrapObject:
+    namespace, _, name = key.rpartition("/")
     meta: Object = {"name": name, **({"namespace": namespace} if namespace else {})}
     meta["labels"] = {**_LABELS, **{f"{GROUP}/{label}": "true" for label in labels}}
     meta["annotations"] = {AUTO_UPDATE: "true"}
-    return Seed(resource, {"apiVersion": f"{GROUP}/v1", "kind": _KINDS[resource], "metadata": meta, **content})
+    return BootstrapObject(resource, {"apiVersion": f"{GROUP}/v1", "kind": _KINDS[resource], "metadata": meta, **content})
 
 
-def is_left_alone(there: Object) -> bool:
-    """Whether somebody wants the object to stay as it is."""
-    return (there["metadata"].get("annotations") or {}).get(AUTO_UPDATE) == "false"
+def is_protected(existing: Object) -> bool:
+    """Returns whether the object's annotation turns reconciliation off."""
+    return (existing["metadata"].get("annotations") or {}).get(AUTO_UPDATE) == "false"
 
 
-def mended(seed: Seed, there: Object) -> Object | None:
-    """The object with what it lacks; None if it lacks nothing, or is to be left alone."""
-    if is_left_alone(there):
+def reconcile(desired: BootstrapObject, existing: Object) -> Object | None:
+    """Returns the object with what it lacks; None if it lacks nothing or is protected."""
+    if is_protected(existing):
         return None
-    meta = there["metadata"]
-    new = {**there, "metadata": {**meta, **_both("labels", seed.object, there), **_both("annotations", seed.object, there)}}
-    if seed.resource in {BINDINGS, CLUSTER_BINDINGS}:
-        known = there.get("subjects") or []
-        more = [one for one in seed.object.get("subjects") or () if one not in known]
-        new |= {"subjects": [*known, *more]} if more else {}
-    elif "aggregationRule" not in seed.object:
-        missing = escalation.uncovered(policy_rules.of_role(there), policy_rules.of_role(seed.object))
-        new |= {"rules": [*(there.get("rules") or []), *map(policy_rules.to_object, missing)]} if missing else {}
-    elif "aggregationRule" not in there:
-        new["aggregationRule"] = seed.object["aggregationRule"]
-    return None if new == there else new
+    meta = existing["metadata"]
+    new = {
+        **existing,
+        "metadata": {
+            **meta,
+            **_merged_field("labels", desired.object, existing),
+            **_merged_field("annotations", desired.object, existing),
+        },
+    }
+    if desired.resource in {BINDINGS, CLUSTER_BINDINGS}:
+        subjects = existing.get("subjects") or []
+        missing = [subject for subject in desired.object.get("subjects") or () if subject not in subjects]
+        new |= {"subjects": [*subjects, *missing]} if missing else {}
+    elif "aggregationRule" not in desired.object:
+        missing = escalation.uncovered_rules(policy_rules.rules_of_role(existing), policy_rules.rules_of_role(desired.object))
+        new |= {"rules": [*(existing.get("rules") or []), *map(policy_rules.rule_to_object, missing)]} if missing else {}
+    elif "aggregationRule" not in existing:
+        new["aggregationRule"] = desired.object["aggregationRule"]
+    return None if new == existing else new
 
 
-def _both(field: str, seed: Object, there: Object) -> Object:
-    """The seed's labels or annotations beside those that are there, which win."""
-    found = {**seed["metadata"][field], **(there["metadata"].get(field) or {})}
-    return {field: found}
+def _merged_field(field: str, desired: Object, existing: Object) -> Object:
+    """Returns the labels or annotations of the bootstrap object and of the existing one, which takes precedence."""
+    merged = {**desired["metadata"][field], **(existing["metadata"].get(field) or {})}
+    return {field: merged}

@@ -1,4 +1,4 @@
-"""What expressions ask about rights, and what they are told. (The language itself is `lib/cel`.)"""
+"""What CEL expressions ask the authorizer, and its decisions. (`lib/cel` implements the language itself.)"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 
 class Attributes(NamedTuple):
-    """What somebody would do."""
+    """The attributes of an authorization check."""
 
     verb: str
     group: str = ""
@@ -14,30 +14,30 @@ class Attributes(NamedTuple):
     subresource: str = ""
     namespace: str = ""
     name: str = ""
-    path: str = ""  # for what is no resource
+    path: str = ""  # of a non-resource request
     field_selector: str = ""
     label_selector: str = ""
-    service_account: tuple[str, str] | None = None  # namespace and name of who is asked about, if not the one who asks
+    service_account: tuple[str, str] | None = None  # namespace and name, if the check is not about the requesting user
 
 
-class Verdict(NamedTuple):
-    """Whether it is allowed, and why or why not. `error` if that could not be found out."""
+class AuthorizationDecision(NamedTuple):
+    """Whether the request is allowed, and the reason. `error` is set if the authorizer could not decide."""
 
     is_allowed: bool
     reason: str = ""
     error: str = ""
 
 
-class Decider(Protocol):
-    """Says who may do what."""
+class CelAuthorizer(Protocol):
+    """Decides authorization checks of expressions."""
 
-    def decide(self, attributes: Attributes) -> Verdict:
-        """Whether the one who makes the request may do this. It must not block."""
+    def decide(self, attributes: Attributes) -> AuthorizationDecision:
+        """Returns whether the requesting user may do this. Must not block."""
         ...
 
 
 class AllowAll:
-    """Where nobody is configured to decide."""
+    """The authorizer of a server that has none configured."""
 
-    def decide(self, _: Attributes) -> Verdict:
-        return Verdict(is_allowed=True)
+    def decide(self, _: Attributes) -> AuthorizationDecision:
+        return AuthorizationDecision(is_allowed=True)

@@ -1,7 +1,7 @@
-"""Nobody hands on what they do not have: whether rules allow everything that other rules allow.
+"""Privilege escalation: whether rules cover other rules, since a user may not grant permissions that they do not have.
 
-Each wanted rule is taken apart into single combinations of a verb, a group, a resource and a name; each has to be allowed by one of
-the rules that are held. `*` is covered by `*` only: what it will mean tomorrow nobody has today.
+Each requested rule is broken down into single combinations of a verb, a group, a resource and a name; each must be allowed by one
+of the rules that the user holds. Only `*` covers `*`: no user holds today what `*` will include tomorrow.
 """
 
 from __future__ import annotations
@@ -9,50 +9,50 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
-from probate.api.rbac.policy_rules import ALL, Rule, matches_path
+from probate.api.rbac.policy_rules import ALL, PolicyRule, url_matches
 from probate.core import work_limits
 
 
-def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """What the wanted rules allow and the held ones do not, as rules again; each has what is missing of one wanted rule."""
-    found = []
-    for rule in wanted:
-        if any(_covers_whole(one, rule) for one in held):
+def uncovered_rules(held: Sequence[PolicyRule], requested: Iterable[PolicyRule]) -> list[PolicyRule]:
+    """Returns what the requested rules allow and the held ones do not, one rule for each requested rule that is not covered."""
+    missing_rules = []
+    for rule in requested:
+        if any(_covers_rule(held_rule, rule) for held_rule in held):
             continue
-        missing = [part for part in _parts(rule) if not _is_covered(held, part)]
+        missing = [part for part in _single_rules(rule) if not _is_covered(held, part)]
         if missing:
-            found.append(_joined(missing))
-    return found
+            missing_rules.append(_combine(missing))
+    return missing_rules
 
 
-def _covers_whole(held: Rule, wanted: Rule) -> bool:
-    """Whether one rule has all of another, which most often is so: then there is nothing to take apart."""
+def _covers_rule(held: PolicyRule, requested: PolicyRule) -> bool:
+    """Fast path: returns whether one held rule covers the whole requested rule, as most do, so that no breakdown is needed."""
     return (
-        _has_all(held.verbs, wanted.verbs)
-        and _has_all(held.groups, wanted.groups)
-        and all(_covers_resource(held.resources, one) for one in wanted.resources)
-        and (not held.names or (bool(wanted.names) and set(wanted.names) <= set(held.names)))
-        and all(_covers_url(held.urls, one) for one in wanted.urls)
+        _has_all(held.verbs, requested.verbs)
+        and _has_all(held.groups, requested.groups)
+        and all(_covers_resource(held.resources, resource) for resource in requested.resources)
+        and (not held.names or (bool(requested.names) and set(requested.names) <= set(held.names)))
+        and all(_covers_url(held.urls, url) for url in requested.urls)
     )
 
 
-def _has_all(held: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    return ALL in held or set(wanted) <= set(held)
+def _has_all(held: tuple[str, ...], requested: tuple[str, ...]) -> bool:
+    return ALL in held or set(requested) <= set(held)
 
 
-def _parts(rule: Rule) -> Iterator[Rule]:
+def _single_rules(rule: PolicyRule) -> Iterator[PolicyRule]:
     for verb, group, resource, name in product(rule.verbs, rule.groups, rule.resources, rule.names or ("",)):
-        yield Rule((verb,), (group,), (resource,), (name,) if name else ())
+        yield PolicyRule((verb,), (group,), (resource,), (name,) if name else ())
     for verb, url in product(rule.verbs, rule.urls):
-        yield Rule((verb,), urls=(url,))
+        yield PolicyRule((verb,), urls=(url,))
 
 
-def _is_covered(held: Sequence[Rule], part: Rule) -> bool:
+def _is_covered(held: Sequence[PolicyRule], part: PolicyRule) -> bool:
     work_limits.spend(1 + len(held))
-    return any(_covers(one, part) for one in held)
+    return any(_covers(rule, part) for rule in held)
 
 
-def _covers(held: Rule, part: Rule) -> bool:
+def _covers(held: PolicyRule, part: PolicyRule) -> bool:
     if ALL not in held.verbs and part.verbs[0] not in held.verbs:
         return False
     if part.urls:
@@ -64,17 +64,17 @@ def _covers(held: Rule, part: Rule) -> bool:
     return not held.names or (bool(part.names) and part.names[0] in held.names)
 
 
-def _covers_resource(held: tuple[str, ...], wanted: str) -> bool:
-    if ALL in held or wanted in held:
+def _covers_resource(held: tuple[str, ...], requested: str) -> bool:
+    if ALL in held or requested in held:
         return True
-    resource, slash, subresource = wanted.partition("/")
+    resource, slash, subresource = requested.partition("/")
     return bool(slash) and resource != ALL and f"*/{subresource}" in held
 
 
-def _covers_url(held: tuple[str, ...], wanted: str) -> bool:
-    return any(matches_path(one, wanted) for one in held)
+def _covers_url(held: tuple[str, ...], requested: str) -> bool:
+    return any(url_matches(held_url, requested) for held_url in held)
 
 
-def _joined(parts: list[Rule]) -> Rule:
-    """About what is missing, for people: every verb, group, resource, name and path of it, each once."""
-    return Rule(*(tuple(dict.fromkeys(value for part in parts for value in part[number])) for number in range(len(parts[0]))))
+def _combine(parts: list[PolicyRule]) -> PolicyRule:
+    """Combines the missing parts into one rule for the message: every verb, group, resource, name and path, each once."""
+    return PolicyRule(*(tuple(dict.fromkeys(value for part in parts for value in part[number])) for number in range(len(parts[0]))))

@@ -1,87 +1,95 @@
-"""How a refusal is told: in the words of Kubernetes, and which rule would have helped."""
+"""Messages of RBAC denials: Kubernetes' text, and the rule that would allow the request."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 
-from probate.api.field_errors import Problem
+from probate.api.field_errors import FieldError
 from probate.api.rbac import policy_rules
-from probate.api.rbac.grants import GROUP, Granted
-from probate.api.rbac.policy_rules import Ask, AskPath, Rule
+from probate.api.rbac.policy_rules import NonResourceAttributes, PolicyRule, ResourceAttributes
+from probate.api.rbac.rule_resolver import GROUP, BoundRole
 from probate.api.rbac.users import User
 from probate.core.errors import ApiError, Details, Forbidden
 
-RULE = "MissingRule"
-"""The reason of a cause that says which rule is missing."""
-MAX_LOST = 5
+MISSING_RULE = "MissingRule"
+"""The reason of a cause that names the missing rule."""
+MAX_MISSING_ROLES = 5
 MAX_RULES = 50
 
 
-def refusal(user: User, ask: Ask, lost: Iterable[Granted] = (), why: str = "") -> Forbidden:
-    """The user may not do this; `why` says what it was needed for."""
-    what = f"{ask.resource}.{ask.group}" if ask.group else ask.resource
-    about = f'{what} "{ask.name}"' if ask.name else what
-    rule = json.dumps(policy_rules.to_object(rule_for(ask)))
-    needed = f"{why}: " if why else ""
-    told = f"{about} is forbidden: {needed}{sentence(user, ask)}{reason(lost)}. What is missing is a rule such as {rule}"
-    cause = Problem(RULE, "", rule)
-    return Forbidden(told, Details(name=ask.name, group=ask.group, kind=ask.resource, causes=(cause,)))
+def forbidden_error(
+    user: User, attributes: ResourceAttributes, missing_roles: Iterable[BoundRole] = (), purpose: str = ""
+) -> Forbidden:
+    """Returns the error for a denied request. `purpose` says what the permission is needed for."""
+    resource = f"{attributes.resource}.{attributes.group}" if attributes.group else attributes.resource
+    target = f'{resource} "{attributes.name}"' if attributes.name else resource
+    missing = json.dumps(policy_rules.rule_to_object(missing_rule(attributes)))
+    denial = f"{f'{purpose}: ' if purpose else ''}{denial_message(user, attributes)}{missing_roles_message(missing_roles)}"
+    message = f"{target} is forbidden: {denial}. What is missing is a rule such as {missing}"
+    cause = FieldError(MISSING_RULE, "", missing)
+    return Forbidden(message, Details(name=attributes.name, group=attributes.group, kind=attributes.resource, causes=(cause,)))
 
 
-def path_refusal(user: User, ask: AskPath) -> Forbidden:
-    """The user may not do this at a path that is no resource."""
-    rule = json.dumps(policy_rules.to_object(Rule((ask.verb,), urls=(ask.path,))))
-    told = f'forbidden: User "{user.name}" cannot {ask.verb} path "{ask.path}". What is missing is a rule such as {rule}'
-    return Forbidden(told, Details(causes=(Problem(RULE, "", rule),)))
+def forbidden_path_error(user: User, attributes: NonResourceAttributes) -> Forbidden:
+    """Returns the error for a denied request to a non-resource path."""
+    missing = json.dumps(policy_rules.rule_to_object(PolicyRule((attributes.verb,), urls=(attributes.path,))))
+    denial = f'User "{user.name}" cannot {attributes.verb} path "{attributes.path}"'
+    message = f"forbidden: {denial}. What is missing is a rule such as {missing}"
+    return Forbidden(message, Details(causes=(FieldError(MISSING_RULE, "", missing),)))
 
 
-def is_told_by(error: ApiError) -> bool:
-    """Whether somebody was refused because a rule is missing."""
-    return any(cause.reason == RULE for cause in error.details.causes)
+def is_missing_rule_error(error: ApiError) -> bool:
+    """Returns whether the error is a denial because of a missing rule."""
+    return any(cause.reason == MISSING_RULE for cause in error.details.causes)
 
 
-def sentence(user: User, ask: Ask) -> str:
-    """Who cannot do what, and where."""
-    where = f'in the namespace "{ask.namespace}"' if ask.namespace else "at the cluster scope"
-    return f'User "{user.name}" cannot {ask.verb} resource "{ask.full_resource}" in API group "{ask.group}" {where}'
+def denial_message(user: User, attributes: ResourceAttributes) -> str:
+    """Returns Kubernetes' message: the user, the action and the scope."""
+    scope = f'in the namespace "{attributes.namespace}"' if attributes.namespace else "at the cluster scope"
+    action = f'{attributes.verb} resource "{attributes.full_resource}"'
+    return f'User "{user.name}" cannot {action} in API group "{attributes.group}" {scope}'
 
 
-def reason(lost: Iterable[Granted]) -> str:
-    """Which roles are bound that are not there, if any."""
-    found = [one for one, _ in zip(lost, range(MAX_LOST), strict=False)]
-    return "" if not found else f": RBAC: {', '.join(_no_such_role(one) for one in found)}"
+def missing_roles_message(missing_roles: Iterable[BoundRole]) -> str:
+    """Returns the part of the message about bound roles that do not exist; empty if there are none."""
+    bound_roles = [bound_role for bound_role, _ in zip(missing_roles, range(MAX_MISSING_ROLES), strict=False)]
+    return "" if not bound_roles else f": RBAC: {', '.join(_no_such_role(bound_role) for bound_role in bound_roles)}"
 
 
-def allowed_by(granted: Granted) -> str:
-    """Which binding allows it."""
-    place, role = granted.binding, granted.role
-    binding = f'RoleBinding "{place.name}/{place.namespace}"' if place.namespace else f'ClusterRoleBinding "{place.name}"'
-    kind, name = granted.subject.split(" ", 1)
+def allowed_reason(bound_role: BoundRole) -> str:
+    """Returns the reason of an allowed request: the binding that allows it."""
+    binding_key, role = bound_role.binding, bound_role.role
+    binding = (
+        f'RoleBinding "{binding_key.name}/{binding_key.namespace}"'
+        if binding_key.namespace
+        else f'ClusterRoleBinding "{binding_key.name}"'
+    )
+    kind, name = bound_role.subject.split(" ", 1)
     return f'RBAC: allowed by {binding} of {"Role" if role.namespace else "ClusterRole"} "{role.name}" to {kind} "{name}"'
 
 
-def _no_such_role(granted: Granted) -> str:
-    kind = "role" if granted.role.namespace else "clusterrole"
-    return f'{kind}.{GROUP} "{granted.role.name}" not found'
+def _no_such_role(bound_role: BoundRole) -> str:
+    kind = "role" if bound_role.role.namespace else "clusterrole"
+    return f'{kind}.{GROUP} "{bound_role.role.name}" not found'
 
 
-def rule_for(ask: Ask) -> Rule:
-    """The smallest rule that allows this to objects of any name."""
-    return Rule((ask.verb,), (ask.group,), (ask.full_resource,))
+def missing_rule(attributes: ResourceAttributes) -> PolicyRule:
+    """Returns the smallest rule that allows the action on objects of any name."""
+    return PolicyRule((attributes.verb,), (attributes.group,), (attributes.full_resource,))
 
 
-def escalation(user: User, resource: str, name: str, missing: list[Rule]) -> Forbidden:
-    """The user would hand on what they do not have."""
-    listed = "\n".join(_listed(rule) for rule in missing[:MAX_RULES])
+def escalation_error(user: User, resource: str, name: str, missing: list[PolicyRule]) -> Forbidden:
+    """Returns the error for a grant of permissions that the user does not have."""
+    rules = "\n".join(_format_rule(rule) for rule in missing[:MAX_RULES])
     groups = ", ".join(f'"{group}"' for group in user.groups)
-    told = f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{listed}'
-    causes = tuple(Problem(RULE, "", json.dumps(policy_rules.to_object(rule))) for rule in missing[:MAX_RULES])
+    message = f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{rules}'
+    causes = tuple(FieldError(MISSING_RULE, "", json.dumps(policy_rules.rule_to_object(rule))) for rule in missing[:MAX_RULES])
     details = Details(name=name, group=GROUP, kind=resource, causes=causes)
-    return Forbidden(f'{resource}.{GROUP} "{name}" is forbidden: {told}', details)
+    return Forbidden(f'{resource}.{GROUP} "{name}" is forbidden: {message}', details)
 
 
-def _listed(rule: Rule) -> str:
+def _format_rule(rule: PolicyRule) -> str:
     names = ("Verbs", "APIGroups", "Resources", "ResourceNames", "NonResourceURLs")
     pairs = dict(zip(names, rule, strict=True))
     shown = [f"{name}:{json.dumps(list(pairs[name]))}" for name in (*names[1:], "Verbs") if pairs[name]]

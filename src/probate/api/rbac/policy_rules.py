@@ -1,8 +1,8 @@
-"""One rule of a role, what can be asked of it, and whether it allows that.
+"""Policy rules: one rule of a role, the attributes of a request, and whether the rule allows it.
 
 A rule allows each of its verbs on each of its resources in each of its groups; `*` stands for all. A subresource is named with its
-resource (`pods/log`), or on any resource (`*/scale`); `pods` alone does not include it. Where a rule has names, it is about the
-objects of these names only, so it says nothing about lists, or about what has no name yet. Paths may end in `*`.
+resource (`pods/log`), or on any resource (`*/scale`); `pods` alone does not include it. A rule with resource names allows only
+objects of these names, so it allows no lists, and nothing on an object without a name yet. Non-resource URLs may end in `*`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ ALL = "*"
 _FIELDS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
 
-class Rule(NamedTuple):
-    """What is allowed, in the order in which the role has it. All of it, in every combination."""
+class PolicyRule(NamedTuple):
+    """One policy rule: every combination of its verbs, groups, resources and names. Keeps the role's order."""
 
     verbs: tuple[str, ...]
     groups: tuple[str, ...] = ()
@@ -24,8 +24,8 @@ class Rule(NamedTuple):
     urls: tuple[str, ...] = ()
 
 
-class Ask(NamedTuple):
-    """May somebody do this to a resource? `namespace` is empty where all are meant, or the kind has none."""
+class ResourceAttributes(NamedTuple):
+    """A request for a resource. `namespace` is empty for all namespaces, and for cluster-scoped resources."""
 
     verb: str
     group: str
@@ -36,57 +36,61 @@ class Ask(NamedTuple):
 
     @property
     def full_resource(self) -> str:
-        """The resource as rules name it."""
+        """The resource as rules name it, with its subresource."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
-class AskPath(NamedTuple):
-    """May somebody do this at a path that is no resource?"""
+class NonResourceAttributes(NamedTuple):
+    """A request to a path that is not a resource."""
 
     verb: str
     path: str
 
 
-def of_object(value: Mapping[str, Any]) -> Rule:
-    """A rule as a role has it."""
-    return Rule(*(tuple(value.get(name) or ()) for name in _FIELDS))
+def rule_from_object(value: Mapping[str, Any]) -> PolicyRule:
+    """Parses a rule of a role."""
+    return PolicyRule(*(tuple(value.get(name) or ()) for name in _FIELDS))
 
 
-def to_object(rule: Rule) -> dict[str, list[str]]:
-    """A rule as a role would have it."""
+def rule_to_object(rule: PolicyRule) -> dict[str, list[str]]:
+    """Returns a rule as a role contains it."""
     return {name: list(values) for name, values in zip(_FIELDS, rule, strict=True) if values}
 
 
-def of_role(role: Mapping[str, Any]) -> tuple[Rule, ...]:
-    """The rules of a Role or ClusterRole."""
-    return tuple(of_object(one) for one in role.get("rules") or ())
+def rules_of_role(role: Mapping[str, Any]) -> tuple[PolicyRule, ...]:
+    """Parses the rules of a Role or ClusterRole."""
+    return tuple(rule_from_object(rule) for rule in role.get("rules") or ())
 
 
-def allows(rule: Rule, ask: Ask) -> bool:
-    """Whether the rule allows this."""
-    return concerns(rule, ask.verb, ask.group, ask.resource, ask.subresource) and (not rule.names or ask.name in rule.names)
+def rule_allows(rule: PolicyRule, attributes: ResourceAttributes) -> bool:
+    """Returns whether the rule allows the request."""
+    return rule_allows_any_name(rule, attributes.verb, attributes.group, attributes.resource, attributes.subresource) and (
+        not rule.names or attributes.name in rule.names
+    )
 
 
-def concerns(rule: Rule, verb: str, group: str, resource: str, subresource: str) -> bool:
-    """Whether the rule allows this to objects of all names, or to those of some."""
-    return _has(rule.verbs, verb) and _has(rule.groups, group) and _has_resource(rule.resources, resource, subresource)
+def rule_allows_any_name(rule: PolicyRule, verb: str, group: str, resource: str, subresource: str) -> bool:
+    """Returns whether the rule allows the action, on objects of all names or of some."""
+    return (
+        _includes(rule.verbs, verb) and _includes(rule.groups, group) and _includes_resource(rule.resources, resource, subresource)
+    )
 
 
-def allows_path(rule: Rule, ask: AskPath) -> bool:
-    """Whether the rule allows this."""
-    return _has(rule.verbs, ask.verb) and any(matches_path(url, ask.path) for url in rule.urls)
+def rule_allows_path(rule: PolicyRule, attributes: NonResourceAttributes) -> bool:
+    """Returns whether the rule allows the request to a path."""
+    return _includes(rule.verbs, attributes.verb) and any(url_matches(url, attributes.path) for url in rule.urls)
 
 
-def matches_path(url: str, path: str) -> bool:
-    """Whether a path is one of those that a rule's URL stands for."""
+def url_matches(url: str, path: str) -> bool:
+    """Returns whether a non-resource URL of a rule matches the path."""
     return url in (ALL, path) or (url.endswith(ALL) and path.startswith(url.rstrip(ALL)))
 
 
-def _has(allowed: Iterable[str], wanted: str) -> bool:
-    return wanted in allowed or ALL in allowed
+def _includes(allowed: Iterable[str], value: str) -> bool:
+    return value in allowed or ALL in allowed
 
 
-def _has_resource(allowed: tuple[str, ...], resource: str, subresource: str) -> bool:
+def _includes_resource(allowed: tuple[str, ...], resource: str, subresource: str) -> bool:
     if ALL in allowed:
         return True
     if not subresource:

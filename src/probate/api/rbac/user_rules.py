@@ -1,99 +1,116 @@
-"""What one user may do, worked out from the grants once for each kind of question and then remembered."""
+"""The resolved rules of one user, with a cache of decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from probate.api.rbac import forbidden_message, policy_rules
-from probate.api.rbac.grants import Granted, Grants
-from probate.api.rbac.policy_rules import Ask, AskPath, Rule
+from probate.api.rbac.policy_rules import NonResourceAttributes, PolicyRule, ResourceAttributes
+from probate.api.rbac.rule_resolver import BoundRole, RuleResolver
 from probate.api.rbac.users import User
 
-MAX_KNOWN = 4_000
-"""Questions whose answers are remembered, for each user."""
+CACHE_SIZE = 4_000
+"""Decisions that are cached for each user."""
 
-Names = frozenset[str] | None
-"""The names of the objects that something is allowed to; None: whatever their names."""
-NOBODY: Names = frozenset()
+AllowedNames = frozenset[str] | None
+"""The names of the objects on which an action is allowed; None for all names."""
+NO_NAMES: AllowedNames = frozenset()
 
-_Question = tuple[str, str, str, str, str]
+_CacheKey = tuple[str, str, str, str, str]
 
 
-class Rights:
-    """Of one user, for as long as the grants are what they were."""
+class UserRules:
+    """The rules of one user, valid while the resolver's generation does not change."""
 
-    def __init__(self, grants: Grants, user: User) -> None:
-        self.generation = grants.generation
+    def __init__(self, resolver: RuleResolver, user: User) -> None:
+        self.generation = resolver.generation
         self.user = user
-        self._grants = grants
-        self._everywhere = tuple(self._rules(""))
-        self._known: dict[_Question, Names] = {}
-        self._known_paths: dict[AskPath, bool] = {}
-        self._reasons: dict[Ask | AskPath, str] = {}
+        self._resolver = resolver
+        self._cluster_rules = tuple(self._rules(""))
+        self._decisions: dict[_CacheKey, AllowedNames] = {}
+        self._path_decisions: dict[NonResourceAttributes, bool] = {}
+        self._reasons: dict[ResourceAttributes | NonResourceAttributes, str] = {}
 
-    def allow(self, ask: Ask) -> bool:
-        """Whether the user may do this."""
-        names = self.names(ask)
-        return names is None or (bool(names) and ask.name in names)
+    def allow(self, attributes: ResourceAttributes) -> bool:
+        """Returns whether the user may do this."""
+        allowed_names = self.allowed_names(attributes)
+        return allowed_names is None or (bool(allowed_names) and attributes.name in allowed_names)
 
-    def names(self, ask: Ask) -> Names:
-        """To which objects the user may do this, whichever the question names."""
-        return self._names((ask.verb, ask.group, ask.resource, ask.subresource, ask.namespace))
+    def allowed_names(self, attributes: ResourceAttributes) -> AllowedNames:
+        """Returns the names of the objects on which the user may do this. Ignores the name in the attributes."""
+        return self._allowed_names(
+            (attributes.verb, attributes.group, attributes.resource, attributes.subresource, attributes.namespace)
+        )
 
-    def allow_path(self, ask: AskPath) -> bool:
-        """Whether the user may do this at a path that is no resource. Only what is granted in all of the cluster counts."""
-        known = self._known_paths.get(ask)
-        if known is None:
-            if len(self._known_paths) >= MAX_KNOWN:
-                self._known_paths.clear()
-            known = self._known_paths[ask] = any(policy_rules.allows_path(rule, ask) for rule in self._everywhere)
-        return known
+    def allow_path(self, attributes: NonResourceAttributes) -> bool:
+        """Returns whether the user may do this at a non-resource path. Only ClusterRoleBindings count."""
+        is_allowed = self._path_decisions.get(attributes)
+        if is_allowed is None:
+            if len(self._path_decisions) >= CACHE_SIZE:
+                self._path_decisions.clear()
+            is_allowed = self._path_decisions[attributes] = any(
+                policy_rules.rule_allows_path(rule, attributes) for rule in self._cluster_rules
+            )
+        return is_allowed
 
-    def granting(self, ask: Ask | AskPath) -> Granted | None:
-        """The binding by which the user may do this; None if there is none. (Not remembered: for who wants to know why.)"""
-        namespace = "" if isinstance(ask, AskPath) else ask.namespace
-        for where in dict.fromkeys(("", namespace)):
-            for one in self._grants.granted(self.user, where):
-                if any(_allows(rule, ask) for rule in one.rules or ()):
-                    return one
+    def allowing_binding(self, attributes: ResourceAttributes | NonResourceAttributes) -> BoundRole | None:
+        """Returns the binding that allows the request; None if there is none. Not cached."""
+        namespace = "" if isinstance(attributes, NonResourceAttributes) else attributes.namespace
+        for scope in dict.fromkeys(("", namespace)):
+            for bound_role in self._resolver.bound_roles(self.user, scope):
+                if any(_rule_allows(rule, attributes) for rule in bound_role.rules or ()):
+                    return bound_role
         return None
 
-    def reason(self, ask: Ask | AskPath) -> str:
-        """The same in words; empty if there is none. Remembered, for who wants to know it of every request."""
-        if isinstance(ask, Ask) and ask.name and self.names(ask) is None:
-            ask = ask._replace(name="")
-        found = self._reasons.get(ask)
-        if found is None:
-            if len(self._reasons) >= MAX_KNOWN:
+    def reason(self, attributes: ResourceAttributes | NonResourceAttributes) -> str:
+        """Returns the reason why the request is allowed; empty if it is not.
+
+        Cached, since the audit log needs it for every request.
+        """
+        if isinstance(attributes, ResourceAttributes) and attributes.name and self.allowed_names(attributes) is None:
+            attributes = attributes._replace(name="")
+        reason = self._reasons.get(attributes)
+        if reason is None:
+            if len(self._reasons) >= CACHE_SIZE:
                 self._reasons.clear()
-            granting = self.granting(ask)
-            found = self._reasons[ask] = "" if granting is None else forbidden_message.allowed_by(granting)
-        return found
+            allowing_binding = self.allowing_binding(attributes)
+            reason = self._reasons[attributes] = (
+                "" if allowing_binding is None else forbidden_message.allowed_reason(allowing_binding)
+            )
+        return reason
 
-    def rules(self, namespace: str) -> list[Rule]:
-        """All rules that the user has here: those of the cluster and, if it is not empty, those of the namespace."""
-        return [*self._everywhere, *(self._rules(namespace) if namespace else ())]
+    def rules(self, namespace: str) -> list[PolicyRule]:
+        """Returns all rules of the user: cluster-wide ones and, if `namespace` is not empty, those in the namespace."""
+        return [*self._cluster_rules, *(self._rules(namespace) if namespace else ())]
 
-    def lost(self, namespace: str) -> Iterator[Granted]:
-        """What would be granted to the user here if there were such roles."""
-        for where in dict.fromkeys(("", namespace)):
-            yield from (one for one in self._grants.granted(self.user, where) if one.rules is None)
+    def bindings_without_role(self, namespace: str) -> Iterator[BoundRole]:
+        """Yields the bindings of the user whose role does not exist."""
+        for scope in dict.fromkeys(("", namespace)):
+            yield from (bound_role for bound_role in self._resolver.bound_roles(self.user, scope) if bound_role.rules is None)
 
-    def _names(self, question: _Question) -> Names:
-        if question in self._known:
-            return self._known[question]
-        if len(self._known) >= MAX_KNOWN:
-            self._known.clear()
-        verb, group, resource, subresource, namespace = question
-        found = [rule.names for rule in self.rules(namespace) if policy_rules.concerns(rule, verb, group, resource, subresource)]
-        answer = None if not all(found) else frozenset(name for names in found for name in names)
-        self._known[question] = answer
-        return answer
+    def _allowed_names(self, cache_key: _CacheKey) -> AllowedNames:
+        if cache_key in self._decisions:
+            return self._decisions[cache_key]
+        if len(self._decisions) >= CACHE_SIZE:
+            self._decisions.clear()
+        verb, group, resource, subresource, namespace = cache_key
+        rule_names = [
+            rule.names
+            for rule in self.rules(namespace)
+            if policy_rules.rule_allows_any_name(rule, verb, group, resource, subresource)
+        ]
+        allowed_names = None if not all(rule_names) else frozenset(name for names_of_rule in rule_names for name in names_of_rule)
+        self._decisions[cache_key] = allowed_names
+        return allowed_names
 
-    def _rules(self, namespace: str) -> Iterator[Rule]:
-        for one in self._grants.granted(self.user, namespace):
-            yield from one.rules or ()
+    def _rules(self, namespace: str) -> Iterator[PolicyRule]:
+        for bound_role in self._resolver.bound_roles(self.user, namespace):
+            yield from bound_role.rules or ()
 
 
-def _allows(rule: Rule, ask: Ask | AskPath) -> bool:
-    return policy_rules.allows_path(rule, ask) if isinstance(ask, AskPath) else policy_rules.allows(rule, ask)
+def _rule_allows(rule: PolicyRule, attributes: ResourceAttributes | NonResourceAttributes) -> bool:
+    return (
+        policy_rules.rule_allows_path(rule, attributes)
+        if isinstance(attributes, NonResourceAttributes)
+        else policy_rules.rule_allows(rule, attributes)
+    )

@@ -1,1 +1,1 @@
-"""The shape of values: schema nodes, OpenAPI definitions of built-in kinds, typed reading."""
+"""Schemas: schema nodes, the OpenAPI definitions of built-in kinds, and typed reading of values."""

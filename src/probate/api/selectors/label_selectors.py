@@ -1,12 +1,12 @@
-"""Label selectors: from a query's text or an object's field to one compiled type.
+"""Label selectors: one compiled type for a query's text and for an object's field.
 
     parse("app=web,tier in (a, b),!old").matches({"app": "web", "tier": "b"})         True
     str(parse("tier in (b,a), app==web"))                                             "app=web,tier in (a,b)"
-    compile_object({"matchLabels": {"app": "web"}}, Path("spec.selector"))            the selector and no problems
+    compile_object({"matchLabels": {"app": "web"}}, FieldPath("spec.selector"))       the selector and no field errors
 
-A selector is made once and asked for every object: `matches` does no parsing. Equal selectors have equal texts, and a text that
-`str` gives is read back as the same selector. Text that makes no sense is a `BadRequest` that says what stands where and what
-could stand there; in an object it is a list of problems, since those are an answer's causes.
+A selector is compiled once and matched against every object: `matches` does no parsing. Equal selectors have equal texts, and the
+text that `str` returns parses to the same selector. An invalid text raises a `BadRequest` with the wrong token and what was
+expected; an invalid field returns field errors, since those are the causes of a response.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from probate.api import field_errors, names
-from probate.api.field_errors import Path, Problem
+from probate.api.field_errors import FieldError, FieldPath
 from probate.api.selectors import label_selector_text
 from probate.api.selectors.requirements import Requirement, compile_test
 
@@ -24,26 +24,28 @@ _OBJECT_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotE
 
 
 class LabelSelector:
-    """Requirements that labels must all meet. With none, everything matches, except for `NOTHING`."""
+    """Requirements that labels must all meet. Without requirements it matches everything, except for `NOTHING`."""
 
     __slots__ = ("_equal", "_tests", "is_nothing", "requirements")
 
     def __init__(self, requirements: Iterable[Requirement], *, is_nothing: bool = False) -> None:
         self.requirements = tuple(sorted(requirements))
         self.is_nothing = is_nothing
-        # Nearly all selectors only ask for labels to be equal, which sets compare at once.
-        self._equal = frozenset((one.key, one.values[0]) for one in self.requirements if one.operator == "=")
-        self._tests = tuple(compile_test(one) for one in self.requirements if one.operator != "=")
+        # Fast path: nearly all requirements are equalities, which one set comparison checks.
+        self._equal = frozenset(
+            (requirement.key, requirement.values[0]) for requirement in self.requirements if requirement.operator == "="
+        )
+        self._tests = tuple(compile_test(requirement) for requirement in self.requirements if requirement.operator != "=")
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet all requirements."""
+        """Returns whether the labels meet all requirements."""
         if self.is_nothing or not labels.items() >= self._equal:
             return False
         return all(is_met(labels) for is_met in self._tests) if self._tests else True
 
     @property
     def is_everything(self) -> bool:
-        """Whether no labels need be looked at: all match."""
+        """Whether the selector matches any labels."""
         return not self.requirements and not self.is_nothing
 
     def __str__(self) -> str:
@@ -66,27 +68,29 @@ NOTHING = LabelSelector((), is_nothing=True)
 
 
 def parse(text: str) -> LabelSelector:
-    """The selector that the text of a query means. Raises `BadRequest`."""
-    return LabelSelector(label_selector_text.read(text))
+    """Parses the selector of a query. Raises `BadRequest`."""
+    return LabelSelector(label_selector_text.parse_requirements(text))
 
 
-def compile_object(selector: Any, path: Path) -> tuple[LabelSelector, list[Problem]]:
-    """The selector that an object's LabelSelector field means, or what is wrong with it (then nothing matches).
+def compile_object(selector: Any, path: FieldPath) -> tuple[LabelSelector, list[FieldError]]:
+    """Compiles an object's LabelSelector field. Returns `NOTHING` and the field errors if it is invalid.
 
-    No field at all (None) matches nothing; an empty one matches everything. The types of its fields are checked before.
+    A missing field (None) matches nothing; an empty one matches everything. The caller has validated the types of its fields.
     """
     if selector is None:
         return NOTHING, []
-    expressions = [(one, path / "matchExpressions" / number) for number, one in enumerate(selector.get("matchExpressions") or ())]
+    expressions = [
+        (expression, path / "matchExpressions" / number) for number, expression in enumerate(selector.get("matchExpressions") or ())
+    ]
     labels = selector.get("matchLabels") or {}
-    told = chain(
-        _label_problems(labels, path / "matchLabels"),
-        *(_expression_problems(expression, where) for expression, where in expressions),
+    validation = chain(
+        _validate_match_labels(labels, path / "matchLabels"),
+        *(_validate_expression(expression, expression_path) for expression, expression_path in expressions),
     )
-    if found := field_errors.first(told):
-        return NOTHING, found
-    asked = [Requirement(key, "=", (value,)) for key, value in labels.items()]
-    return LabelSelector([*asked, *(_from_expression(one) for one, _ in expressions)]), []
+    if errors := field_errors.limit_field_errors(validation):
+        return NOTHING, errors
+    equalities = [Requirement(key, "=", (value,)) for key, value in labels.items()]
+    return LabelSelector([*equalities, *(_from_expression(expression) for expression, _ in expressions)]), []
 
 
 def _from_expression(expression: Mapping[str, Any]) -> Requirement:
@@ -94,15 +98,15 @@ def _from_expression(expression: Mapping[str, Any]) -> Requirement:
     return Requirement(expression["key"], _OBJECT_OPERATORS[expression["operator"]], values)
 
 
-def _label_problems(labels: Mapping[str, str], path: Path) -> Iterator[Problem]:
+def _validate_match_labels(labels: Mapping[str, str], path: FieldPath) -> Iterator[FieldError]:
     for key, value in labels.items():
-        for detail in names.qualified_name(key):
+        for detail in names.validate_qualified_name(key):
             yield field_errors.invalid(path, key, detail)
-        for detail in names.label_value(value):
+        for detail in names.validate_label_value(value):
             yield field_errors.invalid(path, value, detail)
 
 
-def _expression_problems(expression: Mapping[str, Any], path: Path) -> Iterator[Problem]:
+def _validate_expression(expression: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
     key, operator, values = expression.get("key") or "", expression.get("operator") or "", expression.get("values") or ()
     if operator not in _OBJECT_OPERATORS:
         yield field_errors.invalid(path / "operator", operator, "not a valid selector operator")
@@ -110,8 +114,8 @@ def _expression_problems(expression: Mapping[str, Any], path: Path) -> Iterator[
         yield field_errors.required(path / "values", "must be specified when `operator` is 'In' or 'NotIn'")
     elif operator in ("Exists", "DoesNotExist") and values:
         yield field_errors.forbidden(path / "values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    for detail in names.qualified_name(key):
+    for detail in names.validate_qualified_name(key):
         yield field_errors.invalid(path / "key", key, detail)
     for number, value in enumerate(values):
-        for detail in names.label_value(value):
+        for detail in names.validate_label_value(value):
             yield field_errors.invalid(path / "values" / number, value, detail)

@@ -1,8 +1,8 @@
-"""One thing that a label selector asks of labels, checked when it is made and compiled to a function.
+"""One requirement of a label selector, compiled to a function.
 
 Requirement("app", "=", ("web",))           app=web
-Requirement("tier", "notin", ("a", "b"))    tier notin (a,b)       holds too where there is no such label
-Requirement("weight", ">", ("5",))          weight>5               holds only where the label is a whole number
+Requirement("tier", "notin", ("a", "b"))    tier notin (a,b)       also matches if there is no such label
+Requirement("weight", ">", ("5",))          weight>5               matches only if the label is an integer
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from probate.api import names
 
 MAX_REQUIREMENTS = 1_000
-"""Of one selector in a query: each may be asked of every object. The values of one requirement are not counted."""
+"""Largest number of requirements of a selector in a query: each may be tested against every object. Values are not counted."""
 
 Test = Callable[[Mapping[str, str]], bool]
 
@@ -23,7 +23,10 @@ _INT64 = range(-(2**63), 2**63)
 
 
 class Requirement(msgspec.Struct, frozen=True, order=True):
-    """A key, an operator (=, !=, in, notin, >, <, exists, !) and its values: sorted and each once, so equal ones are equal."""
+    """A key, an operator (=, !=, in, notin, >, <, exists, !) and its values, which are sorted and unique.
+
+    So requirements with the same meaning are equal.
+    """
 
     key: str
     operator: str
@@ -41,25 +44,25 @@ class Requirement(msgspec.Struct, frozen=True, order=True):
                 return f"{self.key}{self.operator}{self.values[0]}"
 
 
-def problems_of_values(requirement: Requirement) -> str:
-    """What is wrong with the values for this operator, or nothing."""
+def validate_values(requirement: Requirement) -> str:
+    """Validates the values for the operator. Returns a message, or an empty string."""
     for value in requirement.values:
-        if found := names.label_value(value):
-            return f"{value!r} {'; '.join(found)}"
-        if requirement.operator in (">", "<") and whole_number(value) is None:
+        if messages := names.validate_label_value(value):
+            return f"{value!r} {'; '.join(messages)}"
+        if requirement.operator in (">", "<") and parse_int64(value) is None:
             return f"{value!r} must be an integer, to be compared with {requirement.operator}"
     return ""
 
 
 def compile_test(requirement: Requirement) -> Test:
-    """A function that says whether labels meet the requirement."""
+    """Returns a function that tests whether labels meet the requirement."""
     key, operator = requirement.key, requirement.operator
     if operator in ("=", "!=", ">", "<"):
         return _compile_single(key, operator, requirement.values[0])
-    among = frozenset(requirement.values)
+    values = frozenset(requirement.values)
     tests: dict[str, Test] = {
-        "in": lambda labels: labels.get(key) in among,
-        "notin": lambda labels: labels.get(key) not in among,
+        "in": lambda labels: labels.get(key) in values,
+        "notin": lambda labels: labels.get(key) not in values,
         "exists": lambda labels: key in labels,
         "!": lambda labels: key not in labels,
     }
@@ -71,19 +74,19 @@ def _compile_single(key: str, operator: str, value: str) -> Test:
         return lambda labels: labels.get(key) == value
     if operator == "!=":
         return lambda labels: labels.get(key) != value
-    return _compile_comparison(key, gt if operator == ">" else lt, whole_number(value) or 0)
+    return _compile_comparison(key, gt if operator == ">" else lt, parse_int64(value) or 0)
 
 
 def _compile_comparison(key: str, compare: Callable[[int, int], bool], limit: int) -> Test:
     def is_met(labels: Mapping[str, str]) -> bool:
-        number = whole_number(labels.get(key, ""))
+        number = parse_int64(labels.get(key, ""))
         return number is not None and compare(number, limit)
 
     return is_met
 
 
-def whole_number(text: str) -> int | None:
-    """The number, if the text is a 64-bit integer and nothing else."""
+def parse_int64(text: str) -> int | None:
+    """Parses a 64-bit integer. Returns None for any other text."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
         return None

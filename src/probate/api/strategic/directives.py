@@ -1,6 +1,6 @@
-"""What a patch says beside the fields it changes: its directives, read and checked.
+"""The directives of a strategic merge patch: the entries beside the fields that it changes.
 
-A name with a dollar sign that is none of these is a field like any other: a CustomResourceDefinition's schema has `$ref`.
+A name with a dollar sign that is not one of these is an ordinary field: a CustomResourceDefinition's schema has `$ref`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.core import errors
 
 PATCH = "$patch"
@@ -17,8 +17,8 @@ DELETE_FROM_LIST = "$deleteFromPrimitiveList"
 SET_ELEMENT_ORDER = "$setElementOrder"
 
 
-def of(patch: dict[str, Any], path: Path) -> str:
-    """What is to be done with the object or item as a whole: merge, replace or delete."""
+def patch_action(patch: dict[str, Any], path: FieldPath) -> str:
+    """Returns the action on the object or item as a whole: merge, replace or delete."""
     directive = patch.get(PATCH, "merge")
     if directive not in ("merge", "replace", "delete"):
         raise errors.BadRequest(f"{path / PATCH}: unknown patch type: it is delete, replace or merge")
@@ -26,12 +26,12 @@ def of(patch: dict[str, Any], path: Path) -> str:
 
 
 def is_directive(name: str) -> bool:
-    """Whether the name is no field's."""
+    """Returns whether the name is a directive, not a field."""
     return name in (PATCH, RETAIN_KEYS) or name.partition("/")[0] in (DELETE_FROM_LIST, SET_ELEMENT_ORDER)
 
 
-def retained(patch: dict[str, Any], path: Path) -> frozenset[str] | None:
-    """The fields that are to stay, or None if all are."""
+def retained_keys(patch: dict[str, Any], path: FieldPath) -> frozenset[str] | None:
+    """Returns the fields to retain, or None for all."""
     if RETAIN_KEYS not in patch:
         return None
     keys = patch[RETAIN_KEYS]
@@ -45,17 +45,17 @@ def retained(patch: dict[str, Any], path: Path) -> frozenset[str] | None:
     return frozenset(keys)
 
 
-def deletions(patch: dict[str, Any], path: Path) -> Iterator[tuple[str, list[Any]]]:
-    """Each list that loses values, by its field's name, and the values."""
-    return _lists(patch, path, prefix=DELETE_FROM_LIST, name="primitive list")
+def deletions(patch: dict[str, Any], path: FieldPath) -> Iterator[tuple[str, list[Any]]]:
+    """Yields the field name of each list that loses values, and the values."""
+    return _parse_lists(patch, path, prefix=DELETE_FROM_LIST, name="primitive list")
 
 
-def orders(patch: dict[str, Any], path: Path) -> Iterator[tuple[str, list[Any]]]:
-    """Each list that gets an order, by its field's name, and the order."""
-    return _lists(patch, path, prefix=SET_ELEMENT_ORDER, name="setElementOrder list")
+def orders(patch: dict[str, Any], path: FieldPath) -> Iterator[tuple[str, list[Any]]]:
+    """Yields the field name of each list that gets an order, and the order."""
+    return _parse_lists(patch, path, prefix=SET_ELEMENT_ORDER, name="setElementOrder list")
 
 
-def _lists(patch: dict[str, Any], path: Path, *, prefix: str, name: str) -> Iterator[tuple[str, list[Any]]]:
+def _parse_lists(patch: dict[str, Any], path: FieldPath, *, prefix: str, name: str) -> Iterator[tuple[str, list[Any]]]:
     for key, value in patch.items():
         directive, _, field = key.partition("/")
         if directive == prefix:

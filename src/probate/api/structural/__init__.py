@@ -1,14 +1,18 @@
-"""Structural schemas: what a CustomResourceDefinition says of its objects, and what follows from it.
+"""Structural schemas: what the schema of a CustomResourceDefinition means for its objects.
 
-parse                        openAPIV3Schema as written → Schema
-check                        all that is wrong with a schema as written, from
-  structure                  is every field's type stated outside of what restricts values
-  keywords, lists, rules     which words may stand where
-prune                        drop what the schema does not know
-defaults                     put in what the schema knows better
-validate                     is a value as the schema wants it, by
-  values, formats, regexp    what is asked of one value
-  listtypes, embedded        what is asked of lists that are sets or maps, and of objects within objects
+parse                         parses an openAPIV3Schema into a Schema
+schema_check                  reports all errors of an openAPIV3Schema, using
+  structure                   whether each field has a type outside of value validations
+  keywords, list_keywords, rule_shape
+                              which keywords are allowed where
+prune                         drops fields that the schema does not specify
+defaults                      applies defaults
+nulls                         reports nulls that the schema does not allow
+validate                      validates a value against the schema, using
+  value_checks, formats       the checks of a single value
+  list_values, embedded_resources
+                              lists that are sets or maps, and embedded objects
+rules/                        x-kubernetes-validations
 
-Nothing here is for schemas that contain themselves: those of custom resources cannot.
+Nothing here supports recursive schemas: schemas of custom resources cannot be recursive.
 """

@@ -1,8 +1,8 @@
-"""Putting in what a schema knows better than the request: defaults, and nulls that may not be.
+"""Defaulting: sets the defaults of a schema and removes nulls that the schema does not allow.
 
-A field that is absent gets its default. A null where null is not allowed is replaced by the default if there is one and
-dropped if there is none, so that "unset this" in a client's language means the same as leaving the field out. Defaults are
-applied level by level: what a default brings gets its own defaults too.
+An absent field gets its default. A null in a non-nullable field is replaced by the default, or dropped without a default, so
+that "unset" in a client's language has the same effect as omitting the field. Defaults are applied level by level: a value that
+comes from a default gets its own defaults too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from probate.core import work_limits
 
 
 def default(value: Any, schema: Schema) -> None:
-    """Drop nulls that may not be and fill in defaults, in place, at any depth."""
+    """Drops nulls of non-nullable fields and sets defaults, in place, at any depth."""
     if isinstance(value, dict):
         _default_object(value, schema)
     elif isinstance(value, list) and schema.items is not None:
@@ -24,13 +24,13 @@ def default(value: Any, schema: Schema) -> None:
 
 
 def has_defaults(schema: Schema) -> bool:
-    """Whether `default` could ever add anything. Not for schemas that contain themselves."""
+    """Returns whether `default` can add anything. Does not support recursive schemas."""
     below = [*schema.properties.values(), *(one for one in (schema.values, schema.items) if one is not None)]
     return schema.default is not UNSET or any(has_defaults(one) for one in below)
 
 
 def _copy(value: Any) -> Any:
-    """A default for one place. A small object can have a place for many."""
+    """Copies a default. Charges its size, because a small object can need a large default many times."""
     text = orjson.dumps(value)
     work_limits.spend(1 + len(text) // 20)
     return orjson.loads(text)

@@ -1,6 +1,6 @@
-"""Objects within objects: an embedded resource needs an apiVersion and a kind, and its metadata follows the usual rules.
+"""Embedded resources: objects within objects. Each needs an apiVersion and a kind, and its metadata follows the usual rules.
 
-The object itself is not looked at here (its own metadata is the server's to check), only what it holds.
+These functions ignore the root object (the server validates its metadata) and check only what it contains.
 """
 
 from __future__ import annotations
@@ -9,49 +9,53 @@ from collections.abc import Iterator
 from typing import Any
 
 from probate.api import field_errors, metadata, names
-from probate.api.field_errors import Path, Problem, field
+from probate.api.field_errors import FieldError, FieldPath, field
 from probate.api.schema.node import Schema
 
 
-def problems_in(value: Any, schema: Schema) -> list[Problem]:
-    """What is wrong with the embedded resources below the value."""
-    return field_errors.first(_walk_parts(value, schema, Path()))
+def problems_in(value: Any, schema: Schema) -> list[FieldError]:
+    """Returns the problems of all embedded resources below the value."""
+    return field_errors.limit_field_errors(_walk_parts(value, schema, FieldPath()))
 
 
-def problems_at(path: Path, value: Any, schema: Schema) -> list[Problem]:
-    """What is wrong with a value at `path` as an embedded resource, if it is to be one."""
-    return [*_check_type(value, path), *_check_metadata(value.get("metadata"), path / "metadata")] if _is_one(value, schema) else []
+def problems_at(path: FieldPath, value: Any, schema: Schema) -> list[FieldError]:
+    """Returns the problems of the value at `path` as an embedded resource, if the schema declares it as one."""
+    return (
+        [*_check_type(value, path), *_check_metadata(value.get("metadata"), path / "metadata")]
+        if _is_embedded(value, schema)
+        else []
+    )
 
 
-def is_in(schema: Schema) -> bool:
-    """Whether what the schema describes may hold any."""
+def may_contain_embedded(schema: Schema) -> bool:
+    """Returns whether a value of this schema can contain embedded resources."""
     below = (*schema.properties.values(), *(one for one in (schema.values, schema.items) if one is not None))
-    return any(one.is_embedded or is_in(one) for one in below)
+    return any(one.is_embedded_resource or may_contain_embedded(one) for one in below)
 
 
-def found(value: Any, schema: Schema, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """The embedded resources below the value, each with its path."""
+def find_embedded_resources(value: Any, schema: Schema, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the embedded resources below the value with their paths."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, one in inner:
         known = schema.properties.get(key) or schema.values if isinstance(key, str) else schema.items
         if known is None or not isinstance(one, dict | list):
             continue
         here = field(path, key) if isinstance(key, str) else f"{path}[{key}]"
-        if known.is_embedded and isinstance(one, dict):
+        if known.is_embedded_resource and isinstance(one, dict):
             yield here, one
-        yield from found(one, known, here)
+        yield from find_embedded_resources(one, known, here)
 
 
-def _is_one(value: Any, schema: Schema) -> bool:
-    return schema.is_embedded and isinstance(value, dict)
+def _is_embedded(value: Any, schema: Schema) -> bool:
+    return schema.is_embedded_resource and isinstance(value, dict)
 
 
-def _walk(value: Any, schema: Schema, path: Path) -> Iterator[Problem]:
+def _walk(value: Any, schema: Schema, path: FieldPath) -> Iterator[FieldError]:
     yield from problems_at(path, value, schema)
     yield from _walk_parts(value, schema, path)
 
 
-def _walk_parts(value: Any, schema: Schema, path: Path) -> Iterator[Problem]:
+def _walk_parts(value: Any, schema: Schema, path: FieldPath) -> Iterator[FieldError]:
     if isinstance(value, dict):
         for key, one in value.items():
             if not isinstance(one, dict | list):
@@ -65,7 +69,7 @@ def _walk_parts(value: Any, schema: Schema, path: Path) -> Iterator[Problem]:
             yield from _walk(one, schema.items, path / index)
 
 
-def _check_type(value: dict[str, Any], path: Path) -> Iterator[Problem]:
+def _check_type(value: dict[str, Any], path: FieldPath) -> Iterator[FieldError]:
     for name in ("apiVersion", "kind"):
         given = value.get(name, "")
         if given == "":
@@ -74,12 +78,12 @@ def _check_type(value: dict[str, Any], path: Path) -> Iterator[Problem]:
             yield field_errors.invalid(path / name, given, "must be a string")
         elif name == "apiVersion" and given.count("/") > 1:
             yield field_errors.invalid(path / name, given, f"unexpected GroupVersion string: {given}")
-        elif name == "kind" and (wrong := names.dns_1035_label(given.lower())):
+        elif name == "kind" and (wrong := names.validate_dns_1035_label(given.lower())):
             detail = f"may have mixed case, but should otherwise match: {','.join(wrong)}"
             yield field_errors.invalid(path / name, given, detail)
 
 
-def _check_metadata(meta: Any, path: Path) -> Iterator[Problem]:
+def _check_metadata(meta: Any, path: FieldPath) -> Iterator[FieldError]:
     if meta is None:
         return
     if not isinstance(meta, dict):
@@ -87,11 +91,11 @@ def _check_metadata(meta: Any, path: Path) -> Iterator[Problem]:
         return
     yield from _check_texts(meta, path)
     if isinstance(name := meta.get("name"), str):
-        yield from (field_errors.invalid(path / "name", name, one) for one in names.path_segment(name))
+        yield from (field_errors.invalid(path / "name", name, one) for one in names.validate_path_segment(name))
 
 
-def _check_texts(meta: dict[str, Any], path: Path) -> Iterator[Problem]:
-    for name, check in (("labels", metadata.check_labels), ("annotations", metadata.check_annotations)):
+def _check_texts(meta: dict[str, Any], path: FieldPath) -> Iterator[FieldError]:
+    for name, check in (("labels", metadata.validate_labels), ("annotations", metadata.validate_annotations)):
         texts = meta.get(name)
         if texts is None:
             continue

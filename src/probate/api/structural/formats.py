@@ -1,6 +1,6 @@
-"""What `format` asks of a text. Formats that Kubernetes does not know, int32 and double among them, ask nothing.
+"""The checks of the `format` keyword. Formats that Kubernetes does not check, such as int32 and double, have none.
 
-A hyphen in a format's name says nothing: date-time and datetime are one.
+Hyphens in format names are ignored: date-time and datetime are the same format.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CARD = re.compile(r"[0-9]{12,19}")
 
 
 def test_of(name: str) -> Test | None:
-    """The test that texts of this format must pass; none if there is nothing to test."""
+    """Returns the check for strings of this format; None if the format has no check."""
     return _TESTS.get(name.replace("-", ""))
 
 
@@ -140,8 +140,8 @@ _TESTS: dict[str, Test] = {
     "isbn": lambda text: _is_isbn10(text) or _is_isbn13(text),
     "isbn10": _is_isbn10,
     "isbn13": _is_isbn13,
-    "k8slongname": lambda text: not names.dns_subdomain(text),
-    "k8sshortname": lambda text: not names.dns_label(text),
+    "k8slongname": lambda text: not names.validate_dns_subdomain(text),
+    "k8sshortname": lambda text: not names.validate_dns_label(text),
     "mac": lambda text: _MAC.fullmatch(text) is not None,
     "password": lambda _: True,
     "rgbcolor": lambda text: _RGB.fullmatch(text) is not None,

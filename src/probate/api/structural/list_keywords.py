@@ -1,21 +1,21 @@
-"""The rules for x-kubernetes-list-type, x-kubernetes-list-map-keys and x-kubernetes-map-type in a schema.
+"""Checks x-kubernetes-list-type, x-kubernetes-list-map-keys and x-kubernetes-map-type in a schema.
 
-Server-side apply tells items apart by their keys, so keys must be scalars that are always there.
+Server-side apply identifies items by their keys, so keys must be scalars and always present.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from probate.api.field_errors import Path, Problem, forbidden, invalid, not_supported, required
+from probate.api.field_errors import FieldError, FieldPath, forbidden, invalid, not_supported, required
 from probate.api.structural.parse import schemas, table, text, texts
-from probate.api.structural.structure import Written
+from probate.api.structural.structure import RawSchema
 
 LIST_TYPE, MAP_KEYS, MAP_TYPE = "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"
 
 
-def list_problems(written: Written, path: Path) -> Iterator[Problem]:
-    """What is wrong with one node's list and map types."""
+def list_problems(written: RawSchema, path: FieldPath) -> Iterator[FieldError]:
+    """Yields the problems of the list and map types of one node."""
     yield from _check_map_type(written, path)
     yield from _check_list_type(written, path)
     if texts(written, MAP_KEYS) and text(written, LIST_TYPE) != "map":
@@ -28,7 +28,7 @@ def list_problems(written: Written, path: Path) -> Iterator[Problem]:
         yield from _check_nulls_and_keys(written, path)
 
 
-def _check_map_type(written: Written, path: Path) -> Iterator[Problem]:
+def _check_map_type(written: RawSchema, path: FieldPath) -> Iterator[FieldError]:
     given = written.get(MAP_TYPE)
     if given is None:
         return
@@ -37,7 +37,7 @@ def _check_map_type(written: Written, path: Path) -> Iterator[Problem]:
         yield not_supported(path / MAP_TYPE, given, ["atomic", "granular"])
 
 
-def _check_list_type(written: Written, path: Path) -> Iterator[Problem]:
+def _check_list_type(written: RawSchema, path: FieldPath) -> Iterator[FieldError]:
     given = written.get(LIST_TYPE)
     if given is None:
         return
@@ -48,14 +48,14 @@ def _check_list_type(written: Written, path: Path) -> Iterator[Problem]:
         yield from _check_set_items(table(written, "items"), path / "items")
 
 
-def _check_type(written: Written, path: Path, wanted: str, word: str) -> Iterator[Problem]:
-    given, detail = text(written, "type"), f"must be {wanted} if {word} is specified"
-    if given != wanted:
+def _check_type(written: RawSchema, path: FieldPath, expected: str, keyword: str) -> Iterator[FieldError]:
+    given, detail = text(written, "type"), f"must be {expected} if {keyword} is specified"
+    if given != expected:
         yield invalid(path / "type", given, detail) if given else required(path / "type", detail)
 
 
-def _check_set_items(items: Written, path: Path) -> Iterator[Problem]:
-    """Items of a set are compared whole, so nobody may own a part of one."""
+def _check_set_items(items: RawSchema, path: FieldPath) -> Iterator[FieldError]:
+    """Checks the items of a set. Set items are compared as a whole, so no field manager can own a part of one."""
     detail = f"must be atomic as item of a list with {LIST_TYPE}=set"
     if text(items, "type") == "array" and items.get(LIST_TYPE) not in (None, "atomic"):
         yield invalid(path / LIST_TYPE, items.get(LIST_TYPE), detail)
@@ -63,7 +63,7 @@ def _check_set_items(items: Written, path: Path) -> Iterator[Problem]:
         yield invalid(path / MAP_TYPE, items.get(MAP_TYPE), detail)
 
 
-def _check_map_list(written: Written, path: Path) -> Iterator[Problem]:
+def _check_map_list(written: RawSchema, path: FieldPath) -> Iterator[FieldError]:
     items, keys = written.get("items"), texts(written, MAP_KEYS)
     if not keys:
         yield required(path / MAP_KEYS, f"must not be empty if {LIST_TYPE} is map")
@@ -77,7 +77,7 @@ def _check_map_list(written: Written, path: Path) -> Iterator[Problem]:
         yield from _check_keys(keys, items, path)
 
 
-def _check_keys(keys: tuple[str, ...], items: Written, path: Path) -> Iterator[Problem]:
+def _check_keys(keys: tuple[str, ...], items: RawSchema, path: FieldPath) -> Iterator[FieldError]:
     properties = schemas(items, "properties")
     for index, key in enumerate(keys):
         if key not in properties:
@@ -89,7 +89,7 @@ def _check_keys(keys: tuple[str, ...], items: Written, path: Path) -> Iterator[P
             yield invalid(path / MAP_KEYS, list(keys), "must not contain duplicate entries")
 
 
-def _check_nulls_and_keys(written: Written, path: Path) -> Iterator[Problem]:
+def _check_nulls_and_keys(written: RawSchema, path: FieldPath) -> Iterator[FieldError]:
     items, list_type = written["items"], text(written, LIST_TYPE)
     if items.get("nullable"):
         yield forbidden(path / "items" / "nullable", f"cannot be nullable when {LIST_TYPE} is {list_type}")

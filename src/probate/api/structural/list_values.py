@@ -1,6 +1,7 @@
-"""Lists that are sets or maps: no item twice, no key twice.
+"""Checks lists that are sets or maps for duplicate items and keys.
 
-Kubernetes names a map's key in brackets here (`spec.ports[web][1]`), though with a dot where it validates values.
+As in Kubernetes, these paths have the key of a map in brackets (`spec.ports[web][1]`), unlike the paths of value validation, which
+use a dot.
 """
 
 from __future__ import annotations
@@ -9,31 +10,31 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from probate.api import field_errors
-from probate.api.field_errors import Path, Problem
+from probate.api.field_errors import FieldError, FieldPath
 from probate.api.schema.node import Schema
 from probate.api.structural.value_checks import canonical
 
 
-def duplicates(value: Any, schema: Schema) -> list[Problem]:
-    """Every item that is there before, once for each that is doubled."""
-    return field_errors.first(_walk(value, schema, Path()))
+def duplicates(value: Any, schema: Schema) -> list[FieldError]:
+    """Returns a problem for each duplicated item, once per duplicated value."""
+    return field_errors.limit_field_errors(_walk(value, schema, FieldPath()))
 
 
 def key_of(item: Any, schema: Schema) -> Hashable:
-    """What tells an item of a map by keys from the others; nothing for items of other lists."""
+    """Returns the identity of an item in a list of type map; None for items of other lists."""
     if schema.list_type != "map" or not isinstance(item, dict):
         return None
     return tuple((key, canonical(item[key])) for key in schema.map_keys if key in item)
 
 
 def by_keys(items: Any, schema: Schema) -> dict[Hashable, Any]:
-    """The items of a map by keys, by their keys."""
+    """Returns the items of a list of type map by their keys."""
     if schema.list_type != "map" or not isinstance(items, list):
         return {}
     return {key_of(one, schema): one for one in items if isinstance(one, dict)}
 
 
-def _walk(value: Any, schema: Schema, path: Path) -> Iterator[Problem]:
+def _walk(value: Any, schema: Schema, path: FieldPath) -> Iterator[FieldError]:
     if isinstance(value, dict):
         for key, one in value.items():
             if not isinstance(one, dict | list):
@@ -46,9 +47,11 @@ def _walk(value: Any, schema: Schema, path: Path) -> Iterator[Problem]:
         yield from _walk_list(value, schema, path)
 
 
-def _walk_list(value: list[Any], schema: Schema, path: Path) -> Iterator[Problem]:
+def _walk_list(value: list[Any], schema: Schema, path: FieldPath) -> Iterator[FieldError]:
     if schema.list_type == "set":
-        yield from (field_errors.duplicate(path / index, value[index]) for index in _doubled([canonical(one) for one in value]))
+        yield from (
+            field_errors.duplicate(path / index, value[index]) for index in _second_occurrences([canonical(one) for one in value])
+        )
     elif schema.list_type == "map":
         yield from _walk_map(value, schema, path)
     if schema.items is not None:
@@ -56,23 +59,23 @@ def _walk_list(value: list[Any], schema: Schema, path: Path) -> Iterator[Problem
             yield from _walk(one, schema.items, path / index)
 
 
-def _walk_map(value: list[Any], schema: Schema, path: Path) -> Iterator[Problem]:
+def _walk_map(value: list[Any], schema: Schema, path: FieldPath) -> Iterator[FieldError]:
     for index, one in enumerate(value):
         if one is not None and not isinstance(one, dict):
             yield field_errors.invalid(path / index, one, "must be an object for an array of list-type map")
             return
-    for index in _doubled([key_of(one or {}, schema) for one in value]):
+    for index in _second_occurrences([key_of(one or {}, schema) for one in value]):
         yield field_errors.duplicate(
             path / index, {key: value[index][key] for key in schema.map_keys if key in (value[index] or {})}
         )
 
 
-def _doubled(keys: list[Hashable]) -> list[int]:
-    """The place of each key's second appearance."""
-    times: dict[Hashable, int] = {}
-    found = []
+def _second_occurrences(keys: list[Hashable]) -> list[int]:
+    """Returns the index of the second occurrence of each duplicated key."""
+    counts: dict[Hashable, int] = {}
+    indexes = []
     for index, key in enumerate(keys):
-        times[key] = times.get(key, 0) + 1
-        if times[key] == 2:
-            found.append(index)
-    return found
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] == 2:
+            indexes.append(index)
+    return indexes

@@ -1,8 +1,8 @@
-"""An openAPIV3Schema as written in a definition, read into a `Schema`.
+"""Parses the openAPIV3Schema of a CustomResourceDefinition into a `Schema`.
 
-Reading never fails: what is not as it should be is `check`'s to say, and a definition that is wrong never gets this far. What
-restricts values (`enum`, `pattern`, `anyOf`, ...) stays in `Schema.limits` as written; `validate` reads it once more when it
-compiles the schema.
+Parsing never fails: `schema_check` reports errors, and the server rejects an invalid CustomResourceDefinition before it is parsed
+here. Value validations (`enum`, `pattern`, `anyOf`, ...) stay in `Schema.limits` unparsed; `validate` parses them when it compiles
+the schema.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LIMITS = tuple(_KINDS)
 
 
 def parse(written: Any) -> Schema:
-    """The schema of one value."""
+    """Parses the schema of a value."""
     if not isinstance(written, dict):
         return Schema()
     work_limits.spend(10)
@@ -43,53 +43,53 @@ def parse(written: Any) -> Schema:
         default=_default(written),
         is_nullable=written.get("nullable") is True,
         is_int_or_string=written.get("x-kubernetes-int-or-string") is True,
-        is_embedded=written.get("x-kubernetes-embedded-resource") is True,
-        keeps_unknown=written.get("x-kubernetes-preserve-unknown-fields") is True,
+        is_embedded_resource=written.get("x-kubernetes-embedded-resource") is True,
+        preserves_unknown_fields=written.get("x-kubernetes-preserve-unknown-fields") is True,
         list_type=text(written, "x-kubernetes-list-type") or "atomic",
         map_keys=texts(written, "x-kubernetes-list-map-keys"),
         map_type=text(written, "x-kubernetes-map-type") or "granular",
-        limits=_limits(written),
-        rules=tuple(one for one in array(written, "x-kubernetes-validations") if isinstance(one, dict)),
+        value_validations=_limits(written),
+        validation_rules=tuple(one for one in array(written, "x-kubernetes-validations") if isinstance(one, dict)),
     )
 
 
 def parse_root(written: Any) -> Schema:
-    """The schema of a whole object, whose apiVersion, kind and metadata are not the definition's to describe."""
+    """Parses the schema of a root object. The CustomResourceDefinition does not define its apiVersion, kind and metadata."""
     root = parse(written)
-    root.is_embedded = True
+    root.is_embedded_resource = True
     return root
 
 
 def schemas(written: dict[str, Any], key: str) -> dict[str, dict[str, Any]]:
-    """The schemas by name under the key."""
+    """Returns the subschemas by name under the key."""
     return {name: one for name, one in table(written, key).items() if isinstance(one, dict)}
 
 
 def text(written: dict[str, Any], key: str) -> str:
-    """The text under the key; empty if there is none."""
+    """Returns the string under the key; empty if absent."""
     found = written.get(key)
     return found if isinstance(found, str) else ""
 
 
 def table(written: dict[str, Any], key: str) -> dict[str, Any]:
-    """The object under the key; empty if there is none."""
+    """Returns the object under the key; empty if absent."""
     found = written.get(key)
     return found if isinstance(found, dict) else {}
 
 
 def array(written: dict[str, Any], key: str) -> list[Any]:
-    """The list under the key; empty if there is none."""
+    """Returns the list under the key; empty if absent."""
     found = written.get(key)
     return found if isinstance(found, list) else []
 
 
 def texts(written: dict[str, Any], key: str) -> tuple[str, ...]:
-    """The texts in the list under the key."""
+    """Returns the strings in the list under the key."""
     return tuple(one for one in array(written, key) if isinstance(one, str))
 
 
 def _values(written: dict[str, Any]) -> Schema | None:
-    """additionalProperties. With true or false the keys stay when pruning, but nothing is known of what is under them."""
+    """Parses additionalProperties. With true or false, pruning keeps the keys, but their values have no schema."""
     additional = written.get("additionalProperties")
     return None if additional is None else parse(additional)
 

@@ -1,7 +1,7 @@
-"""Dropping what a schema does not know, and saying what was dropped.
+"""Pruning: drops fields that a schema does not specify, and reports them.
 
-Kubernetes stores only specified fields. Under `x-kubernetes-preserve-unknown-fields` unknown fields stay, but known ones are
-pruned inside as their own schemas say. The apiVersion, kind and metadata of an embedded resource are known without saying.
+Kubernetes stores specified fields only. With `x-kubernetes-preserve-unknown-fields`, unknown fields are preserved, but the values
+of known fields are pruned by their own schemas. The apiVersion, kind and metadata of an embedded resource are implicitly specified.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _UNKNOWN = Schema()
 
 
 def prune(value: Any, schema: Schema) -> list[str]:
-    """Drop unknown fields, in place. The paths of all that was dropped, as a fieldValidation answer names them, sorted."""
+    """Drops unknown fields in place. Returns their sorted paths in the format of fieldValidation messages."""
     dropped: list[str] = []
     _prune(value, schema, "", dropped)
     return sorted(dropped)
@@ -30,7 +30,7 @@ def _prune(value: Any, schema: Schema, path: str, dropped: list[str]) -> None:
     elif isinstance(value, list):
         items = schema.items or _UNKNOWN
         for index, item in enumerate(value):
-            if schema.keeps_unknown:
+            if schema.preserves_unknown_fields:
                 _prune_kept_item(item, schema, f"{path}[{index}]", dropped)
             elif isinstance(item, dict | list):
                 _prune(item, items, f"{path}[{index}]", dropped)
@@ -38,20 +38,20 @@ def _prune(value: Any, schema: Schema, path: str, dropped: list[str]) -> None:
 
 def _prune_object(value: dict[str, Any], schema: Schema, path: str, dropped: list[str]) -> None:
     for key in list(value):
-        if schema.is_embedded and key in META_FIELDS:
+        if schema.is_embedded_resource and key in META_FIELDS:
             continue
         known = schema.properties.get(key) or schema.values
         here = field(path, key)
         if known is not None:
             _prune(value[key], known, here, dropped)
-        elif not schema.keeps_unknown:
+        elif not schema.preserves_unknown_fields:
             del value[key]
             if len(dropped) < MAX_UNKNOWN:
                 dropped.append(here)
 
 
 def _prune_kept_item(item: Any, schema: Schema, path: str, dropped: list[str]) -> None:
-    """An item of a list that keeps what is unknown: so does each item, but what its schema knows is pruned inside."""
+    """Prunes an item of a list that preserves unknown fields: the item preserves them too, but its known fields are pruned."""
     if schema.items is None:
         return
     if isinstance(item, list):
@@ -64,5 +64,5 @@ def _prune_kept_item(item: Any, schema: Schema, path: str, dropped: list[str]) -
 def _prune_known(item: dict[str, Any], schema: Schema, path: str, dropped: list[str]) -> None:
     for key, value in item.items():
         known = schema.properties.get(key) or schema.values
-        if known is not None and not (schema.is_embedded and key in META_FIELDS):
+        if known is not None and not (schema.is_embedded_resource and key in META_FIELDS):
             _prune(value, known, field(path, key), dropped)

@@ -1,4 +1,4 @@
-"""The shape of x-kubernetes-validations: whether each rule has what a rule needs. Whether its CEL compiles is asked elsewhere."""
+"""Checks the form of x-kubernetes-validations: whether each rule is complete. Module `rules` checks whether its CEL compiles."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from probate.api.field_errors import Path, Problem, invalid, not_supported, required
+from probate.api.field_errors import FieldError, FieldPath, invalid, not_supported, required
 from probate.api.structural.parse import array, text
-from probate.api.structural.structure import Written
+from probate.api.structural.structure import RawSchema
 
 REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 WORD = "x-kubernetes-validations"
@@ -16,14 +16,14 @@ WORD = "x-kubernetes-validations"
 _LINE_BREAK = re.compile(r"[\n\r]")
 
 
-def rule_problems(written: Written, path: Path) -> Iterator[Problem]:
-    """What is wrong with the shape of one node's rules."""
+def rule_problems(written: RawSchema, path: FieldPath) -> Iterator[FieldError]:
+    """Yields the problems in the form of one node's rules."""
     for index, rule in enumerate(array(written, WORD)):
         if isinstance(rule, dict):
             yield from _check_rule(rule, path / WORD / index)
 
 
-def _check_rule(rule: dict[str, Any], path: Path) -> Iterator[Problem]:
+def _check_rule(rule: dict[str, Any], path: FieldPath) -> Iterator[FieldError]:
     yield from _check_message(text(rule, "rule").strip(), text(rule, "message"), path)
     if text(rule, "messageExpression") and not text(rule, "messageExpression").strip():
         yield required(path / "messageExpression", "messageExpression must be non-empty if specified")
@@ -37,7 +37,7 @@ def _check_rule(rule: dict[str, Any], path: Path) -> Iterator[Problem]:
         yield invalid(path / "fieldPath", field, "fieldPath must not contain line breaks")
 
 
-def _check_message(rule: str, message: str, path: Path) -> Iterator[Problem]:
+def _check_message(rule: str, message: str, path: FieldPath) -> Iterator[FieldError]:
     if not rule:
         yield required(path / "rule", "rule is not specified")
     elif message and not message.strip():

@@ -1,8 +1,8 @@
-"""Is a schema structural: is every field and item described outside of what only restricts values.
+"""Checks whether a schema is structural: whether it describes each field and item outside of value validations.
 
-Pruning and defaulting read the structure (`properties`, `items`, `additionalProperties` and their types) and nothing else. So
-a type must be stated for every field, `allOf`, `anyOf`, `oneOf` and `not` may restrict fields but never introduce or type
-them, and an object's metadata is not the definition's to describe, but for restricting its name.
+Pruning and defaulting use only the structure (`properties`, `items`, `additionalProperties` and their types). Therefore each field
+must have a type; `allOf`, `anyOf`, `oneOf` and `not` can restrict fields but can neither introduce nor type them; and a
+CustomResourceDefinition cannot describe an object's metadata except to restrict its name.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from probate.api.field_errors import Path, Problem, first, forbidden, invalid, required
+from probate.api.field_errors import FieldError, FieldPath, forbidden, invalid, limit_field_errors, required
 from probate.api.structural.parse import array, schemas, text
 from probate.lib.regexp import BadPattern, compile_pattern
 
-Written = dict[str, Any]
+RawSchema = dict[str, Any]
 
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 _ROOT, _ITEM, _FIELD = "at the root", "for specified array items", "for specified object fields"
@@ -38,26 +38,26 @@ _NOT_NESTED = {
 _FREE_IN_METADATA = frozenset({"type", "default", "example", "externalDocs"})
 
 
-def structure_problems(written: Written, path: Path) -> list[Problem]:
-    """Everything that keeps the schema from being structural, sorted as Kubernetes sorts it."""
-    found = first(chain(_check_node(written, _ROOT, path), _check_complete(written, written, path, path)))
+def structure_problems(written: RawSchema, path: FieldPath) -> list[FieldError]:
+    """Returns all problems that keep the schema from being structural, in the order of Kubernetes."""
+    found = limit_field_errors(chain(_check_node(written, _ROOT, path), _check_complete(written, written, path, path)))
     return sorted(found, key=lambda one: (one.field, one.message))
 
 
-def branches(written: Written) -> Iterator[tuple[str, int | None, Written]]:
-    """All that only restricts values: the word, the index in its list (not's has none), the schema."""
-    for word in ("anyOf", "allOf", "oneOf"):
-        yield from ((word, index, one) for index, one in enumerate(array(written, word)) if isinstance(one, dict))
+def branches(written: RawSchema) -> Iterator[tuple[str, int | None, RawSchema]]:
+    """Yields all value validations: keyword, index in its list (None for `not`), schema."""
+    for keyword in ("anyOf", "allOf", "oneOf"):
+        yield from ((keyword, index, one) for index, one in enumerate(array(written, keyword)) if isinstance(one, dict))
     if isinstance(written.get("not"), dict):
         yield "not", None, written["not"]
 
 
-def branch_path(path: Path, word: str, index: int | None) -> Path:
-    """Where a branch stands."""
-    return path / word if index is None else path / word / index
+def branch_path(path: FieldPath, keyword: str, index: int | None) -> FieldPath:
+    """Returns the path of a branch."""
+    return path / keyword if index is None else path / keyword / index
 
 
-def _check_node(written: Written, level: str, path: Path) -> Iterator[Problem]:
+def _check_node(written: RawSchema, level: str, path: FieldPath) -> Iterator[FieldError]:
     yield from _check_parts(written, level, path)
     yield from _check_extensions(written, path)
     yield from _check_branches(written, path, skips_int_or_string=True)
@@ -65,7 +65,7 @@ def _check_node(written: Written, level: str, path: Path) -> Iterator[Problem]:
     yield from _check_meta_fields(written, level, path)
 
 
-def _check_parts(written: Written, level: str, path: Path) -> Iterator[Problem]:
+def _check_parts(written: RawSchema, level: str, path: FieldPath) -> Iterator[FieldError]:
     items, additional = written.get("items"), written.get("additionalProperties")
     if text(written, "type") == "array" and items is None:
         yield required(path / "items", "must be specified")
@@ -79,15 +79,15 @@ def _check_parts(written: Written, level: str, path: Path) -> Iterator[Problem]:
         yield from _check_node(additional, _FIELD, path / "additionalProperties")
 
 
-def _check_extensions(written: Written, path: Path) -> Iterator[Problem]:
+def _check_extensions(written: RawSchema, path: FieldPath) -> Iterator[FieldError]:
     if not written.get("x-kubernetes-int-or-string"):
         return
-    for word in ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"):
-        if written.get(word):
-            yield invalid(path / word, True, "must be false if x-kubernetes-int-or-string is true")
+    for keyword in ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"):
+        if written.get(keyword):
+            yield invalid(path / keyword, True, "must be false if x-kubernetes-int-or-string is true")
 
 
-def _check_type(written: Written, level: str, path: Path) -> Iterator[Problem]:
+def _check_type(written: RawSchema, level: str, path: FieldPath) -> Iterator[FieldError]:
     given = text(written, "type")
     is_embedded = bool(written.get("x-kubernetes-embedded-resource"))
     is_free = written.get("x-kubernetes-int-or-string") or written.get("x-kubernetes-preserve-unknown-fields")
@@ -102,13 +102,13 @@ def _check_type(written: Written, level: str, path: Path) -> Iterator[Problem]:
         yield invalid(path / "type", given, "must be object at the root")
 
 
-def _check_meta_fields(written: Written, level: str, path: Path) -> Iterator[Problem]:
+def _check_meta_fields(written: RawSchema, level: str, path: FieldPath) -> Iterator[FieldError]:
     is_embedded = bool(written.get("x-kubernetes-embedded-resource"))
     properties = schemas(written, "properties")
     if level == _ROOT or is_embedded:
-        for name, wanted in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
-            if name in properties and text(properties[name], "type") != wanted:
-                yield invalid(path / "properties" @ name / "type", text(properties[name], "type"), f"must be {wanted}")
+        for name, expected in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
+            if name in properties and text(properties[name], "type") != expected:
+                yield invalid(path / "properties" @ name / "type", text(properties[name], "type"), f"must be {expected}")
     if level == _ROOT and "metadata" in properties and not _is_plain_metadata(properties["metadata"]):
         detail = "must not specify anything other than name and generateName, but metadata is implicitly specified"
         yield forbidden(path / "properties" @ "metadata", detail)
@@ -117,25 +117,25 @@ def _check_meta_fields(written: Written, level: str, path: Path) -> Iterator[Pro
         yield required(path / "properties", detail)
 
 
-def _is_plain_metadata(written: Written) -> bool:
-    said = {word for word, one in written.items() if is_said(one)} - _FREE_IN_METADATA
-    return said <= {"properties"} and schemas(written, "properties").keys() <= {"name", "generateName"}
+def _is_plain_metadata(written: RawSchema) -> bool:
+    keywords = {keyword for keyword, one in written.items() if is_set(one)} - _FREE_IN_METADATA
+    return keywords <= {"properties"} and schemas(written, "properties").keys() <= {"name", "generateName"}
 
 
-def is_said(value: Any) -> bool:
-    """Whether a word of a schema says anything: Kubernetes cannot tell false, empty and absent apart."""
+def is_set(value: Any) -> bool:
+    """Returns whether a keyword has a nonzero value: Kubernetes cannot distinguish false, empty and absent."""
     return value not in (None, False, "", [], {}) or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def _check_branches(written: Written, path: Path, *, skips_int_or_string: bool = False) -> Iterator[Problem]:
-    """The restrictions of a schema or of a restriction. Only integer-or-string may say types, and only there."""
+def _check_branches(written: RawSchema, path: FieldPath, *, skips_int_or_string: bool = False) -> Iterator[FieldError]:
+    """Checks value validations. Only the int-or-string pattern can contain types, and only at its permitted position."""
     all_of = array(written, "allOf")
     first_skips = bool(all_of) and isinstance(all_of[0], dict) and all_of[0].get("anyOf") == _INT_OR_STRING
-    for word, index, one in branches(written):
-        if word == "anyOf" and skips_int_or_string and written["anyOf"] == _INT_OR_STRING:
+    for keyword, index, one in branches(written):
+        if keyword == "anyOf" and skips_int_or_string and written["anyOf"] == _INT_OR_STRING:
             continue
-        skips = skips_int_or_string and first_skips and word == "allOf" and index == 0
-        yield from _check_nested(one, branch_path(path, word, index), skips_int_or_string=skips)
+        skips = skips_int_or_string and first_skips and keyword == "allOf" and index == 0
+        yield from _check_nested(one, branch_path(path, keyword, index), skips_int_or_string=skips)
     if pattern := text(written, "pattern"):
         try:
             compile_pattern(pattern)
@@ -143,29 +143,29 @@ def _check_branches(written: Written, path: Path, *, skips_int_or_string: bool =
             yield invalid(path / "pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
 
 
-def _check_nested(written: Written, path: Path, *, skips_int_or_string: bool = False) -> Iterator[Problem]:
+def _check_nested(written: RawSchema, path: FieldPath, *, skips_int_or_string: bool = False) -> Iterator[FieldError]:
     yield from _check_branches(written, path, skips_int_or_string=skips_int_or_string)
     if isinstance(written.get("items"), dict):
         yield from _check_nested(written["items"], path / "items")
     for name, one in schemas(written, "properties").items():
         yield from _check_nested(one, path / "properties" @ name)
-    for word, detail in _NOT_NESTED.items():
-        if is_said(written.get(word)) or (word == "additionalProperties" and written.get(word) is not None):
-            yield forbidden(path / word, detail)
+    for keyword, detail in _NOT_NESTED.items():
+        if is_set(written.get(keyword)) or (keyword == "additionalProperties" and written.get(keyword) is not None):
+            yield forbidden(path / keyword, detail)
     if "metadata" in schemas(written, "properties"):
         yield forbidden(path / "properties" @ "metadata", "must not be specified in a nested context")
 
 
-def _check_complete(nested: Written, written: Written, path: Path, nested_path: Path) -> Iterator[Problem]:
-    """Whatever the branches of `nested` speak of must be there in `written`, outside of any branch.
+def _check_complete(nested: RawSchema, written: RawSchema, path: FieldPath, nested_path: FieldPath) -> Iterator[FieldError]:
+    """Checks that all fields in the branches of `nested` exist in `written`, outside of any branch.
 
-    Kubernetes asks this of the root's branches only: those of a field may speak of what the field does not have.
+    Kubernetes checks only the branches of the root: the branches of a field can mention fields that do not exist.
     """
-    for word, index, one in branches(nested):
-        yield from _check_known(one, written, path, branch_path(nested_path, word, index))
+    for keyword, index, one in branches(nested):
+        yield from _check_known(one, written, path, branch_path(nested_path, keyword, index))
 
 
-def _check_known(nested: Written, written: Written, path: Path, nested_path: Path) -> Iterator[Problem]:
+def _check_known(nested: RawSchema, written: RawSchema, path: FieldPath, nested_path: FieldPath) -> Iterator[FieldError]:
     yield from _check_complete(nested, written, path, nested_path)
     if isinstance(nested.get("items"), dict):
         yield from _check_known_at(nested["items"], written.get("items"), path / "items", nested_path / "items")
@@ -174,7 +174,7 @@ def _check_known(nested: Written, written: Written, path: Path, nested_path: Pat
         yield from _check_known_at(one, known.get(name), path / "properties" @ name, nested_path / "properties" @ name)
 
 
-def _check_known_at(nested: Written, written: Any, path: Path, nested_path: Path) -> Iterator[Problem]:
+def _check_known_at(nested: RawSchema, written: Any, path: FieldPath, nested_path: FieldPath) -> Iterator[FieldError]:
     if isinstance(written, dict):
         yield from _check_known(nested, written, path, nested_path)
     else:

@@ -1,11 +1,11 @@
-"""Is a value as its schema wants it: every problem, with the paths and sentences of Kubernetes.
+"""Validates a value against its schema and returns all problems with the paths and messages of Kubernetes.
 
-A schema is compiled once into a tree of checkers (kept by the schema's identity) and walked with the value. On an update, a
-part that did not change is not held against the client: a definition may have become stricter since the object was written,
-and nobody should have to repair what they did not touch. Parts are compared by their field or map key, items of a list only
-where the list is a map by keys.
+A schema is compiled once into a tree of checkers (cached by the identity of the schema), which is then walked with the value. On
+update, unchanged parts are not validated (ratcheting): a CustomResourceDefinition can become stricter after an object was written,
+and clients need not repair fields that they do not change. Parts correlate by field name or map key; list items correlate only if
+the list has the type map.
 
-Problems of anyOf, oneOf, allOf and not as a whole have no path of their own in Kubernetes: their field is "<nil>".
+As in Kubernetes, failures of a whole anyOf, oneOf, allOf or not have no path of their own: their field is "<nil>".
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from probate.api import field_errors
-from probate.api.field_errors import MAX_PROBLEMS, Path, Problem, field
+from probate.api.field_errors import MAX_FIELD_ERRORS, FieldError, FieldPath, field
 from probate.api.schema.node import UNSET, Schema
 from probate.api.structural import embedded_resources, list_values, value_checks
 from probate.api.structural.parse import parse
@@ -25,10 +25,10 @@ from probate.core import work_limits
 NO_PATH = "<nil>"
 
 
-def validate(value: Any, schema: Schema, old: Any = None) -> list[Problem]:
-    """Everything that is wrong with an object. With `old`, the object it replaces, only what is newly wrong."""
+def validate(value: Any, schema: Schema, old: Any = None) -> list[FieldError]:
+    """Returns all problems of an object. With `old`, the object that it replaces, returns only new problems."""
     checker = _compiled(_Identity(schema))
-    found = checker.told(value, "", UNSET if old is None else old)
+    found = checker.problems(value, "", UNSET if old is None else old)
     if checker.has_embedded:
         found += embedded_resources.problems_in(value, schema)
     if checker.has_keyed and (old is None or not list_values.duplicates(old, schema)):
@@ -36,25 +36,25 @@ def validate(value: Any, schema: Schema, old: Any = None) -> list[Problem]:
     return found
 
 
-def validate_values(value: Any, schema: Schema, old: Any = UNSET) -> list[Problem]:
-    """What is wrong with the values by types and limits alone."""
-    return _compiled(_Identity(schema)).told(value, "", old)
+def validate_values(value: Any, schema: Schema, old: Any = UNSET) -> list[FieldError]:
+    """Returns the problems of the value by types and value validations only."""
+    return _compiled(_Identity(schema)).problems(value, "", old)
 
 
-def validate_at(path: Path, value: Any, schema: Schema) -> list[Problem]:
-    """What is wrong with a value that stands at `path` in something larger."""
+def validate_at(path: FieldPath, value: Any, schema: Schema) -> list[FieldError]:
+    """Returns the problems of a value that is located at `path` in a larger object."""
     return [found._replace(field=below(path, found.field)) for found in validate(value, schema)]
 
 
-def below(path: Path, field: str) -> str:
-    """A field of a part, as a field of the whole."""
+def below(path: FieldPath, field: str) -> str:
+    """Converts the field of a part to a field of the whole."""
     if not field or field == NO_PATH:
         return str(path)
     return f"{path}{field}" if field.startswith("[") else f"{path}.{field}"
 
 
 class _Identity:
-    """A schema as a key: the very same one, and kept alive, so that nothing else gets its identity."""
+    """A cache key that compares a schema by identity and keeps it alive, so that no other schema can get its id."""
 
     __slots__ = ("schema",)
 
@@ -69,34 +69,34 @@ class _Identity:
 
 
 class _Full(Exception):
-    """There are as many problems as are told."""
+    """The maximum number of reported problems is reached."""
 
 
-class _Found(list[Problem]):
-    """The problems of one walk. One too many ends it."""
+class _ProblemList(list[FieldError]):
+    """The problems of one walk. Raises `_Full` when the maximum number is reached."""
 
-    def append(self, problem: Problem) -> None:
+    def append(self, problem: FieldError) -> None:
         super().append(problem)
-        if len(self) >= MAX_PROBLEMS:
+        if len(self) >= MAX_FIELD_ERRORS:
             raise _Full
 
-    def __iadd__(self, more: Iterable[Problem]) -> Self:  # type: ignore[override,misc]
+    def __iadd__(self, more: Iterable[FieldError]) -> Self:  # type: ignore[override,misc]
         for problem in more:
             self.append(problem)
         return self
 
 
 class _Checker:
-    """One schema, compiled. `has_embedded`: there are embedded resources below; `has_keyed`: sets or maps, at it or below."""
+    """A compiled schema. `has_embedded`: contains embedded resources; `has_keyed`: is or contains lists of type set or map."""
 
     __slots__ = (
+        "combinators",
         "enum",
         "format",
         "has_embedded",
         "has_keyed",
         "is_closed",
         "items",
-        "junctors",
         "numbers",
         "properties",
         "schema",
@@ -110,43 +110,45 @@ class _Checker:
         work_limits.spend(10)
         self.schema = schema
         self.type = value_checks.type_check(schema)
-        self.text = value_checks.text_check(schema.limits)
+        self.text = value_checks.text_check(schema.value_validations)
         self.format = value_checks.format_check(schema.format)
-        self.numbers = value_checks.number_checks(schema.limits)
-        self.enum = value_checks.enum_check(schema.limits.get("enum"))
-        self.sizes = value_checks.size_checks(schema.limits)
-        self.is_closed = schema.limits.get("additionalProperties") is False
-        self.junctors = _Junctors(schema.limits) if schema.limits.keys() & {"allOf", "anyOf", "oneOf", "not"} else None
+        self.numbers = value_checks.number_checks(schema.value_validations)
+        self.enum = value_checks.enum_check(schema.value_validations.get("enum"))
+        self.sizes = value_checks.size_checks(schema.value_validations)
+        self.is_closed = schema.value_validations.get("additionalProperties") is False
+        self.combinators = (
+            _Combinators(schema.value_validations) if schema.value_validations.keys() & {"allOf", "anyOf", "oneOf", "not"} else None
+        )
         self.properties = {name: _compiled(_Identity(one)) for name, one in schema.properties.items()}
         self.values = _compiled(_Identity(schema.values)) if schema.values is not None else None
         self.items = _compiled(_Identity(schema.items)) if schema.items is not None else None
         below = [*self.properties.values(), *(one for one in (self.values, self.items) if one is not None)]
-        self.has_embedded: bool = any(one.schema.is_embedded or one.has_embedded for one in below)
+        self.has_embedded: bool = any(one.schema.is_embedded_resource or one.has_embedded for one in below)
         self.has_keyed: bool = schema.list_type in {"set", "map"} or any(one.has_keyed for one in below)
 
-    def told(self, value: Any, path: str, old: Any) -> list[Problem]:
-        """The problems of this value and of all below it, as far as they are told."""
+    def problems(self, value: Any, path: str, old: Any) -> list[FieldError]:
+        """Returns the problems of this value and its descendants, up to the maximum number."""
         work_limits.spend(4)
-        found = _Found()
+        found = _ProblemList()
         with suppress(_Full):
             self.walk(value, path, old, found)
         return list(found)
 
-    def walk(self, value: Any, path: str, old: Any, found: _Found) -> None:
-        """Add the problems of this value and of all below it."""
+    def walk(self, value: Any, path: str, old: Any, found: _ProblemList) -> None:
+        """Appends the problems of this value and its descendants to `found`."""
         work_limits.spend(1)
         if old is not UNSET and _is_same(old, value):
             return
         if self.type is not None and (problem := self.type(value, path)) is not None:
             found.append(problem)
         if value is not None:
-            if self.junctors is not None:
-                self.junctors.walk(value, path, old, found)
-            self._walk_kind(value, path, old, found)
+            if self.combinators is not None:
+                self.combinators.walk(value, path, old, found)
+            self._walk_type(value, path, old, found)
         if self.enum is not None and (problem := self.enum(value, path)) is not None:
             found.append(problem)
 
-    def _walk_kind(self, value: Any, path: str, old: Any, found: _Found) -> None:
+    def _walk_type(self, value: Any, path: str, old: Any, found: _ProblemList) -> None:
         kind = type(value)
         if kind is str:
             _run((self.text, self.format), value, path, found)
@@ -157,7 +159,7 @@ class _Checker:
         elif kind is not bool and self.numbers:
             _run(self.numbers, value, path, found)
 
-    def _walk_list(self, value: list[Any], path: str, old: Any, found: _Found) -> None:
+    def _walk_list(self, value: list[Any], path: str, old: Any, found: _ProblemList) -> None:
         if self.items is not None:
             before = list_values.by_keys(old, self.schema)
             for index, item in enumerate(value):
@@ -165,25 +167,25 @@ class _Checker:
                 self.items.walk(item, f"{path}[{index}]", old_item, found)
         _run((self.sizes.least_items, self.sizes.most_items), value, path, found)
 
-    def _walk_object(self, value: dict[str, Any], path: str, old: Any, found: _Found) -> None:
+    def _walk_object(self, value: dict[str, Any], path: str, old: Any, found: _ProblemList) -> None:
         problem = self.sizes.properties(value, path) if self.sizes.properties is not None else None
         if problem is not None:
-            found.append(problem)  # and nothing of what is in it, as Kubernetes has it
+            found.append(problem)  # like Kubernetes, report nothing of its content
             return
         self._walk_fields(value, path, old if type(old) is dict else {}, found)
-        found += (field_errors.required(Path(field(path, name))) for name in self.schema.required if name not in value)
+        found += (field_errors.required(FieldPath(field(path, name))) for name in self.schema.required if name not in value)
 
-    def _walk_fields(self, value: dict[str, Any], path: str, before: dict[str, Any], found: _Found) -> None:
+    def _walk_fields(self, value: dict[str, Any], path: str, before: dict[str, Any], found: _ProblemList) -> None:
         for key, one in value.items():
             checker = self.properties.get(key) or self.values
             if self.is_closed and key not in self.properties:
-                found.append(field_errors.invalid(Path(path), key, f"{field(path, key)} in body is a forbidden property"))
+                found.append(field_errors.invalid(FieldPath(path), key, f"{field(path, key)} in body is a forbidden property"))
             elif checker is not None:
                 checker.walk(one, field(path, key), before.get(key, UNSET), found)
 
 
-class _Junctors:
-    """allOf, anyOf, oneOf and not of one schema, compiled."""
+class _Combinators:
+    """The compiled allOf, anyOf, oneOf and not of one schema."""
 
     __slots__ = ("all_of", "any_of", "none_of", "one_of")
 
@@ -193,8 +195,8 @@ class _Junctors:
         self.one_of = _branches(limits.get("oneOf"))
         self.none_of = _branches([limits["not"]] if "not" in limits else None)
 
-    def walk(self, value: Any, path: str, old: Any, found: _Found) -> None:
-        """Add what is wrong by the alternatives as a whole, and by the one that comes nearest."""
+    def walk(self, value: Any, path: str, old: Any, found: _ProblemList) -> None:
+        """Appends the failures of the combinators as a whole, and of the alternative that matches the value best."""
         if self.any_of:
             found += self._walk_any(value, path, old)
         if self.one_of:
@@ -202,45 +204,48 @@ class _Junctors:
         if self.all_of:
             found += self._walk_all(value, path, old)
         if not all(_results(self.none_of, value, path, UNSET)):
-            found.append(_whole(f'"{path}" must not validate the schema (not)'))
+            found.append(_combinator_problem(f'"{path}" must not validate the schema (not)'))
 
-    def _walk_any(self, value: Any, path: str, old: Any) -> list[Problem]:
+    def _walk_any(self, value: Any, path: str, old: Any) -> list[FieldError]:
         results = _results(self.any_of, value, path, old)
         if not all(results):
             return []
-        return [_whole(f'"{path}" must validate at least one schema (anyOf)'), *_nearest(self.any_of, results, value)]
+        return [_combinator_problem(f'"{path}" must validate at least one schema (anyOf)'), *_nearest(self.any_of, results, value)]
 
-    def _walk_one(self, value: Any, path: str, old: Any) -> list[Problem]:
+    def _walk_one(self, value: Any, path: str, old: Any) -> list[FieldError]:
         results = _results(self.one_of, value, path, old)
-        fitting = results.count([])
-        if fitting == 1:
+        match_count = results.count([])
+        if match_count == 1:
             return []
-        detail = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
-        whole = _whole(f'"{path}" must validate one and only one schema (oneOf). {detail}')
-        return [whole] if fitting else [whole, *_nearest(self.one_of, results, value)]
+        detail = f"Found {match_count} valid alternatives" if match_count else "Found none valid"
+        whole = _combinator_problem(f'"{path}" must validate one and only one schema (oneOf). {detail}')
+        return [whole] if match_count else [whole, *_nearest(self.one_of, results, value)]
 
-    def _walk_all(self, value: Any, path: str, old: Any) -> list[Problem]:
+    def _walk_all(self, value: Any, path: str, old: Any) -> list[FieldError]:
         results = _results(self.all_of, value, path, old)
         if not any(results):
             return []
         none = ". None validated" if all(results) else ""
-        return [*(one for result in results for one in result), _whole(f'"{path}" must validate all the schemas (allOf){none}')]
+        return [
+            *(one for result in results for one in result),
+            _combinator_problem(f'"{path}" must validate all the schemas (allOf){none}'),
+        ]
 
 
-def _run(checks: Iterable[value_checks.Check | None], value: Any, path: str, found: _Found) -> None:
+def _run(checks: Iterable[value_checks.Check | None], value: Any, path: str, found: _ProblemList) -> None:
     found += [problem for check in checks if check is not None and (problem := check(value, path)) is not None]
 
 
-def _results(branches: tuple[_Checker, ...], value: Any, path: str, old: Any) -> list[list[Problem]]:
-    return [branch.told(value, path, old) for branch in branches]
+def _results(branches: tuple[_Checker, ...], value: Any, path: str, old: Any) -> list[list[FieldError]]:
+    return [branch.problems(value, path, old) for branch in branches]
 
 
 def _branches(written: Any) -> tuple[_Checker, ...]:
     return tuple(_Checker(parse(one)) for one in written) if isinstance(written, list) else ()
 
 
-def _nearest(branches: tuple[_Checker, ...], results: list[list[Problem]], value: Any) -> list[Problem]:
-    """What is wrong by the alternative that says most about the value: the first that speaks of most of its parts."""
+def _nearest(branches: tuple[_Checker, ...], results: list[list[FieldError]], value: Any) -> list[FieldError]:
+    """Returns the problems of the alternative that covers most parts of the value; the first one if several do."""
     best = max(range(len(branches)), key=lambda index: (_reach(branches[index], value), -index))
     return results[best]
 
@@ -253,12 +258,12 @@ def _reach(checker: _Checker, value: Any) -> int:
     return 1
 
 
-def _whole(detail: str) -> Problem:
-    return field_errors.invalid(Path(NO_PATH), "", detail)
+def _combinator_problem(detail: str) -> FieldError:
+    return field_errors.invalid(FieldPath(NO_PATH), "", detail)
 
 
 def _is_same(old: Any, value: Any) -> bool:
-    """Equal as JSON: to Python 1 is True as well, at any depth."""
+    """Returns whether two values are equal JSON: Python also treats 1 and True as equal, at any depth."""
     return bool(old == value) and value_checks.canonical(old) == value_checks.canonical(value)
 
 

@@ -1,7 +1,7 @@
-"""What a schema's limits ask of one value, compiled: types, numbers, texts, formats, enums.
+"""Compiles the value validations of a schema into checks of single values: types, numbers, strings, formats, enums.
 
-Each check takes a value and its path and gives the problem, if there is one. Compiling is done once per schema, so that a
-check costs a comparison and no more. The sentences are those users know from `kubectl apply`.
+A check takes a value and its path and returns the problem, or None. A schema is compiled once, so a check costs only a comparison.
+The messages are those that users know from `kubectl apply`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from probate.api import field_errors
-from probate.api.field_errors import Path, Problem
+from probate.api.field_errors import FieldError, FieldPath
 from probate.api.schema.node import Schema
 from probate.api.structural import formats
 from probate.lib.regexp import BadPattern, compile_pattern
 
-Check = Callable[[Any, str], Problem | None]
+Check = Callable[[Any, str], FieldError | None]
 
 _KINDS = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object", type(None): "null"}
 _NUMBER_FORMATS = {"integer": "int64", "number": "float64"}
@@ -27,19 +27,19 @@ _LARGEST_EXACT = 2**53 - 1
 
 
 def kind_of(value: Any) -> str:
-    """The JSON type of the value. A whole number too large for 64 bits is a number, not an integer."""
+    """Returns the JSON type of the value. An integer beyond 64 bits is a number, not an integer."""
     kind = _KINDS[type(value)]
     return "number" if kind == "integer" and not -_LARGEST <= value < _LARGEST else kind
 
 
 def type_check(schema: Schema) -> Check | None:
-    """Whether the value is of the schema's type. 1.0 is an integer."""
+    """Compiles the type check. 1.0 is an integer."""
     types = ("integer", "string") if schema.is_int_or_string else (schema.type,) if schema.type else ()
     has_format = formats.test_of(schema.format) is not None
     if not types:
         return None
 
-    def check(value: Any, path: str) -> Problem | None:
+    def check(value: Any, path: str) -> FieldError | None:
         kind = kind_of(value)
         if kind in types or (kind == "null" and schema.is_nullable) or _is_number_of(types, kind, value):
             return None
@@ -51,15 +51,15 @@ def type_check(schema: Schema) -> Check | None:
 
 
 def text_check(limits: dict[str, Any]) -> Check | None:
-    """Length and pattern of a text: the first of them that fails."""
+    """Compiles the length and pattern checks of a string; a check reports the first failure."""
     longest, shortest, pattern = limits.get("maxLength"), limits.get("minLength"), limits.get("pattern")
     if longest is None and shortest is None and not pattern:
         return None
     matches = _matcher(pattern)
 
-    def check(value: str, path: str) -> Problem | None:
+    def check(value: str, path: str) -> FieldError | None:
         if longest is not None and len(value) > longest:
-            return field_errors.too_long(Path(path), longest)
+            return field_errors.too_long(FieldPath(path), longest)
         if shortest is not None and len(value) < shortest:
             return wrong(path, value, f"should be at least {shortest} chars long")
         return None if matches(value) else wrong(path, value, f"should match '{pattern}'")
@@ -68,7 +68,7 @@ def text_check(limits: dict[str, Any]) -> Check | None:
 
 
 def format_check(name: str) -> Check | None:
-    """Whether a text is of the format."""
+    """Compiles the format check of a string."""
     test = formats.test_of(name)
     if test is None:
         return None
@@ -76,13 +76,13 @@ def format_check(name: str) -> Check | None:
 
 
 def number_checks(limits: dict[str, Any]) -> tuple[Check, ...]:
-    """Bounds and multiples of a number."""
-    found = (_multiple_check(limits.get("multipleOf")), _most_check(limits), _least_check(limits))
+    """Compiles the range and multipleOf checks of a number."""
+    found = (_multiple_check(limits.get("multipleOf")), _maximum_check(limits), _minimum_check(limits))
     return tuple(one for one in found if one is not None)
 
 
 class Sizes(NamedTuple):
-    """The bounds of how much a list or an object holds."""
+    """The size checks of lists and objects."""
 
     least_items: Check | None
     most_items: Check | None
@@ -90,24 +90,26 @@ class Sizes(NamedTuple):
 
 
 def size_checks(limits: dict[str, Any]) -> Sizes:
-    """How many items a list has, how many fields an object."""
+    """Compiles the size checks of a list or object."""
     items, properties = (_at_least(limits.get(f"min{what}"), what.lower()) for what in ("Items", "Properties"))
     return Sizes(items, _at_most(limits.get("maxItems")), _either(properties, _at_most(limits.get("maxProperties"))))
 
 
 def enum_check(allowed: Any) -> Check | None:
-    """Whether the value is one of those listed."""
+    """Compiles the enum check."""
     if not isinstance(allowed, list) or not allowed:
         return None
     keys = {canonical(one) for one in allowed}
-    shown = [one if isinstance(one, str) else orjson.dumps(one).decode() for one in allowed[: field_errors.MAX_SUPPORTED + 1]]
+    shown = [
+        one if isinstance(one, str) else orjson.dumps(one).decode() for one in allowed[: field_errors.MAX_SUPPORTED_VALUES + 1]
+    ]
     return lambda value, path: (
-        None if canonical(value) in keys else field_errors.not_supported(Path(path), value, shown, is_in_order=True)
+        None if canonical(value) in keys else field_errors.not_supported(FieldPath(path), value, shown, is_ordered=True)
     )
 
 
 def canonical(value: Any) -> Hashable:
-    """The same key for the same JSON value: whatever the order of an object's fields, 1.0 is 1, but true is not."""
+    """Returns a hashable key; equal JSON values have equal keys: field order is irrelevant, 1.0 equals 1, true does not equal 1."""
     kind = type(value)
     if kind is str or value is None:
         return value  # type: ignore[no-any-return]
@@ -116,13 +118,13 @@ def canonical(value: Any) -> Hashable:
     return (kind is bool, value)
 
 
-def wrong(path: str, value: Any, detail: str) -> Problem:
-    """The value breaks a limit."""
-    return field_errors.invalid(Path(path), value, f"{path} in body {detail}")
+def wrong(path: str, value: Any, detail: str) -> FieldError:
+    """Returns the problem of a value that violates a validation."""
+    return field_errors.invalid(FieldPath(path), value, f"{path} in body {detail}")
 
 
-def _wrong_type(path: str, wanted: str, given: str) -> Problem:
-    return field_errors.type_invalid(Path(path), given, f'{path} in body must be of type {wanted}: "{given}"')
+def _wrong_type(path: str, expected: str, given: str) -> FieldError:
+    return field_errors.type_invalid(FieldPath(path), given, f'{path} in body must be of type {expected}: "{given}"')
 
 
 def _is_number_of(types: tuple[str, ...], kind: str, value: Any) -> bool:
@@ -135,7 +137,7 @@ def _matcher(pattern: Any) -> Callable[[str], bool]:
     try:
         return compile_pattern(pattern).search if isinstance(pattern, str) and pattern else lambda _: True
     except BadPattern:
-        return lambda _: True  # such a definition is refused when it is written
+        return lambda _: True  # the server rejects such a CustomResourceDefinition on write
 
 
 def _multiple_check(factor: Any) -> Check | None:
@@ -151,7 +153,7 @@ def _is_multiple(value: float, factor: float) -> bool:
     return math.isfinite(quotient) and abs(quotient - round(quotient)) <= 1e-9 * max(1.0, abs(quotient))
 
 
-def _most_check(limits: dict[str, Any]) -> Check | None:
+def _maximum_check(limits: dict[str, Any]) -> Check | None:
     most = limits.get("maximum")
     if most is None:
         return None
@@ -160,7 +162,7 @@ def _most_check(limits: dict[str, Any]) -> Check | None:
     return lambda value, path: None if value <= most else wrong(path, value, f"should be less than or equal to {most}")
 
 
-def _least_check(limits: dict[str, Any]) -> Check | None:
+def _minimum_check(limits: dict[str, Any]) -> Check | None:
     least = limits.get("minimum")
     if least is None:
         return None
@@ -178,7 +180,7 @@ def _at_least(least: Any, what: str) -> Check | None:
 def _at_most(most: Any) -> Check | None:
     if most is None:
         return None
-    return lambda value, path: None if len(value) <= most else field_errors.too_many(Path(path), len(value), most)
+    return lambda value, path: None if len(value) <= most else field_errors.too_many(FieldPath(path), len(value), most)
 
 
 def _either(first: Check | None, second: Check | None) -> Check | None:

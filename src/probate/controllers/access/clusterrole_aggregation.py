@@ -1,49 +1,51 @@
-"""ClusterRoles that are put together from others have the rules of those, whenever one of them changes.
+"""Writes the rules of aggregated ClusterRoles whenever a ClusterRole changes.
 
-A role may be part of a sum that is itself part of another, so every change is followed by a look at all sums; one that has become
-another is a change of its own, and they come to rest when nothing is left to add.
+An aggregated role may select another aggregated role, so every change enqueues all aggregated roles. Writing one of them is another
+change; this ends when no rules are left to add.
 """
 
 from __future__ import annotations
 
+from probate.api.objects import Object
 from probate.api.rbac import aggregation
-from probate.client.informers import Name, name_of
-from probate.client.objects import Kind, Object
+from probate.client.informers import NamespacedName, name_of
+from probate.client.objects import GroupVersionResource
 from probate.client.resources import is_deleting
-from probate.controllers.runtime.context import Means
+from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.workers import Workers
+from probate.controllers.runtime.workqueue import Result
 
 TITLE = "clusterrole-aggregation-controller"
-ROLES = Kind("rbac.authorization.k8s.io", "v1", "clusterroles")
+ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
 
 
-def start(means: Means) -> list[Workers]:
-    """The controller's worker, which is told by the informers where to look."""
-    return [Aggregation(means).workers]
+def start(context: Context) -> list[Workers]:
+    """Starts the controller."""
+    return [ClusterRoleAggregation(context).workers]
 
 
-class Aggregation:
-    """Writes the rules of sums."""
+class ClusterRoleAggregation:
+    """Writes the rules of aggregated roles."""
 
-    def __init__(self, means: Means) -> None:
-        self._roles = means.informers.of(ROLES)
-        self._sums: set[Name] = set()
-        self.workers = Workers(TITLE, self._sync, means.clock)
-        self._roles.listen(self._take)
+    def __init__(self, context: Context) -> None:
+        self._roles = context.informers.for_resource(ROLES)
+        self._aggregated: set[NamespacedName] = set()
+        self.workers = Workers(TITLE, self._sync, context.clock)
+        self._roles.add_event_handler(self._on_change)
 
-    def _take(self, old: Object | None, new: Object | None) -> None:
+    def _on_change(self, old: Object | None, new: Object | None) -> None:
         if new is not None and aggregation.is_aggregated(new):
-            self._sums.add(name_of(new))
+            self._aggregated.add(name_of(new))
         elif old is not None:
-            self._sums.discard(name_of(old))
-        for name in self._sums:
+            self._aggregated.discard(name_of(old))
+        for name in self._aggregated:
             self.workers.add(name)
 
-    async def _sync(self, name: Name) -> float | None:
+    async def _sync(self, name: NamespacedName) -> Result:
         role = self._roles.get(name)
         if role is None or is_deleting(role) or not aggregation.is_aggregated(role):
             return None
-        rules = aggregation.rules_of(role, list(self._roles))
+        rules = aggregation.aggregated_rules(role, list(self._roles))
         if rules != (role.get("rules") or []):
             await self._roles.update({**role, "rules": rules})
         return None

@@ -1,8 +1,8 @@
-"""Objects that are always there: each namespace's service account and ConfigMap `kube-root-ca.crt`, and, in kube-system, the
-ConfigMap `extension-apiserver-authentication`.
+"""Creates and restores default objects: each namespace's service account `default` and ConfigMap `kube-root-ca.crt`, and, in
+kube-system, the ConfigMap `extension-apiserver-authentication`.
 
-Whoever deletes one of them gets a new one, and what somebody changes in it is put right. A server without a certificate has nothing
-to say of itself: then the ConfigMaps are there, and their bundles are empty, since clients wait for the ConfigMaps in any case.
+If a client deletes or changes one of them, it is created again or restored. On a server without a certificate the ConfigMaps exist
+with empty bundles, since clients wait for the ConfigMaps in any case.
 """
 
 from __future__ import annotations
@@ -11,123 +11,129 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from probate.client.informers import Name, name_of
-from probate.client.objects import Kind, Object, has_cause
+from probate.api.objects import Object
+from probate.client.informers import NamespacedName, name_of
+from probate.client.objects import GroupVersionResource, has_cause
 from probate.client.resources import NAMESPACES, is_deleting
-from probate.controllers.runtime.context import Means
+from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.workers import Workers
+from probate.controllers.runtime.workqueue import Result
 from probate.core import errors
 
-ACCOUNTS = Kind("", "v1", "serviceaccounts")
-CONFIG_MAPS = Kind("", "v1", "configmaps")
-ACCOUNT = "default"
+SERVICE_ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
+CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+DEFAULT_ACCOUNT = "default"
 ROOT = "kube-root-ca.crt"
 CERTIFICATE = "ca.crt"
 AUTHENTICATION = "extension-apiserver-authentication"
 CLIENT_AUTHORITIES = "client-ca-file"
 SYSTEM = "kube-system"
-LOOK_SECONDS = 60.0
-"""After which time the bundle is looked at again: its files may have changed."""
+RESYNC_SECONDS = 60.0
+"""How often the bundle is compared again: its files may have changed."""
 
 DESCRIPTION = "kubernetes.io/description"
-DESCRIBED = "The certificate that the API server's own is checked against by those in the cluster who ask it something."
+DESCRIPTION_TEXT = "The certificate that the API server's own is checked against by those in the cluster who ask it something."
 
 
-class Resident(NamedTuple):
+class DefaultObject(NamedTuple):
     """An object that each namespace has, or only `namespace`.
 
-    `data` gives what it must hold, if it must hold anything, and `notes` are the annotations it must have. What it must hold can
-    change, and is looked at again after `look_seconds`.
+    `data` returns the data that it must hold, if any, and `annotations` are those that it must have. The data can change, and is
+    compared again after `resync_seconds`.
     """
 
     component: str
-    kind: Kind
+    kind: GroupVersionResource
     name: str
     data: Callable[[], dict[str, str]] | None = None
-    notes: Mapping[str, str] = MappingProxyType({})
+    annotations: Mapping[str, str] = MappingProxyType({})
     namespace: str = ""
-    look_seconds: float | None = None
+    resync_seconds: float | None = None
 
 
-def start_accounts(means: Means) -> list[Workers]:
-    """The workers that keep the service accounts."""
-    return [Residents(Resident("service-account-controller", ACCOUNTS, ACCOUNT), means).workers]
+def start_service_accounts(context: Context) -> list[Workers]:
+    """Starts the controller of the service accounts."""
+    account = DefaultObject("serviceaccount-controller", SERVICE_ACCOUNTS, DEFAULT_ACCOUNT)
+    return [NamespaceDefaults(account, context).workers]
 
 
-def start_certificates(means: Means) -> list[Workers]:
-    """The workers that keep the ConfigMaps with the authorities: that of the server, and those of its clients."""
-    server = means.server
+def start_root_certificates(context: Context) -> list[Workers]:
+    """Starts the controllers of the ConfigMaps with the authorities of the server and of its clients."""
+    server = context.server
 
-    def authority() -> dict[str, str]:
+    def server_authority() -> dict[str, str]:
         return {CERTIFICATE: server.certificate}
 
-    def of_clients() -> dict[str, str]:
-        found = server.client_authorities()
-        return {CLIENT_AUTHORITIES: found} if found else {}
+    def client_authorities() -> dict[str, str]:
+        bundle = server.client_authorities()
+        return {CLIENT_AUTHORITIES: bundle} if bundle else {}
 
-    residents = (
-        Resident("root-ca-certificate-publisher", CONFIG_MAPS, ROOT, authority, {DESCRIPTION: DESCRIBED}),
-        Resident(
+    defaults = (
+        DefaultObject(
+            "root-ca-certificate-publisher-controller", CONFIG_MAPS, ROOT, server_authority, {DESCRIPTION: DESCRIPTION_TEXT}
+        ),
+        DefaultObject(
             "cluster-authentication-info-controller",
             CONFIG_MAPS,
             AUTHENTICATION,
-            of_clients,
+            client_authorities,
             namespace=SYSTEM,
-            look_seconds=LOOK_SECONDS,
+            resync_seconds=RESYNC_SECONDS,
         ),
     )
-    return [Residents(one, means).workers for one in residents]
+    return [NamespaceDefaults(default, context).workers for default in defaults]
 
 
-class Residents:
-    """Keeps one of them. Its names are those of namespaces."""
+class NamespaceDefaults:
+    """Maintains one default object. Its keys are the names of namespaces."""
 
-    def __init__(self, resident: Resident, means: Means) -> None:
-        self._resident = resident
-        self._namespaces = means.informers.of(NAMESPACES)
-        self._objects = means.informers.of(resident.kind, resident.name)
-        self.workers = Workers(resident.component, self._sync, means.clock)
-        self._namespaces.listen(self._take_namespace)
-        self._objects.listen(self._take_object)
+    def __init__(self, default: DefaultObject, context: Context) -> None:
+        self._default = default
+        self._namespaces = context.informers.for_resource(NAMESPACES)
+        self._objects = context.informers.for_resource(default.kind, default.name)
+        self.workers = Workers(default.component, self._sync, context.clock)
+        self._namespaces.add_event_handler(self._on_namespace)
+        self._objects.add_event_handler(self._on_object)
 
-    def _take_namespace(self, old: Object | None, new: Object | None) -> None:
+    def _on_namespace(self, old: Object | None, new: Object | None) -> None:
         if old is None and new is not None:
             self.workers.add(name_of(new))
 
-    def _take_object(self, old: Object | None, new: Object | None) -> None:
-        one = new or old
-        if one is not None:
-            self.workers.add(Name("", one["metadata"]["namespace"]))
+    def _on_object(self, old: Object | None, new: Object | None) -> None:
+        changed = new or old
+        if changed is not None:
+            self.workers.add(NamespacedName("", changed["metadata"]["namespace"]))
 
-    async def _sync(self, name: Name) -> float | None:
-        namespace, wanted = self._namespaces.get(name), self._resident
-        if namespace is None or is_deleting(namespace) or wanted.namespace not in {"", name.name}:
+    async def _sync(self, name: NamespacedName) -> Result:
+        namespace, default = self._namespaces.get(name), self._default
+        if namespace is None or is_deleting(namespace) or default.namespace not in {"", name.name}:
             return None
-        there = self._objects.get(Name(name.name, wanted.name))
-        if there is None:
-            await self._make(name.name)
-        elif not is_deleting(there) and not self._is_right(there):
-            meta = {**there["metadata"], "annotations": {**wanted.notes, **(there["metadata"].get("annotations") or {})}}
-            await self._objects.update({**there, "metadata": meta, **self._content()})
-        return wanted.look_seconds
+        current = self._objects.get(NamespacedName(name.name, default.name))
+        if current is None:
+            await self._create(name.name)
+        elif not is_deleting(current) and not self._is_correct(current):
+            annotations = {**default.annotations, **(current["metadata"].get("annotations") or {})}
+            meta = {**current["metadata"], "annotations": annotations}
+            await self._objects.update({**current, "metadata": meta, **self._data()})
+        return default.resync_seconds
 
-    def _is_right(self, there: Object) -> bool:
-        """Whether it holds what it must; what else it says of itself is everybody's business."""
-        notes = there["metadata"].get("annotations") or {}
-        is_whole = all((there.get(field) or {}) == value for field, value in self._content().items())
-        return is_whole and self._resident.notes.keys() <= notes.keys()
+    def _is_correct(self, current: Object) -> bool:
+        """Whether the object holds the data and has the annotations that it must; other fields are left to clients."""
+        annotations = current["metadata"].get("annotations") or {}
+        has_data = all((current.get(field) or {}) == value for field, value in self._data().items())
+        return has_data and self._default.annotations.keys() <= annotations.keys()
 
-    def _content(self) -> Object:
-        data = self._resident.data
+    def _data(self) -> Object:
+        data = self._default.data
         return {} if data is None else {"data": data()}
 
-    async def _make(self, namespace: str) -> None:
-        wanted = self._resident
-        meta = {"name": wanted.name, **({"annotations": wanted.notes} if wanted.notes else {})}
+    async def _create(self, namespace: str) -> None:
+        default = self._default
+        meta = {"name": default.name, **({"annotations": default.annotations} if default.annotations else {})}
         try:
-            await self._objects.create(namespace, {"metadata": meta, **self._content()})
+            await self._objects.create(namespace, {"metadata": meta, **self._data()})
         except errors.AlreadyExists:
-            return  # its news is on the way
+            return  # its watch event is on the way
         except errors.ApiError as error:
             if not has_cause(error, "NamespaceTerminating") and not isinstance(error, errors.NotFound):
                 raise

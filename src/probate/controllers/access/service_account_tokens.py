@@ -1,45 +1,47 @@
-"""Secrets that hold the token of a service account: who makes an empty one for an account gets it filled.
+"""Fills Secrets of type `kubernetes.io/service-account-token` with a token, and deletes those whose service account is gone.
 
-The token is bound to the Secret, so it is good for as long as that is there, and the account. A Secret whose account is gone, or is
-another one of its name, goes too. Accounts are not followed for that: each such Secret is looked at now and then, and until then
-its token is as dead as its account.
+The token is bound to the Secret, so it is valid as long as the Secret and the account exist. A Secret whose account is gone, or was
+replaced by another of its name, is deleted. Accounts are not watched for that: each such Secret is checked periodically, and until
+then its token is invalid because its account is gone.
 """
 
 from __future__ import annotations
 
 import base64
 
-from probate.client.informers import Name, name_of
-from probate.client.objects import Kind, Object
+from probate.api.objects import Object
+from probate.client.informers import NamespacedName, name_of
+from probate.client.objects import GroupVersionResource
 from probate.client.resources import is_deleting
-from probate.controllers.runtime.context import Means
+from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.workers import Workers
+from probate.controllers.runtime.workqueue import Result
 
-SECRETS = Kind("", "v1", "secrets")
-ACCOUNTS = Kind("", "v1", "serviceaccounts")
+SECRETS = GroupVersionResource("", "v1", "secrets")
+SERVICE_ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
 TYPE = "kubernetes.io/service-account-token"
-ACCOUNT, UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
-LOOK_SECONDS = 60.0
-LONGEST = 1 << 32
-"""Seconds that a token lasts: longer than anybody will."""
+ACCOUNT_NAME, ACCOUNT_UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
+CHECK_SECONDS = 60.0
+TOKEN_SECONDS = 1 << 32
+"""The lifetime of a token: effectively forever."""
 
 
-def start(means: Means) -> list[Workers]:
-    """The worker that fills them."""
-    return [Tokens(means).workers]
+def start(context: Context) -> list[Workers]:
+    """Starts the controller."""
+    return [ServiceAccountTokens(context).workers]
 
 
-class Tokens:
-    """Fills Secrets, and removes those of accounts that are gone."""
+class ServiceAccountTokens:
+    """Fills Secrets, and deletes those of accounts that are gone."""
 
-    def __init__(self, means: Means) -> None:
-        self._client = means.client
-        self._certificate = means.server.certificate
-        self._secrets = means.informers.of(SECRETS, where=f"type={TYPE}")
-        self.workers = Workers("tokens-controller", self._sync, means.clock)
-        self._secrets.listen(lambda _, new: self.workers.add(name_of(new)) if new is not None else None)
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._certificate = context.server.certificate
+        self._secrets = context.informers.for_resource(SECRETS, field_selector=f"type={TYPE}")
+        self.workers = Workers("serviceaccount-token-controller", self._sync, context.clock)
+        self._secrets.add_event_handler(lambda _, new: self.workers.add(name_of(new)) if new is not None else None)
 
-    async def _sync(self, name: Name) -> float | None:
+    async def _sync(self, name: NamespacedName) -> Result:
         secret = self._secrets.get(name)
         if secret is None or is_deleting(secret):
             return None
@@ -47,35 +49,35 @@ class Tokens:
         if account is None:
             await self._secrets.delete(secret)
             return None
-        if not secret.get("immutable") and (filled := await self._filled(secret, account)) != secret:
+        if not secret.get("immutable") and (filled := await self._fill(secret, account)) != secret:
             await self._secrets.update(filled)
-        return LOOK_SECONDS
+        return CHECK_SECONDS
 
     async def _account(self, secret: Object) -> Object | None:
-        """The account that the Secret is for; None if it is not there any more."""
-        notes = secret["metadata"].get("annotations") or {}
-        namespace, name = secret["metadata"]["namespace"], notes.get(ACCOUNT) or ""
-        found = await self._client.get(ACCOUNTS, namespace, name) if name else None
-        return found if found is not None and notes.get(UID) in {None, "", found["metadata"]["uid"]} else None
+        """Returns the account that the Secret is for; None if it is gone."""
+        annotations = secret["metadata"].get("annotations") or {}
+        namespace, name = secret["metadata"]["namespace"], annotations.get(ACCOUNT_NAME) or ""
+        found = await self._client.get(SERVICE_ACCOUNTS, namespace, name) if name else None
+        return found if found is not None and annotations.get(ACCOUNT_UID) in {None, "", found["metadata"]["uid"]} else None
 
-    async def _filled(self, secret: Object, account: Object) -> Object:
+    async def _fill(self, secret: Object, account: Object) -> Object:
         meta, data = secret["metadata"], secret.get("data") or {}
-        known = {"namespace": _coded(meta["namespace"])}
+        fields = {"namespace": _encode(meta["namespace"])}
         if self._certificate:
-            known["ca.crt"] = _coded(self._certificate)
+            fields["ca.crt"] = _encode(self._certificate)
         if not data.get("token"):
-            known["token"] = _coded(await self._token(secret, account))
-        notes = {**(meta.get("annotations") or {}), UID: account["metadata"]["uid"]}
-        return {**secret, "metadata": {**meta, "annotations": notes}, "data": {**data, **known}}
+            fields["token"] = _encode(await self._token(secret, account))
+        annotations = {**(meta.get("annotations") or {}), ACCOUNT_UID: account["metadata"]["uid"]}
+        return {**secret, "metadata": {**meta, "annotations": annotations}, "data": {**data, **fields}}
 
     async def _token(self, secret: Object, account: Object) -> str:
         meta, name = secret["metadata"], account["metadata"]["name"]
-        bound = {"kind": "Secret", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}
-        asked = {"spec": {"expirationSeconds": LONGEST, "boundObjectRef": bound}}
-        told = await self._client.send_to(ACCOUNTS, meta["namespace"], name, "token", asked)
-        token: str = told["status"]["token"]
+        secret_reference = {"kind": "Secret", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}
+        request = {"spec": {"expirationSeconds": TOKEN_SECONDS, "boundObjectRef": secret_reference}}
+        response = await self._client.create_subresource(SERVICE_ACCOUNTS, meta["namespace"], name, "token", request)
+        token: str = response["status"]["token"]
         return token
 
 
-def _coded(text: str) -> str:
+def _encode(text: str) -> str:
     return base64.b64encode(text.encode()).decode()

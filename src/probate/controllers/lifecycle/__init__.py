@@ -1,1 +1,1 @@
-"""Ends of lifetimes that no owner decides: one policy a file."""
+"""Controllers that delete objects for other reasons than their owners: one policy a file."""

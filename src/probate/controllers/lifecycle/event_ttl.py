@@ -1,7 +1,7 @@
-"""Events go when nobody has written them for a while (`--event-ttl`).
+"""Deletes Events that were not written for a while (`--event-ttl`).
 
-Every write of an Event begins its time anew, so whoever was written last goes last: they stand in a row, and only the first one has
-a timer. When that is over all go together whose time is over. Every server on a store does this; who comes second finds nothing.
+Every write of an Event restarts its time, so the Events are kept in the order of their last write, and only the first one has a
+timer. When it is due, all Events that are due are deleted together. Every server on a store does this; the second finds nothing.
 """
 
 from __future__ import annotations
@@ -10,104 +10,104 @@ import itertools
 import logging
 from collections.abc import Iterable
 
-from probate.api.ownership import Delete, Outcome, Touch
-from probate.api.timestamps import seconds
+from probate.api.ownership import ChangedKeys, Delete, Outcome
+from probate.api.timestamps import parse_time
 from probate.controllers.runtime import durations
+from probate.controllers.runtime.workqueue import DONE, IMMEDIATELY, Result
 from probate.core.clock import Clock
 from probate.core.metrics import Registry
-from probate.gc.action_log import tell
-from probate.gc.backend import World
+from probate.gc.action_log import log_actions
+from probate.gc.backend import Backend
 
 EVENTS = "events"
-FIRST = "first"
-TOGETHER = 1_000
+ALL_EVENTS = "all"
+"""The only key that is reconciled."""
+BATCH = 1_000
 RETRY_SECONDS = 1.0
 DENIED_SECONDS = 60.0
-"""After which time it is tried again if it was not allowed."""
+"""The time after which a denied delete is retried."""
 TIMES = ("lastTimestamp", "eventTime", "firstTimestamp")
 
 log = logging.getLogger(__name__)
 
 
-class EventLife:
+class EventTtl:
     """The reconciler of all Events."""
 
-    def __init__(self, world: World, clock: Clock, ttl: float, metrics: Registry) -> None:
-        self._world, self._clock, self._ttl = world, clock, ttl
-        self._ends: dict[str, float] = {}  # when the time of each Event is over, in this order
-        self._gone: set[str] = set()  # that were deleted here, until that is told as a change
-        self._deleted = metrics.counter("probate_events_expired", "Events that were deleted because their time was over.")
+    def __init__(self, backend: Backend, clock: Clock, ttl: float, metrics: Registry) -> None:
+        self._backend, self._clock, self._ttl = backend, clock, ttl
+        self._expirations: dict[str, float] = {}  # when each Event expires, by key and in this order
+        self._own_deletes: set[str] = set()  # keys that were deleted here, until the change arrives
+        self._deleted = metrics.counter("probate_events_expired", "Events that were deleted because they expired.")
 
     async def begin(self) -> Iterable[str]:
-        """Those that are there already have what is left of their time."""
-        self._gone.clear()
-        ends: dict[str, float] = {}
-        more = ""
+        """Lists the Events that exist, each with what is left of its time."""
+        self._own_deletes.clear()
+        expirations: dict[str, float] = {}
+        continue_token = ""
         while True:
-            page = await self._world.all_of(EVENTS, more, limit=TOGETHER)
-            for item in await self._world.items(page.wheres):
-                found = await self._world.find(EVENTS, item.meta.namespace, item.meta.name) if item is not None else None
-                if found is not None:
-                    ends[found.item.where] = (
-                        self._clock.monotonic() + self._ttl - max(0.0, self._clock.now() - written_at(found.object))
-                    )
-            more = page.more
-            if not more:
+            page = await self._backend.list_resource(EVENTS, continue_token, limit=BATCH)
+            for item in await self._backend.get_items(page.keys):
+                event = await self._backend.get_object(EVENTS, item.meta.namespace, item.meta.name) if item is not None else None
+                if event is not None:
+                    age = max(0.0, self._clock.now() - written_at(event.object))
+                    expirations[event.item.key] = self._clock.monotonic() + self._ttl - age
+            continue_token = page.continue_token
+            if not continue_token:
                 break
-        self._ends = dict(sorted(ends.items(), key=lambda one: one[1]))
-        return [FIRST]
+        self._expirations = dict(sorted(expirations.items(), key=lambda entry: entry[1]))
+        return [ALL_EVENTS]
 
-    def concerns(self, touch: Touch) -> Iterable[str]:
-        if touch.resource != EVENTS:
+    def keys_of(self, changed: ChangedKeys) -> Iterable[str]:
+        if changed.resource != EVENTS:
             return []
-        is_first = not self._ends
-        end = self._clock.monotonic() + self._ttl
-        for where in touch.wheres:
-            self._ends.pop(where, None)
-            if where in self._gone:
-                self._gone.remove(where)
+        is_first = not self._expirations
+        expires = self._clock.monotonic() + self._ttl
+        for key in changed.keys:
+            self._expirations.pop(key, None)
+            if key in self._own_deletes:
+                self._own_deletes.remove(key)
             else:
-                self._ends[where] = end
-        return [FIRST] if is_first else []
+                self._expirations[key] = expires
+        return [ALL_EVENTS] if is_first else []
 
-    async def reconcile(self, _: str) -> float | None:
+    async def reconcile(self, _: str) -> Result:
         now = self._clock.monotonic()
-        due = list(itertools.takewhile(lambda where: not durations.until(self._ends[where], now), self._ends))[:TOGETHER]
+        due = list(itertools.takewhile(lambda key: not durations.until(self._expirations[key], now), self._expirations))[:BATCH]
         if due:
             await self._delete(due)
-            return 0.0
-        first = next(iter(self._ends.values()), None)
-        return None if first is None else durations.until(first, now)
+            return IMMEDIATELY
+        first = next(iter(self._expirations.values()), None)
+        return DONE if first is None else durations.until(first, now)
 
-    async def _delete(self, wheres: list[str]) -> None:
-        for where in wheres:
-            del self._ends[where]
-        items = [item for item in await self._world.items(wheres) if item is not None]
-        self._gone.update(item.where for item in items)
+    async def _delete(self, keys: list[str]) -> None:
+        for key in keys:
+            del self._expirations[key]
+        items = [item for item in await self._backend.get_items(keys) if item is not None]
+        self._own_deletes.update(item.key for item in items)
         actions = [Delete(item, None, f"nobody has written it for {self._ttl:g} s") for item in items]
-        outcomes = await self._world.act(actions)
-        tell(log, self._world, zip(actions, outcomes, strict=True))
+        outcomes = await self._backend.execute(actions)
+        log_actions(log, self._backend, zip(actions, outcomes, strict=True))
         for action, outcome in zip(actions, outcomes, strict=True):
-            self._note(action.item.where, outcome)
+            self._follow_up(action.item.key, outcome)
 
-    def _note(self, where: str, outcome: Outcome) -> None:
+    def _follow_up(self, key: str, outcome: Outcome) -> None:
         if outcome is Outcome.DONE:
             self._deleted[()] += 1
             return
-        self._gone.discard(where)
-        again = {Outcome.CHANGED: self._ttl, Outcome.DENIED: DENIED_SECONDS}.get(outcome, RETRY_SECONDS)
-        self._ends.setdefault(where, self._clock.monotonic() + again)
+        self._own_deletes.discard(key)
+        retry_after = {Outcome.CHANGED: self._ttl, Outcome.DENIED: DENIED_SECONDS}.get(outcome, RETRY_SECONDS)
+        self._expirations.setdefault(key, self._clock.monotonic() + retry_after)
 
 
 def written_at(event: dict[str, object]) -> float:
-    """When the Event was last written, as far as it tells."""
+    """Returns when the Event was last written, according to its own fields."""
     meta, series = event["metadata"], event.get("series")
-    told = [event.get(name) for name in TIMES]
-    told += [meta.get("creationTimestamp")] if isinstance(meta, dict) else []
-    told += [series.get("lastObservedTime")] if isinstance(series, dict) else []
-    return max((seconds(_whole(one)) for one in told if isinstance(one, str)), default=0.0)
+    times = [event.get(name) for name in TIMES]
+    times += [meta.get("creationTimestamp")] if isinstance(meta, dict) else []
+    times += [series.get("lastObservedTime")] if isinstance(series, dict) else []
+    return max((parse_time(_without_fraction(time)) for time in times if isinstance(time, str)), default=0.0)
 
 
-def _whole(time: str) -> str:
-    """A time without its fractions of a second."""
+def _without_fraction(time: str) -> str:
     return time if "." not in time else f"{time.partition('.')[0]}Z"

@@ -1,46 +1,49 @@
-"""Finished Jobs go when their `ttlSecondsAfterFinished` are over: at that moment, by a timer."""
+"""Deletes finished Jobs when their `ttlSecondsAfterFinished` is over: at that moment, by a timer."""
 
 from __future__ import annotations
 
-from probate.api.timestamps import seconds
+from probate.api.objects import Object
+from probate.api.timestamps import parse_time
 from probate.client.informers import name_of
-from probate.client.objects import Kind, Object
-from probate.controllers.lifecycle.expiration_timers import Expiry
+from probate.client.objects import GroupVersionResource
 from probate.controllers.runtime import durations
-from probate.controllers.runtime.context import Means
+from probate.controllers.runtime.context import Context
+from probate.controllers.runtime.expiration_timers import ExpirationTimers
 from probate.controllers.runtime.workers import Workers
 from probate.core import errors
 
 TITLE = "ttl-after-finished-controller"
-JOBS = Kind("batch", "v1", "jobs")
-BOUNDS = tuple(0.1 * 2**power for power in range(14))
+JOBS = GroupVersionResource("batch", "v1", "jobs")
+BUCKETS = tuple(0.1 * 2**power for power in range(14))
 
 
-def start(means: Means) -> list[Workers]:
-    """The controller's worker, which is told by the informers where to look."""
-    told = "How late finished Jobs were deleted."
-    delays = means.metrics.histogram("ttl_after_finished_controller_job_deletion_duration_seconds", told, bounds=BOUNDS)
+def start(context: Context) -> list[Workers]:
+    """Starts the controller."""
+    help_ = "Delay between a finished Job's expiration and its deletion."
+    delays = context.metrics.histogram("ttl_after_finished_controller_job_deletion_duration_seconds", help_, bounds=BUCKETS)
 
-    def note(job: Object) -> None:
-        delays.observe((), max(0.0, means.clock.now() - (expires_at(job) or 0.0)))
+    def observe_delay(job: Object) -> None:
+        delays.observe((), max(0.0, context.clock.now() - (expires_at(job) or 0.0)))
 
-    return [Expiry(TITLE, means, means.informers.of(JOBS), left, on_deletion=note, policy="Foreground").workers]  # TTL-6
+    jobs = context.informers.for_resource(JOBS)
+    timers = ExpirationTimers(TITLE, context, jobs, seconds_left, on_deletion=observe_delay, policy="Foreground")  # TTL-6
+    return [timers.workers]
 
 
 def expires_at(job: Object) -> float | None:
-    """When the Job is to go; None if it is not. (TTL-1, TTL-3, TTL-4)"""
+    """Returns when the Job expires; None if it does not. (TTL-1, TTL-3, TTL-4)"""
     ttl = job["spec"].get("ttlSecondsAfterFinished")
     if ttl is None:
         return None
-    for one in (job.get("status") or {}).get("conditions") or ():
-        if one["type"] in {"Complete", "Failed"} and one["status"] == "True":
-            if not one.get("lastTransitionTime"):
+    for condition in (job.get("status") or {}).get("conditions") or ():
+        if condition["type"] in {"Complete", "Failed"} and condition["status"] == "True":
+            if not condition.get("lastTransitionTime"):
                 raise errors.Invalid(f"it is not known when {name_of(job)} has finished")
-            return seconds(one["lastTransitionTime"]) + float(ttl)
+            return parse_time(condition["lastTransitionTime"]) + float(ttl)
     return None
 
 
-def left(job: Object, now: float) -> float | None:
-    """In how many seconds the Job is to go. (TTL-5)"""
+def seconds_left(job: Object, now: float) -> float | None:
+    """Returns in how many seconds the Job expires; None if it does not. (TTL-5)"""
     expires = expires_at(job)
     return None if expires is None else durations.until(expires, now)

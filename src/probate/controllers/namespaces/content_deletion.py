@@ -1,10 +1,10 @@
-"""Everything out of a closed scope: what lies in it is listed once, deleted, and waited for.
+"""Deletes the content of a closed scope: lists it once, deletes it, and waits until it is removed.
 
-The scope (a namespace, or the definition of a custom kind) is closed: nothing new gets in. So what was listed is all there can ever
-be, and from then on only what changes has to be looked at again. A scope of a hundred thousand objects that are held costs one look
-at each, and then one for each that is released.
+The scope (a namespace, or a CRD) is closed: no object can be created in it. So the list is complete, and from then on only objects
+that change are read again. A scope with a hundred thousand objects that are held costs one read of each, and one more for each that
+is released.
 
-Everything is looked at as it is now. An object that was found is remembered before it is read: so no change of it can fall between.
+Objects are always read as they are now. A key is remembered before the object is read, so no change to it can be missed.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from probate.api.deletion import Policy
+from probate.api.deletion import PropagationPolicy
 from probate.api.gvk import GroupResource
-from probate.api.ownership import Delete, Item, Outcome, Places
-from probate.gc.action_log import tell
-from probate.gc.backend import World
+from probate.api.ownership import Delete, Item, KeyPage, Outcome
+from probate.gc.action_log import log_actions
+from probate.gc.backend import Backend
 
 TURN = 1_000
-"""Objects that are looked at and deleted at once, before it is the turn of another scope."""
+"""Objects that are read and deleted at once, before another scope gets its turn."""
 
 log = logging.getLogger(__name__)
 
-Listing: TypeAlias = Callable[[str], Awaitable[Places]]
-"""A part of the content, page by page: called with where the last page ended."""
+ListPage: TypeAlias = Callable[[str], Awaitable[KeyPage]]
+"""Returns the page of a part of the content that continues at a token."""
 
 
-class Way(NamedTuple):
-    """How content is deleted: by which policy, and whether an object has still to be."""
+class DeletionMethod(NamedTuple):
+    """How content is deleted: the propagation policy, and whether an object still has to be deleted."""
 
-    policy: Policy | None
+    policy: PropagationPolicy | None
     is_due: Callable[[Item], bool]
 
 
-class Remains(NamedTuple):
-    """What is left: objects by resource, by the finalizers they have, and those that could not be deleted by resource.
+class RemainingContent(NamedTuple):
+    """What remains: objects by resource, by finalizer, and those that could not be deleted by resource.
 
-    Of those, the ones whose stored data is damaged are named.
+    `damaged` names those of the latter whose stored data is damaged.
     """
 
     resources: Counter[GroupResource]
@@ -49,123 +49,123 @@ class Remains(NamedTuple):
     damaged: tuple[str, ...] = ()
 
 
-class Sweep:
-    """The content of one scope, deleted in stages: each begins when nothing of those before it is left."""
+class ContentDeletion:
+    """The deletion of one scope's content, in stages: each begins when nothing of the earlier ones remains."""
 
-    def __init__(self, world: World, uid: str, way: Way, stages: Sequence[Listing]) -> None:
+    def __init__(self, backend: Backend, uid: str, method: DeletionMethod, stages: Sequence[ListPage]) -> None:
         self.uid = uid
-        self.told_at: float | None = None  # when its scope was last told what remains
-        self._world = world
-        self._way = way
+        self.status_written_at: float | None = None  # when the scope's status was last written
+        self._backend = backend
+        self._method = method
         self._stages = list(stages)
-        self._more: str | None = ""  # where the listing of the stage goes on; None: it is complete
-        self._found: dict[str, Item | None] = {}  # what may be left, and as what it was last seen
-        self._todo: dict[str, None] = {}  # of those, what has to be looked at
-        self._tried: dict[str, int] = {}  # at which revision an object was last deleted
+        self._continue_token: str | None = ""  # of the stage's list; None: the list is complete
+        self._items: dict[str, Item | None] = {}  # what may remain, by key, as last read
+        self._unread: dict[str, None] = {}  # the keys of those that have to be read
+        self._deleted_at: dict[str, int] = {}  # the revision at which each object was last deleted
         self._failed: dict[str, None] = {}
         self._damaged: dict[str, None] = {}  # of those that failed
         self._denied: dict[str, None] = {}
-        self._rights = 0  # under which it was
+        self._permissions = 0  # their revision when an action was denied
 
-    def touch(self, wheres: Sequence[str]) -> bool:
-        """Something happened to these objects. Returns whether that matters."""
-        known = [where for where in wheres if where in self._found]
-        self._todo.update(dict.fromkeys(known))
+    def note_changed(self, keys: Sequence[str]) -> bool:
+        """Queues those of these objects that may remain. Returns whether there are any."""
+        known = [key for key in keys if key in self._items]
+        self._unread.update(dict.fromkeys(known))
         return bool(known)
 
     def retry(self) -> bool:
-        """Look at those again that could not be deleted. Returns whether there are any."""
-        self._todo.update(self._failed)
-        if self._denied and self._world.rights() != self._rights:
-            self._todo.update(self._denied)
+        """Queues the objects that could not be deleted. Returns whether there are any."""
+        self._unread.update(self._failed)
+        if self._denied and self._backend.permissions_revision() != self._permissions:
+            self._unread.update(self._denied)
         return bool(self._failed or self._denied)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing was left when everything was looked at last."""
+        """Whether nothing remains of any stage."""
         return not self._stages
 
-    def remains(self) -> Remains:
-        """What is left of this stage."""
-        items = [item for item in self._found.values() if item is not None]
-        resource_at = self._world.resource_at
-        return Remains(
-            Counter(resource_at(where) for where in self._found),
+    def remaining(self) -> RemainingContent:
+        """Returns what remains of this stage."""
+        items = [item for item in self._items.values() if item is not None]
+        resource_of = self._backend.resource_of
+        return RemainingContent(
+            Counter(resource_of(key) for key in self._items),
             Counter(finalizer for item in items for finalizer in item.meta.finalizers),
-            Counter(resource_at(where) for where in (*self._failed, *self._denied)),
-            tuple(_named(where, resource_at(where)) for where in self._damaged),
+            Counter(resource_of(key) for key in (*self._failed, *self._denied)),
+            tuple(_display_name(key, resource_of(key)) for key in self._damaged),
         )
 
     async def step(self, scope: Item, because: str) -> bool:
-        """Delete the next objects, if the scope is still as it was found. False if there is nothing to do for now."""
-        if self._todo:
-            await self._turn(scope, because)
-        elif not self._stages or (self._more is None and self._found):
+        """Deletes the next objects, if the scope is unchanged. Returns False if there is nothing to do for now."""
+        if self._unread:
+            await self._delete_next(scope, because)
+        elif not self._stages or (self._continue_token is None and self._items):
             return False
-        elif self._more is None:
+        elif self._continue_token is None:
             del self._stages[0]
-            self._more = ""
+            self._continue_token = ""
         else:
-            await self._list(self._more)
+            await self._list(self._continue_token)
         return True
 
-    async def _list(self, more: str) -> None:
-        page = await self._stages[0](more)
-        self._more = page.more or None
-        for where in page.wheres:
-            self._found.setdefault(where, None)
-            self._todo[where] = None
+    async def _list(self, continue_token: str) -> None:
+        page = await self._stages[0](continue_token)
+        self._continue_token = page.continue_token or None
+        for key in page.keys:
+            self._items.setdefault(key, None)
+            self._unread[key] = None
 
-    async def _turn(self, scope: Item, because: str) -> None:
-        wheres = list(itertools.islice(self._todo, TURN))
-        for where in wheres:
-            del self._todo[where]
+    async def _delete_next(self, scope: Item, because: str) -> None:
+        keys = list(itertools.islice(self._unread, TURN))
+        for key in keys:
+            del self._unread[key]
         try:
-            items = await self._world.items(wheres)
-            damaged = await self._world.damaged([where for where, item in zip(wheres, items, strict=True) if item is None])
-            due = self._sort(wheres, items, damaged)
-            actions = [Delete(item, self._way.policy, because, (scope,)) for item in due]
-            rights = self._world.rights()
-            outcomes = await self._world.act(actions)
+            items = await self._backend.get_items(keys)
+            damaged = await self._backend.find_damaged([key for key, item in zip(keys, items, strict=True) if item is None])
+            due = self._update(keys, items, damaged)
+            actions = [Delete(item, self._method.policy, because, (scope,)) for item in due]
+            permissions = self._backend.permissions_revision()
+            outcomes = await self._backend.execute(actions)
             if Outcome.DENIED in outcomes:
-                self._rights = rights
-            tell(log, self._world, zip(actions, outcomes, strict=True))
+                self._permissions = permissions
+            log_actions(log, self._backend, zip(actions, outcomes, strict=True))
             for action, outcome in zip(actions, outcomes, strict=True):
-                self._note(action.item, outcome)
-        except BaseException:  # nothing is forgotten: all of it is looked at again
-            self._todo.update(dict.fromkeys(wheres))
+                self._follow_up(action.item, outcome)
+        except BaseException:  # nothing is lost: all of it is read again
+            self._unread.update(dict.fromkeys(keys))
             raise
 
-    def _sort(self, wheres: list[str], items: list[Item | None], damaged: set[str]) -> list[Item]:
-        """Forget what is gone, keep what is held, and what nobody can read. Returns what has to be deleted."""
+    def _update(self, keys: list[str], items: list[Item | None], damaged: set[str]) -> list[Item]:
+        """Records what is removed, held or damaged. Returns the items that have to be deleted."""
         due = []
-        for where, item in zip(wheres, items, strict=True):
-            self._failed.pop(where, None)
-            self._denied.pop(where, None)
-            self._damaged.pop(where, None)
-            if where in damaged:
-                self._failed[where] = self._damaged[where] = None
+        for key, item in zip(keys, items, strict=True):
+            self._failed.pop(key, None)
+            self._denied.pop(key, None)
+            self._damaged.pop(key, None)
+            if key in damaged:
+                self._failed[key] = self._damaged[key] = None
                 continue
             if item is None:
-                self._found.pop(where, None)
-                self._tried.pop(where, None)
+                self._items.pop(key, None)
+                self._deleted_at.pop(key, None)
                 continue
-            self._found[where] = item
-            # What a delete left as it was is held by something that another delete will not change either.
-            if self._way.is_due(item) and self._tried.get(where) != item.revision:
+            self._items[key] = item
+            # An object that a delete left unchanged is held by something that another delete would not change either.
+            if self._method.is_due(item) and self._deleted_at.get(key) != item.revision:
                 due.append(item)
         return due
 
-    def _note(self, item: Item, outcome: Outcome) -> None:
+    def _follow_up(self, item: Item, outcome: Outcome) -> None:
         if outcome is Outcome.DONE:
-            self._tried[item.where] = item.revision
+            self._deleted_at[item.key] = item.revision
         if outcome in {Outcome.DONE, Outcome.CHANGED}:
-            self._todo[item.where] = None
+            self._unread[item.key] = None
         elif outcome is Outcome.DENIED:
-            self._denied[item.where] = None
+            self._denied[item.key] = None
         else:
-            self._failed[item.where] = None
+            self._failed[item.key] = None
 
 
-def _named(where: str, resource: GroupResource) -> str:
-    return f"{resource} {where.rpartition('/')[2]}"
+def _display_name(key: str, resource: GroupResource) -> str:
+    return f"{resource} {key.rpartition('/')[2]}"

@@ -1,6 +1,6 @@
-"""What a scope that is being deleted says of itself: what is left in it, what holds that, and what went wrong.
+"""Describes the remaining content of a scope that is being deleted: what remains, which finalizers hold it, and what failed.
 
-A namespace has five conditions, all of them from its first look on:
+A namespace has five conditions, all of them from the first reconcile on:
 
     type                                          true                         false
     NamespaceDeletionDiscoveryFailure             DiscoveryFailed              ResourcesDiscovered
@@ -9,7 +9,7 @@ A namespace has five conditions, all of them from its first look on:
     NamespaceContentRemaining                     SomeResourcesRemain          ContentRemoved
     NamespaceFinalizersRemaining                  SomeFinalizersRemain         ContentHasNoFinalizers
 
-The first two are never true here: what is in a namespace is known by itself, not by asking which kinds are served.
+The first two are never true here: the content of a namespace is listed from the store, not by asking which kinds are served.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from probate.api.gvk import GroupResource
-from probate.controllers.namespaces.content_deletion import Remains
+from probate.controllers.namespaces.content_deletion import RemainingContent
 
 Condition = dict[str, Any]
 
 MAX_NAMED = 10
-"""Damaged objects that are named."""
+"""Damaged objects that a message names."""
 
 
 class _Wording(NamedTuple):
@@ -50,40 +50,44 @@ _WORDINGS = (
 )
 
 
-def of_namespace(before: list[Condition], remains: Remains | None, now: str) -> list[Condition]:
-    """The conditions of a namespace in which this remains (None: nothing). Those of other types stay as they are."""
-    messages = _messages(remains)
-    known = {one.get("type"): one for one in before}
+def of_namespace(before: list[Condition], remaining: RemainingContent | None, now: str) -> list[Condition]:
+    """Returns the conditions of a namespace with this remaining content (None: none).
+
+    Conditions of other types stay as they are.
+    """
+    messages = _messages(remaining)
+    known = {condition.get("type"): condition for condition in before}
     ours = [_condition(wording, messages.get(wording.type, ""), known.get(wording.type), now) for wording in _WORDINGS]
-    return [*ours, *(one for one in before if one.get("type") not in {wording.type for wording in _WORDINGS})]
+    types = {wording.type for wording in _WORDINGS}
+    return [*ours, *(condition for condition in before if condition.get("type") not in types)]
 
 
-def of_objects(remains: Remains) -> str:
-    """What is left of the objects of one kind, and what holds them."""
-    count, failed = remains.resources.total(), remains.failures.total()
+def describe_objects(remaining: RemainingContent) -> str:
+    """Describes the remaining objects of one kind, and the finalizers that hold them."""
+    count, failed = remaining.resources.total(), remaining.failures.total()
     parts = [f"{count} objects of the kind are remaining"]
-    if remains.finalizers:
-        parts.append(f"finalizers are remaining: {_finalizers(remains.finalizers)}")
+    if remaining.finalizers:
+        parts.append(f"finalizers are remaining: {_finalizers(remaining.finalizers)}")
     if failed:
         parts.append(f"{failed} could not be deleted and are tried again")
-    if remains.damaged:
-        parts.append(_damaged(remains.damaged))
+    if remaining.damaged:
+        parts.append(_damaged(remaining.damaged))
     return "; ".join(parts)
 
 
-def _messages(remains: Remains | None) -> dict[str, str]:
-    """The messages of those conditions that are true."""
-    found: dict[str, str] = {}
-    if remains is None:
-        return found
-    if remains.failures:
-        told = f"Some content could not be deleted: {_resources(remains.failures)}"
-        found["NamespaceDeletionContentFailure"] = f"{told}; {_damaged(remains.damaged)}" if remains.damaged else told
-    if remains.resources:
-        found["NamespaceContentRemaining"] = f"Some resources are remaining: {_resources(remains.resources)}"
-    if remains.finalizers:
-        found["NamespaceFinalizersRemaining"] = f"Some finalizers are remaining: {_finalizers(remains.finalizers)}"
-    return found
+def _messages(remaining: RemainingContent | None) -> dict[str, str]:
+    """Returns the messages of the conditions that are true, by type."""
+    messages: dict[str, str] = {}
+    if remaining is None:
+        return messages
+    if remaining.failures:
+        failure = f"Some content could not be deleted: {_resources(remaining.failures)}"
+        messages["NamespaceDeletionContentFailure"] = f"{failure}; {_damaged(remaining.damaged)}" if remaining.damaged else failure
+    if remaining.resources:
+        messages["NamespaceContentRemaining"] = f"Some resources are remaining: {_resources(remaining.resources)}"
+    if remaining.finalizers:
+        messages["NamespaceFinalizersRemaining"] = f"Some finalizers are remaining: {_finalizers(remaining.finalizers)}"
+    return messages
 
 
 def _damaged(names: Sequence[str]) -> str:

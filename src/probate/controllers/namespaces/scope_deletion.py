@@ -1,8 +1,8 @@
-"""Scopes that are being deleted: emptied, described, and let go once they are empty.
+"""Deletes scopes: empties a namespace or CRD that is being deleted, reports what remains in its status, and finalizes it.
 
-What namespaces and definitions of custom kinds have in common. The server has closed them when it marked them as deleted. From then
-on the content is swept out, whoever looks at the scope is told what holds it, and it goes in a transaction that finds it empty. A
-scope is looked at whenever it or something in it changes; at the start, all that are being deleted are.
+The server has closed the scope when it marked it as deleted: no object can be created in it. From then on its content is deleted,
+its status says what holds it, and it is removed in a transaction that finds it empty. A scope is reconciled whenever it or
+something in it changes; after a start, all scopes that are being deleted are.
 """
 
 from __future__ import annotations
@@ -12,117 +12,120 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from probate.api import timestamps
-from probate.api.ownership import Conclude, Describe, Item, Outcome, Touch, Whole
-from probate.controllers.namespaces.content_deletion import Listing, Remains, Sweep, Way
+from probate.api.ownership import ChangedKeys, Finalize, Item, Outcome, StoredObject, UpdateStatus
+from probate.controllers.namespaces.content_deletion import ContentDeletion, DeletionMethod, ListPage, RemainingContent
+from probate.controllers.runtime.workqueue import DONE, IMMEDIATELY, Result
 from probate.core.clock import Clock
-from probate.gc.action_log import tell
-from probate.gc.backend import World
+from probate.gc.action_log import log_actions
+from probate.gc.backend import Backend
 
-TELL_SECONDS = 1.0
-"""What remains is told at most this often: a scope that empties slowly is not written for each object that leaves."""
+STATUS_SECONDS = 1.0
+"""A scope's status is written at most this often: not for each object that is removed from a scope that empties slowly."""
 RETRY_SECONDS = 1.0
 PAGE = 1_000
 
 log = logging.getLogger(__name__)
 
 
-class Kind(Protocol):
+class Scope(Protocol):
     """What is particular to a kind of scope."""
 
     @property
     def resource(self) -> str:
-        """Of the scopes themselves."""
+        """The resource of the scopes themselves."""
         ...
 
     @property
-    def way(self) -> Way:
+    def method(self) -> DeletionMethod:
         """How their content is deleted."""
         ...
 
-    def scope_of(self, touch: Touch) -> str:
-        """The name of the scope that an object lies in, if it lies in one."""
+    def scope_of(self, changed: ChangedKeys) -> str:
+        """Returns the name of the scope that these objects are in; empty if they are in none."""
         ...
 
-    def stages(self, world: World, name: str) -> Sequence[Listing]:
-        """The content of a scope, what goes first first."""
+    def stages(self, backend: Backend, name: str) -> Sequence[ListPage]:
+        """Returns the content of a scope, in the order in which it is deleted."""
         ...
 
-    def status(self, scope: dict[str, Any], remains: Remains | None, now: str) -> dict[str, Any]:
-        """The status of a scope of which this remains (None: nothing)."""
+    def status(self, scope: dict[str, Any], remaining: RemainingContent | None, now: str) -> dict[str, Any]:
+        """Returns the status of a scope with this remaining content (None: no content)."""
         ...
 
 
-class Scopes:
-    """All scopes of a kind that are being deleted."""
+class ScopeDeletion:
+    """The reconciler of all scopes of a kind that are being deleted."""
 
-    def __init__(self, kind: Kind, world: World, clock: Clock) -> None:
+    def __init__(self, kind: Scope, backend: Backend, clock: Clock) -> None:
         self._kind = kind
-        self._world = world
+        self._backend = backend
         self._clock = clock
-        self._sweeps: dict[str, Sweep] = {}
+        self._deletions: dict[str, ContentDeletion] = {}
 
     async def begin(self) -> list[str]:
-        self._sweeps.clear()
+        self._deletions.clear()
         deleting: list[str] = []
-        more = ""
+        continue_token = ""
         while True:
-            page = await self._world.all_of(self._kind.resource, more, limit=PAGE)
-            items = await self._world.items(page.wheres)
+            page = await self._backend.list_resource(self._kind.resource, continue_token, limit=PAGE)
+            items = await self._backend.get_items(page.keys)
             deleting += [item.meta.name for item in items if item is not None and item.is_deleting]
-            more = page.more
-            if not more:
+            continue_token = page.continue_token
+            if not continue_token:
                 return deleting
 
-    def concerns(self, touch: Touch) -> list[str]:
-        if touch.resource == self._kind.resource:
-            return touch.names
-        scope = self._kind.scope_of(touch)
-        sweep = self._sweeps.get(scope)
-        return [scope] if sweep is not None and sweep.touch(touch.wheres) else []
+    def keys_of(self, changed: ChangedKeys) -> list[str]:
+        if changed.resource == self._kind.resource:
+            return changed.names
+        scope = self._kind.scope_of(changed)
+        deletion = self._deletions.get(scope)
+        return [scope] if deletion is not None and deletion.note_changed(changed.keys) else []
 
-    async def reconcile(self, key: str) -> float | None:
-        found = await self._world.find(self._kind.resource, "", key)
-        if found is None or not found.item.is_deleting:
-            self._sweeps.pop(key, None)
-            return None
-        sweep = self._sweep_of(found.item)
-        if await sweep.step(found.item, f"{found.item.meta.name} ({found.item.meta.uid}) is being deleted, and it lies in there"):
-            return 0.0
-        return await (self._conclude(found) if sweep.is_over else self._hold(found, sweep))
+    async def reconcile(self, key: str) -> Result:
+        scope = await self._backend.get_object(self._kind.resource, "", key)
+        if scope is None or not scope.item.is_deleting:
+            self._deletions.pop(key, None)
+            return DONE
+        deletion = self._deletion_of(scope.item)
+        because = f"{scope.item.meta.name} ({scope.item.meta.uid}) is being deleted, and it lies in there"
+        if await deletion.step(scope.item, because):
+            return IMMEDIATELY
+        return await (self._finalize(scope) if deletion.is_over else self._wait(scope, deletion))
 
-    def _sweep_of(self, scope: Item) -> Sweep:
+    def _deletion_of(self, scope: Item) -> ContentDeletion:
         name, uid = scope.meta.name, scope.meta.uid
-        if name not in self._sweeps or self._sweeps[name].uid != uid:
-            self._sweeps[name] = Sweep(self._world, uid, self._kind.way, self._kind.stages(self._world, name))
-        return self._sweeps[name]
+        if name not in self._deletions or self._deletions[name].uid != uid:
+            stages = self._kind.stages(self._backend, name)
+            self._deletions[name] = ContentDeletion(self._backend, uid, self._kind.method, stages)
+        return self._deletions[name]
 
-    async def _hold(self, scope: Whole, sweep: Sweep) -> float | None:
-        """Something is left: tell what, and wait until it changes."""
-        told = await self._tell(scope, sweep)
-        return RETRY_SECONDS if sweep.retry() else told
+    async def _wait(self, scope: StoredObject, deletion: ContentDeletion) -> Result:
+        """Reports the remaining content and waits until it changes."""
+        requeue_after = await self._update_status(scope, deletion)
+        return RETRY_SECONDS if deletion.retry() else requeue_after
 
-    async def _tell(self, scope: Whole, sweep: Sweep) -> float | None:
-        """Write down what remains. Not too often: what is not told now is told later."""
+    async def _update_status(self, scope: StoredObject, deletion: ContentDeletion) -> Result:
+        """Writes what remains to the scope's status: now, or when the last write was `STATUS_SECONDS` ago."""
         now = self._clock.monotonic()
-        if sweep.told_at is not None and now < sweep.told_at + TELL_SECONDS:
-            return sweep.told_at + TELL_SECONDS - now
-        status = self._kind.status(scope.object, sweep.remains(), self._now())
+        if deletion.status_written_at is not None and now < deletion.status_written_at + STATUS_SECONDS:
+            return deletion.status_written_at + STATUS_SECONDS - now
+        status = self._kind.status(scope.object, deletion.remaining(), self._now())
         if status == scope.object.get("status"):
-            return None
-        [outcome] = await self._world.act([Describe(scope.item, status, "what remains in it has changed")])
-        sweep.told_at = now
-        return None if outcome is Outcome.DONE else RETRY_SECONDS
+            return DONE
+        [outcome] = await self._backend.execute([UpdateStatus(scope.item, status, "what remains in it has changed")])
+        deletion.status_written_at = now
+        return DONE if outcome is Outcome.DONE else RETRY_SECONDS
 
-    async def _conclude(self, scope: Whole) -> float | None:
-        """Let the scope go. The sweep is over; should something be left all the same, another one finds it."""
-        del self._sweeps[scope.item.meta.name]
+    async def _finalize(self, scope: StoredObject) -> Result:
+        """Finalizes an empty scope. Should content remain after all, another `ContentDeletion` finds it."""
+        del self._deletions[scope.item.meta.name]
         status = self._kind.status(scope.object, None, self._now())
-        action = Conclude(scope.item, status, "nothing is left in it")
-        [outcome] = await self._world.act([action])
-        tell(log, self._world, [(action, outcome)])
+        action = Finalize(scope.item, status, "nothing is left in it")
+        [outcome] = await self._backend.execute([action])
+        log_actions(log, self._backend, [(action, outcome)])
         if outcome is Outcome.DONE:
-            return None
-        return 0.0 if outcome is Outcome.CHANGED else RETRY_SECONDS
+            return DONE
+        return IMMEDIATELY if outcome is Outcome.CHANGED else RETRY_SECONDS
 
     def _now(self) -> str:
-        return timestamps.timestamp(self._clock.now())
+        return timestamps.format_time(self._clock.now())

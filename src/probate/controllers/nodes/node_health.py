@@ -1,4 +1,4 @@
-"""What follows from how a node is: conditions, taints, and how fast the nodes of a zone may be given up. Pure."""
+"""Derives a node's conditions and taints, and how fast the nodes of a zone may be tainted for eviction. Pure functions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from probate.client.objects import Object
+from probate.api.objects import Object
 from probate.controllers.runtime import conditions
 from probate.kinds.core.taints import NO_EXECUTE, NO_SCHEDULE
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
-EXECUTING = {"False": NOT_READY, "Unknown": UNREACHABLE}
-WATCHED = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
-BY_CONDITION = {
+NO_EXECUTE_TAINTS = {"False": NOT_READY, "Unknown": UNREACHABLE}
+MONITORED_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+TAINT_BY_CONDITION = {
     ("Ready", "False"): NOT_READY,
     ("Ready", "Unknown"): UNREACHABLE,
     ("MemoryPressure", "True"): "node.kubernetes.io/memory-pressure",
@@ -22,23 +22,27 @@ BY_CONDITION = {
     ("NetworkUnavailable", "True"): "node.kubernetes.io/network-unavailable",
 }
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-KEPT = frozenset({*BY_CONDITION.values(), UNSCHEDULABLE})
-"""The taints that say nothing but what conditions say too."""
+OWN_TAINTS = frozenset({*TAINT_BY_CONDITION.values(), UNSCHEDULABLE})
+"""The taints that mirror conditions, and that this controller owns."""
 EXCLUDED = "node.kubernetes.io/exclude-disruption"
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 
 
-class Pace(NamedTuple):
-    """How many nodes of a zone are given up in a second: usually, and when `most` of one with more than `large` nodes is away."""
+class EvictionRates(NamedTuple):
+    """Nodes of a zone that are tainted for eviction per second.
 
-    usual: float
-    reduced: float
-    large: int
-    most: float
+    `secondary` applies when a share of at least `unhealthy_threshold` of the zone's nodes is not ready, if the zone has more than
+    `large_threshold` nodes; in a smaller zone evictions stop then.
+    """
+
+    normal: float
+    secondary: float
+    large_threshold: int
+    unhealthy_threshold: float
 
 
 class Disruption(Enum):
-    """How much of a zone is away."""
+    """How much of a zone is not ready."""
 
     NORMAL = "normal"
     PARTIAL = "partial"
@@ -46,100 +50,100 @@ class Disruption(Enum):
 
 
 class Zone(NamedTuple):
-    """How many nodes there are in a zone, and how many of them are not ready."""
+    """The number of nodes in a zone, and of those that are not ready."""
 
     size: int = 0
     unready: int = 0
 
-    def disruption(self, most: float) -> Disruption:
+    def disruption(self, threshold: float) -> Disruption:
         if self.unready and self.unready == self.size:
             return Disruption.FULL
-        is_most = self.unready > 2 and self.unready / self.size >= most
-        return Disruption.PARTIAL if is_most else Disruption.NORMAL
+        is_partial = self.unready > 2 and self.unready / self.size >= threshold
+        return Disruption.PARTIAL if is_partial else Disruption.NORMAL
 
-    def rate(self, pace: Pace) -> float:
-        """How many nodes a second may be given up. (NODE-4)"""
-        if self.disruption(pace.most) is not Disruption.PARTIAL:
-            return pace.usual
-        return pace.reduced if self.size > pace.large else 0.0
+    def eviction_rate(self, rates: EvictionRates) -> float:
+        """Returns how many nodes per second may be tainted for eviction. (NODE-4)"""
+        if self.disruption(rates.unhealthy_threshold) is not Disruption.PARTIAL:
+            return rates.normal
+        return rates.secondary if self.size > rates.large_threshold else 0.0
 
 
 def readiness(node: Object) -> str:
-    """True, False or Unknown; empty if the node has never said anything."""
-    found = conditions.find(told(node), "Ready")
-    return found["status"] if found is not None else ""
+    """Returns the status of the Ready condition: True, False or Unknown; empty if the node never reported one."""
+    ready = conditions.find(conditions_of(node), "Ready")
+    return ready["status"] if ready is not None else ""
 
 
-def told(node: Object) -> list[Object]:
-    """The node's conditions."""
+def conditions_of(node: Object) -> list[Object]:
+    """Returns the node's conditions."""
     found: list[Object] = (node.get("status") or {}).get("conditions") or []
     return found
 
 
-def unknown(node: Object, now: str) -> list[Object]:
-    """The conditions of a node of which nothing was heard for too long. (NODE-3)"""
-    result = told(node)
-    for type_ in WATCHED:
+def unknown_conditions(node: Object, now: str) -> list[Object]:
+    """Returns the conditions of a node that has not reported for too long. (NODE-3)"""
+    result = conditions_of(node)
+    for type_ in MONITORED_CONDITIONS:
         before = conditions.find(result, type_)
         if before is None:
-            new = conditions.made(type_, "Unknown", "NodeStatusNeverUpdated", "the node has never said how it is")
+            new = conditions.new_condition(type_, "Unknown", "NodeStatusNeverUpdated", "the node has never said how it is")
             result = [*result, {**new, "lastHeartbeatTime": node["metadata"]["creationTimestamp"], "lastTransitionTime": now}]
         elif before["status"] != "Unknown":
             new = {**before, "status": "Unknown", "reason": "NodeStatusUnknown", "message": "the node says nothing any more"}
-            result = [{**new, "lastTransitionTime": now} if one is before else one for one in result]
+            result = [{**new, "lastTransitionTime": now} if condition is before else condition for condition in result]
     return result
 
 
 def scheduling_taints(node: Object) -> list[str]:
-    """The keys of the taints that keep new pods away from a node with these conditions. (NODE-7)"""
-    found = [key for one in told(node) if (key := BY_CONDITION.get((one["type"], one["status"])))]
+    """Returns the keys of the NoSchedule taints of a node with these conditions. (NODE-7)"""
+    found = [key for c in conditions_of(node) if (key := TAINT_BY_CONDITION.get((c["type"], c["status"])))]
     return [*found, *([UNSCHEDULABLE] if node["spec"].get("unschedulable") else [])]
 
 
-def executing_taint(node: Object) -> str:
-    """The key of the taint that makes pods leave the node; empty if they may stay. (NODE-4)"""
-    return EXECUTING.get(readiness(node), "")
+def no_execute_taint(node: Object) -> str:
+    """Returns the key of the NoExecute taint that the node should have; empty if none. (NODE-4)"""
+    return NO_EXECUTE_TAINTS.get(readiness(node), "")
 
 
-def has_executing_taint(node: Object) -> bool:
-    """Whether pods have to leave already."""
-    return any(_is_executing(one) for one in node["spec"].get("taints") or ())
+def has_no_execute_taint(node: Object) -> bool:
+    """Whether the node has a NoExecute taint of this controller already."""
+    return any(_is_own_no_execute(taint) for taint in node["spec"].get("taints") or ())
 
 
-def taints(node: Object, executing: str, now: str) -> list[Object]:
-    """The taints that the node should have; those that are somebody else's stay."""
+def taints(node: Object, no_execute: str, now: str) -> list[Object]:
+    """Returns the taints that the node should have. `no_execute` is the key of its NoExecute taint. Taints of others stay."""
     before = node["spec"].get("taints") or []
-    wanted = scheduling_taints(node)
-    kept = [one for one in before if _stays(one, wanted, executing)]
-    has = {(one["key"], one["effect"]) for one in kept}
-    added: list[Object] = [{"key": key, "effect": NO_SCHEDULE} for key in wanted if (key, NO_SCHEDULE) not in has]
-    if executing and (executing, NO_EXECUTE) not in has:
-        added.append({"key": executing, "effect": NO_EXECUTE, "timeAdded": now})
-    return [*kept, *added]
+    no_schedule = scheduling_taints(node)
+    remaining = [taint for taint in before if _stays(taint, no_schedule, no_execute)]
+    has = {(taint["key"], taint["effect"]) for taint in remaining}
+    added: list[Object] = [{"key": key, "effect": NO_SCHEDULE} for key in no_schedule if (key, NO_SCHEDULE) not in has]
+    if no_execute and (no_execute, NO_EXECUTE) not in has:
+        added.append({"key": no_execute, "effect": NO_EXECUTE, "timeAdded": now})
+    return [*remaining, *added]
 
 
 def zone_of(node: Object) -> str:
-    """The zone that the node is in."""
+    """Returns the node's region and zone."""
     labels = node["metadata"].get("labels") or {}
     return f"{labels.get(REGION, '')}:{labels.get(ZONE, '')}"
 
 
 def zones(nodes: Iterable[Object]) -> dict[str, Zone]:
-    """All zones. Nodes with the label that exempts them are counted nowhere."""
+    """Returns all zones. Nodes with the label `EXCLUDED` are not counted."""
     found: dict[str, Zone] = {}
     for node in nodes:
         zone = found.setdefault(zone_of(node), Zone())
         if EXCLUDED not in (node["metadata"].get("labels") or {}):
-            is_away = readiness(node) in EXECUTING
-            found[zone_of(node)] = Zone(zone.size + 1, zone.unready + is_away)
+            is_unready = readiness(node) in NO_EXECUTE_TAINTS
+            found[zone_of(node)] = Zone(zone.size + 1, zone.unready + is_unready)
     return found
 
 
-def _stays(taint: Object, wanted: list[str], executing: str) -> bool:
-    if taint["effect"] == NO_SCHEDULE and taint["key"] in KEPT:
-        return taint["key"] in wanted
-    return not _is_executing(taint) or taint["key"] == executing
+def _stays(taint: Object, no_schedule: list[str], no_execute: str) -> bool:
+    if taint["effect"] == NO_SCHEDULE and taint["key"] in OWN_TAINTS:
+        return taint["key"] in no_schedule
+    return not _is_own_no_execute(taint) or taint["key"] == no_execute
 
 
-def _is_executing(taint: Object) -> bool:
+def _is_own_no_execute(taint: Object) -> bool:
     return taint["effect"] == NO_EXECUTE and taint["key"] in (NOT_READY, UNREACHABLE)

@@ -1,8 +1,8 @@
-"""Nodes: which of them are still there, by what is heard of them. Those that are not get taints; pods leave because of those.
+"""Taints nodes that stopped reporting, so that taint eviction deletes their pods.
 
-Every sign of life, a status or a renewed Lease, sets the node's timer anew, by our own clock. When it runs out the node counts as
-unreachable at that moment. Nodes are given up one after the other and not at all when everything seems to be away: then it is
-rather we who cannot see them.
+Every heartbeat, in the status or the Lease, restarts the node's timer, by our own clock. When it runs out, the node counts as
+unreachable at once. Nodes are tainted for eviction one after the other, and not at all when all zones are fully disrupted: then it
+is more likely that the server cannot reach them.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from probate.api.timestamps import seconds, timestamp
-from probate.client.informers import Name, name_of
-from probate.client.objects import STRATEGIC_MERGE_PATCH, Object
-from probate.client.resources import LEASES, NODES, PODS, node_of
+from probate.api.objects import Object
+from probate.api.timestamps import format_time, parse_time
+from probate.client.informers import NamespacedName, name_of
+from probate.client.objects import STRATEGIC_MERGE_PATCH
+from probate.client.resources import LEASES, NODES, PODS, node_name_of
 from probate.controllers.nodes import node_health
-from probate.controllers.nodes.node_health import Disruption, Pace, Zone
+from probate.controllers.nodes.node_health import Disruption, EvictionRates, Zone
 from probate.controllers.runtime import conditions, durations
-from probate.controllers.runtime.context import Means
-from probate.controllers.runtime.event_recorder import Voice
-from probate.controllers.runtime.parallel_requests import together
+from probate.controllers.runtime.context import Context
+from probate.controllers.runtime.event_recorder import ObjectEventRecorder
+from probate.controllers.runtime.parallel_requests import for_each
 from probate.controllers.runtime.workers import Workers
+from probate.controllers.runtime.workqueue import Result
 from probate.core.metrics import Registry
 from probate.settings import Settings
 
@@ -28,162 +30,167 @@ COMPONENT = "node-controller"
 LEASE_NAMESPACE = "kube-node-lease"
 
 
-class Sign(NamedTuple):
-    """What was last heard of a node, and when."""
+class Heartbeat(NamedTuple):
+    """A node's last heartbeat: the times in its status and its Lease, and when they changed by our clock."""
 
     node: Object
-    heard: tuple[str, str]
-    when: float
+    times: tuple[str, str]
+    received_at: float
 
 
-def start(means: Means) -> list[Workers]:
-    """The controller's worker, which is told by the informers where to look."""
-    return [NodeLifecycle(means).workers]
+def start(context: Context) -> list[Workers]:
+    """Starts the controller."""
+    return [NodeLifecycle(context).workers]
 
 
 class NodeLifecycle:
-    """Watches over all nodes."""
+    """Monitors all nodes."""
 
-    def __init__(self, means: Means) -> None:
-        self._clock, self._settings = means.clock, means.settings
-        self._tell = Voice(means.events, COMPONENT, "v1", "Node")
-        self._of_pod = Voice(means.events, COMPONENT, "v1", "Pod")
-        self._pace = _pace(means.settings)
-        self._nodes = means.informers.of(NODES)
-        self._leases = means.informers.of(LEASES)
-        self._pods = means.informers.of(PODS)
-        self._signs: dict[str, Sign] = {}  # by the node's name
-        self._given_up: dict[str, float] = {}  # when a node of the zone was last given up
-        self._readiness: dict[str, str] = {}  # as it was told last
-        self.workers = Workers(COMPONENT, self._sync, means.clock, at_once=1)
-        self._nodes.listen(self._take_node)
-        self._leases.listen(self._take_lease)
-        self._evictions = means.metrics.counter("node_collector_evictions", "Nodes whose pods were told to leave.", ("zone",))
-        self._show("zone_size", "Nodes of a zone.", lambda zone: zone.size, means.metrics)
-        self._show("unhealthy_nodes_in_zone", "Nodes of a zone that are not ready.", lambda zone: zone.unready, means.metrics)
-        self._show(
-            "zone_health", "Ready nodes of a zone, in percent.", lambda zone: 100 - 100 * zone.unready / zone.size, means.metrics
+    def __init__(self, context: Context) -> None:
+        self._clock, self._settings = context.clock, context.settings
+        self._record_event = ObjectEventRecorder(context.events, COMPONENT, "v1", "Node")
+        self._record_pod_event = ObjectEventRecorder(context.events, COMPONENT, "v1", "Pod")
+        self._rates = _eviction_rates(context.settings)
+        self._nodes = context.informers.for_resource(NODES)
+        self._leases = context.informers.for_resource(LEASES)
+        self._pods = context.informers.for_resource(PODS)
+        self._heartbeats: dict[str, Heartbeat] = {}  # by node name
+        self._evicted_at: dict[str, float] = {}  # when a node of the zone was last tainted for eviction
+        self._readiness: dict[str, str] = {}  # that pods were last marked for, by node name
+        self.workers = Workers(COMPONENT, self._sync, context.clock, at_once=1)
+        self._nodes.add_event_handler(self._on_node)
+        self._leases.add_event_handler(self._on_lease)
+        self._evictions = context.metrics.counter("node_collector_evictions", "Nodes that were tainted for eviction.", ("zone",))
+        self._add_gauge("zone_size", "Nodes of a zone.", lambda zone: zone.size, context.metrics)
+        self._add_gauge(
+            "unhealthy_nodes_in_zone", "Nodes of a zone that are not ready.", lambda zone: zone.unready, context.metrics
+        )
+        self._add_gauge(
+            "zone_health", "Ready nodes of a zone, in percent.", lambda zone: 100 - 100 * zone.unready / zone.size, context.metrics
         )
 
-    def _show(self, name: str, what: str, read: Callable[[Zone], float], metrics: Registry) -> None:
+    def _add_gauge(self, name: str, help_: str, read: Callable[[Zone], float], metrics: Registry) -> None:
         def now() -> dict[tuple[str | int, ...], float]:
             return {(key,): read(zone) for key, zone in node_health.zones(self._nodes).items() if zone.size}
 
-        metrics.gauges(f"node_collector_{name}", what, ("zone",), now)
+        metrics.gauges(f"node_collector_{name}", help_, ("zone",), now)
 
-    def _take_node(self, old: Object | None, new: Object | None) -> None:
-        for one in (new, old):
-            if one is not None:
-                self.workers.add(name_of(one))
-                break
+    def _on_node(self, old: Object | None, new: Object | None) -> None:
+        changed = new or old
+        if changed is not None:
+            self.workers.add(name_of(changed))
         if old is None or new is None or node_health.readiness(old) != node_health.readiness(new):
-            for node in self._nodes:  # what becomes of one depends on how the others are
-                if node_health.executing_taint(node):
+            for node in self._nodes:  # the eviction rate depends on all nodes of the zone
+                if node_health.no_execute_taint(node):
                     self.workers.add(name_of(node))
 
-    def _take_lease(self, _: Object | None, new: Object | None) -> None:
+    def _on_lease(self, _: Object | None, new: Object | None) -> None:
         if new is not None and new["metadata"]["namespace"] == LEASE_NAMESPACE:
-            self.workers.add(Name("", new["metadata"]["name"]))
+            self.workers.add(NamespacedName("", new["metadata"]["name"]))
 
-    async def _sync(self, name: Name) -> float | None:
+    async def _sync(self, name: NamespacedName) -> Result:
         node = self._nodes.get(name)
-        known = self._signs.get(name.name)
-        if known is not None and (node is None or node["metadata"]["uid"] != known.node["metadata"]["uid"]):
-            self._tell(known.node, "Normal", "RemovingNode", f"Node {name.name} is gone")
-            del self._signs[name.name]
+        last = self._heartbeats.get(name.name)
+        if last is not None and (node is None or node["metadata"]["uid"] != last.node["metadata"]["uid"]):
+            self._record_event(last.node, "Normal", "RemovingNode", f"Node {name.name} is gone")
+            del self._heartbeats[name.name]
             self._readiness.pop(name.name, None)
         if node is None:
             return None
-        is_new = name.name not in self._signs
+        is_new = name.name not in self._heartbeats
         if is_new:
-            self._tell(node, "Normal", "RegisteredNode", f"Node {name.name} is watched from now on")
+            self._record_event(node, "Normal", "RegisteredNode", f"Node {name.name} is watched from now on")
         left = self._left(node)
         if not left:
-            node = await self._lose(node)
-        await self._tell_pods(node)
-        wait = await self._taint(node, is_new=is_new)
-        return min((one for one in (left, wait) if one), default=None)
+            node = await self._mark_unknown(node)
+        await self._mark_pods_unready(node)
+        eviction_wait = await self._taint(node, is_new=is_new)
+        return min((seconds_ for seconds_ in (left, eviction_wait) if seconds_), default=None)
 
     def _left(self, node: Object) -> float:
-        """For how many seconds the node is still believed in. (NODE-2, NODE-3)"""
+        """Returns in how many seconds the node becomes unreachable; 0 if it is. (NODE-2, NODE-3)"""
         name, now = node["metadata"]["name"], self._clock.monotonic()
-        lease = self._leases.get(Name(LEASE_NAMESPACE, name)) or {}
-        ready = conditions.find(node_health.told(node), "Ready")
+        lease = self._leases.get(NamespacedName(LEASE_NAMESPACE, name)) or {}
+        ready = conditions.find(node_health.conditions_of(node), "Ready")
         is_lost = ready is not None and ready["status"] == "Unknown"
-        beat = "" if ready is None else ready.get("lastHeartbeatTime") or ""
-        heard = (beat, (lease.get("spec") or {}).get("renewTime") or "")
-        before = self._signs.get(name)
-        if before is None and ready is None and not heard[1]:
-            when = now - max(0.0, self._clock.now() - seconds(node["metadata"]["creationTimestamp"]))
+        status_time = "" if ready is None else ready.get("lastHeartbeatTime") or ""
+        times = (status_time, (lease.get("spec") or {}).get("renewTime") or "")
+        before = self._heartbeats.get(name)
+        if before is None and ready is None and not times[1]:
+            received_at = now - max(0.0, self._clock.now() - parse_time(node["metadata"]["creationTimestamp"]))
         else:
-            when = now if before is None or before.heard != heard else before.when
-        self._signs[name] = Sign(node, heard, when)
+            received_at = now if before is None or before.times != times else before.received_at
+        self._heartbeats[name] = Heartbeat(node, times, received_at)
         grace = self._settings.node_startup_grace_period if ready is None else self._settings.node_monitor_grace_period
-        left = durations.until(when + grace, now)
+        left = durations.until(received_at + grace, now)
         return 0.0 if is_lost and not left else left
 
-    async def _lose(self, node: Object) -> Object:
-        """Nothing was heard of the node for too long."""
-        told = node_health.unknown(node, timestamp(self._clock.now()))
-        if told == node_health.told(node):
+    async def _mark_unknown(self, node: Object) -> Object:
+        """Sets the conditions of a node that stopped reporting to Unknown."""
+        new = node_health.unknown_conditions(node, format_time(self._clock.now()))
+        if new == node_health.conditions_of(node):
             return node
-        return await self._nodes.update({**node, "status": {**(node.get("status") or {}), "conditions": told}}, "status")
+        return await self._nodes.update({**node, "status": {**(node.get("status") or {}), "conditions": new}}, "status")
 
-    async def _tell_pods(self, node: Object) -> None:
-        """When a node stops being ready its pods do too. (NODE-6)"""
-        name, now = node["metadata"]["name"], node_health.readiness(node)
+    async def _mark_pods_unready(self, node: Object) -> None:
+        """Marks the pods of a node as not ready when the node stops being ready. (NODE-6)"""
+        name, readiness = node["metadata"]["name"], node_health.readiness(node)
         before = self._readiness.get(name)
-        self._readiness[name] = now
-        if now not in node_health.EXECUTING:
+        self._readiness[name] = readiness
+        if readiness not in node_health.NO_EXECUTE_TAINTS:
             return
         if before == "True":
-            self._tell(node, "Normal", "NodeNotReady", f"Node {name} is not ready any more")
-        pods = [pod for pod in self._pods if node_of(pod) == name and _is_ready(pod)]
-        failures = await together(pods, self._tell_pod)
+            self._record_event(node, "Normal", "NodeNotReady", f"Node {name} is not ready any more")
+        pods = [pod for pod in self._pods if node_name_of(pod) == name and _is_ready(pod)]
+        failures = await for_each(pods, self._mark_pod_unready)
         if failures:
-            raise ExceptionGroup(f"pods of {name} could not be told", failures)
+            raise ExceptionGroup(f"pods of {name} could not be marked as not ready", failures)
 
-    async def _tell_pod(self, pod: Object) -> None:
-        ready = conditions.made("Ready", "False", "NodeNotReady", "the node of the pod is not ready")
-        change = {"conditions": [{**ready, "lastTransitionTime": timestamp(self._clock.now())}]}
+    async def _mark_pod_unready(self, pod: Object) -> None:
+        ready = conditions.new_condition("Ready", "False", "NodeNotReady", "the node of the pod is not ready")
+        change = {"conditions": [{**ready, "lastTransitionTime": format_time(self._clock.now())}]}
         uid = pod["metadata"]["uid"]
         await self._pods.patch(name_of(pod), {"metadata": {"uid": uid}, "status": change}, "status", media=STRATEGIC_MERGE_PATCH)
-        self._of_pod(pod, "Warning", "NodeNotReady", "Node is not ready")
+        self._record_pod_event(pod, "Warning", "NodeNotReady", "Node is not ready")
 
-    async def _taint(self, node: Object, *, is_new: bool) -> float | None:
-        """Give the node its taints. Returns in how many seconds it may be given up, if it is not its turn. (NODE-4, NODE-5)"""
+    async def _taint(self, node: Object, *, is_new: bool) -> Result:
+        """Writes the node's taints. Returns in how many seconds it may be tainted for eviction, if not now. (NODE-4, NODE-5)"""
         zone, now = node_health.zone_of(node), self._clock.monotonic()
-        executing, wait = node_health.executing_taint(node), None
-        if executing and self._is_everything_away():
-            executing = ""
-        elif executing and (is_new or not node_health.has_executing_taint(node)):
-            wait = self._turn(zone, now)
-            executing = "" if wait is None or wait > 0 else executing
-        wanted = node_health.taints(node, executing, timestamp(self._clock.now()))
-        if wanted != (node["spec"].get("taints") or []):
-            is_given_up = bool(executing) and not node_health.has_executing_taint(node)
-            await self._nodes.update({**node, "spec": {**node["spec"], "taints": wanted}})
-            if is_given_up:
-                self._given_up[zone] = now
+        no_execute, wait = node_health.no_execute_taint(node), None
+        if no_execute and self._are_all_zones_down():
+            no_execute = ""
+        elif no_execute and (is_new or not node_health.has_no_execute_taint(node)):
+            wait = self._eviction_wait(zone, now)
+            no_execute = "" if wait is None or wait > 0 else no_execute
+        taints = node_health.taints(node, no_execute, format_time(self._clock.now()))
+        if taints != (node["spec"].get("taints") or []):
+            is_evicted = bool(no_execute) and not node_health.has_no_execute_taint(node)
+            await self._nodes.update({**node, "spec": {**node["spec"], "taints": taints}})
+            if is_evicted:
+                self._evicted_at[zone] = now
                 self._evictions[zone,] += 1
         return wait
 
-    def _turn(self, zone: str, now: float) -> float | None:
-        """In how many seconds the next node of the zone may be given up; None: not as things are."""
+    def _eviction_wait(self, zone: str, now: float) -> float | None:
+        """Returns in how many seconds the next node of the zone may be tainted for eviction; None if none may."""
         found = node_health.zones(self._nodes).get(zone)
-        rate = found.rate(self._pace) if found is not None else 0.0
+        rate = found.eviction_rate(self._rates) if found is not None else 0.0
         if rate <= 0:
             return None
-        return durations.until(self._given_up[zone] + 1 / rate, now) if zone in self._given_up else 0.0
+        return durations.until(self._evicted_at[zone] + 1 / rate, now) if zone in self._evicted_at else 0.0
 
-    def _is_everything_away(self) -> bool:
-        found = [zone for zone in node_health.zones(self._nodes).values() if zone.size]
-        return bool(found) and all(zone.disruption(self._pace.most) is Disruption.FULL for zone in found)
+    def _are_all_zones_down(self) -> bool:
+        zones = [zone for zone in node_health.zones(self._nodes).values() if zone.size]
+        return bool(zones) and all(zone.disruption(self._rates.unhealthy_threshold) is Disruption.FULL for zone in zones)
 
 
-def _pace(settings: Settings) -> Pace:
-    large, most = settings.large_cluster_size_threshold, settings.unhealthy_zone_threshold
-    return Pace(settings.node_eviction_rate, settings.secondary_node_eviction_rate, large, most)
+def _eviction_rates(settings: Settings) -> EvictionRates:
+    return EvictionRates(
+        settings.node_eviction_rate,
+        settings.secondary_node_eviction_rate,
+        settings.large_cluster_size_threshold,
+        settings.unhealthy_zone_threshold,
+    )
 
 
 def _is_ready(pod: Object) -> bool:

@@ -1,1 +1,1 @@
-"""What every controller is made of: queue, reconcile loop, leader election, events."""
+"""What controllers share: the reconcilers and their queue, Events, leader election, and small helpers."""

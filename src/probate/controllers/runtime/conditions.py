@@ -1,37 +1,38 @@
-"""Conditions: what an object's status says about it, one of each type."""
+"""Conditions in the status of an object: at most one of each type."""
 
 from __future__ import annotations
 
-from probate.client.objects import Object
+from probate.api.objects import Object
 
 Conditions = list[Object]
 
 
 def find(conditions: Conditions, type_: str) -> Object | None:
-    """The condition of this type."""
-    return next((one for one in conditions if one["type"] == type_), None)
+    """Returns the condition of this type."""
+    return next((condition for condition in conditions if condition["type"] == type_), None)
 
 
 def is_true(conditions: Conditions, type_: str) -> bool:
-    """Whether there is such a condition, and it holds."""
-    return any(one["type"] == type_ and one["status"] == "True" for one in conditions)
+    """Whether the condition of this type exists and is True."""
+    return any(condition["type"] == type_ and condition["status"] == "True" for condition in conditions)
 
 
-def made(type_: str, status: str, reason: str, message: str) -> Object:
-    """A new condition, without its times."""
+def new_condition(type_: str, status: str, reason: str, message: str) -> Object:
+    """Returns a condition without its times."""
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
-def of_pod(pod: Object, condition: Object) -> Object:
-    """The condition of a pod, which says which version of the pod it is about."""
+def for_pod(pod: Object, condition: Object) -> Object:
+    """Returns the condition with the generation of the pod that it is about."""
     generation = pod["metadata"].get("generation")
     return {**condition, "observedGeneration": generation} if generation else condition
 
 
-def put(conditions: Conditions, new: Object, now: str, *times: str) -> Conditions:
-    """The conditions with the new one in the place of its type. `times` are those that are `now` even if the status stays.
+def replace(conditions: Conditions, new: Object, now: str, *times: str) -> Conditions:
+    """Returns the conditions with the new one in place of that of its type.
 
-    One that is there with the same status and reason stays as it is.
+    A condition with the same status and reason stays as it is. `times` are the fields that are set to `now` even if the status
+    stays.
     """
     old = find(conditions, new["type"])
     if old is not None and (old["status"], old.get("reason")) == (new["status"], new.get("reason")):
@@ -41,5 +42,5 @@ def put(conditions: Conditions, new: Object, now: str, *times: str) -> Condition
 
 
 def without(conditions: Conditions, type_: str) -> Conditions:
-    """The conditions of other types."""
-    return [one for one in conditions if one["type"] != type_]
+    """Returns the conditions of other types."""
+    return [condition for condition in conditions if condition["type"] != type_]

@@ -1,4 +1,4 @@
-"""What a controller that acts through the API works with. All controllers of a process share it."""
+"""The dependencies of a controller that acts through the API. All controllers of a process share them."""
 
 from __future__ import annotations
 
@@ -7,35 +7,33 @@ from typing import NamedTuple
 
 from probate.client.informers import Informers
 from probate.client.objects import Client
-from probate.controllers.runtime.event_recorder import Events
+from probate.controllers.runtime.event_recorder import EventRecorder
 from probate.core.clock import Clock
 from probate.core.metrics import Registry
-from probate.kinds.certificates.signers import Wanted
+from probate.kinds.certificates.signers import RequestedCertificate
 from probate.settings import Settings
 
 
 class Server(NamedTuple):
-    """What the server is called, and the certificate (PEM) that its own is checked against, if there is one.
+    """The server in whose process the controllers run.
 
-    And what signs clients' certificates (PEM), if it has an authority: `Unfit` if it does not want to. `client_authorities` gives
-    the certificates (PEM) by which it recognises clients' ones now.
+    `certificate` (PEM) is the authority that the server's own certificate is checked against, if there is one. `sign` signs
+    clients' certificates (PEM) if the server has an authority, and raises `Unfit` if it refuses to. `client_authorities` returns
+    the certificates (PEM) by which the server recognises clients' certificates now.
     """
 
     identity: str = "here"
     certificate: str = ""
-    sign: Callable[[Wanted], Awaitable[bytes]] | None = None
+    sign: Callable[[RequestedCertificate], Awaitable[bytes]] | None = None
     client_authorities: Callable[[], str] = str
 
 
-class Means(NamedTuple):
-    """A client for what must be asked of the server itself, informers for everything else, events for people, and the time.
-
-    Beside that, what the process was told at its start, where to count what is worth counting, and who the server is.
-    """
+class Context(NamedTuple):
+    """`client` is for what must be read from the server itself; everything else is read from `informers`."""
 
     client: Client
     informers: Informers
-    events: Events
+    events: EventRecorder
     clock: Clock
     settings: Settings
     metrics: Registry

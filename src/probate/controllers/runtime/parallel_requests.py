@@ -1,4 +1,4 @@
-"""Many requests together, each for itself: what is wrong with one does not keep the others from being made."""
+"""Sends many requests in parallel. One that fails does not keep the others from being sent."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from probate.core import errors
 T = TypeVar("T")
 
 
-async def together(items: Iterable[T], request: Callable[[T], Awaitable[object]]) -> list[errors.ApiError]:
-    """Make all requests at once. Returns the refusals."""
+async def for_each(items: Iterable[T], request: Callable[[T], Awaitable[object]]) -> list[errors.ApiError]:
+    """Sends a request for each item. Returns the API errors; raises any other error."""
     results = await asyncio.gather(*(request(item) for item in items), return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, errors.ApiError):

@@ -1,7 +1,7 @@
-"""What a pod asks for and what a node has to give: resources, as whole numbers of thousandths, and ports of the node.
+"""The resources and host ports that a pod requests and a node offers. Amounts are whole thousandths.
 
-A pod needs what its containers need together; but while it starts, each of its init containers needs what it asks for beside the
-sidecars that were started before it. What the pod asks for as a whole counts instead, where it says so.
+A pod needs the sum of what its containers request. While it starts, each init container needs its request and those of the sidecars
+that were started before it; the larger of the two counts. A request of the pod as a whole takes precedence where there is one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from probate.api import quantities
-from probate.client.objects import Object
+from probate.api.objects import Object
 
 Amounts = dict[str, int]
 HostPort = tuple[str, str, int]
@@ -20,52 +20,52 @@ PODS = "pods"
 
 
 def of_pod(spec: Object) -> Amounts:
-    """What a pod of this spec needs on its node, itself included."""
-    running = _total(_requests(one) for one in spec.get("containers") or ())
+    """Returns what a pod of this spec needs on its node, with one of the node's `pods`."""
+    running = _sum(_requests(container) for container in spec.get("containers") or ())
     sidecars: Amounts = {}
     starting: Amounts = {}
-    for one in spec.get("initContainers") or ():
-        if one.get("restartPolicy") == "Always":
-            sidecars = _total((sidecars, _requests(one)))
+    for container in spec.get("initContainers") or ():
+        if container.get("restartPolicy") == "Always":
+            sidecars = _sum((sidecars, _requests(container)))
         else:
-            starting = _most(starting, _total((sidecars, _requests(one))))
-    needed = _most(_total((running, sidecars)), starting)
-    needed |= _read((spec.get("resources") or {}).get("requests") or {})
-    return {**_total((needed, _read(spec.get("overhead") or {}))), PODS: 1000}
+            starting = _max(starting, _sum((sidecars, _requests(container))))
+    needed = _max(_sum((running, sidecars)), starting)
+    needed |= _parse((spec.get("resources") or {}).get("requests") or {})
+    return {**_sum((needed, _parse(spec.get("overhead") or {}))), PODS: 1000}
 
 
 def of_node(node: Object) -> Amounts:
-    """What pods can have on the node."""
+    """Returns what the node offers to pods."""
     status = node.get("status") or {}
-    return _read(status.get("allocatable") or status.get("capacity") or {})
+    return _parse(status.get("allocatable") or status.get("capacity") or {})
 
 
 def host_ports(spec: Object) -> frozenset[HostPort]:
-    """The ports of the node itself that the pod's containers want."""
+    """Returns the host ports that the pod's containers use."""
     ports = (port for container in spec.get("containers") or () for port in container.get("ports") or ())
     return frozenset((p.get("protocol") or "TCP", p.get("hostIP") or "0.0.0.0", p["hostPort"]) for p in ports if p.get("hostPort"))  # noqa: S104
 
 
-def collide(one: HostPort, other: HostPort) -> bool:
-    """Whether both cannot be had on one node."""
-    everywhere = "0.0.0.0"  # noqa: S104
-    return one[0] == other[0] and one[2] == other[2] and (one[1] == other[1] or everywhere in (one[1], other[1]))
+def conflict(first: HostPort, second: HostPort) -> bool:
+    """Whether one node cannot provide both."""
+    any_address = "0.0.0.0"  # noqa: S104
+    return first[0] == second[0] and first[2] == second[2] and (first[1] == second[1] or any_address in (first[1], second[1]))
 
 
 def _requests(container: Object) -> Amounts:
-    return _read((container.get("resources") or {}).get("requests") or {})
+    return _parse((container.get("resources") or {}).get("requests") or {})
 
 
-def _read(given: Object) -> Amounts:
-    return {name: _thousandths(str(amount)) for name, amount in given.items()}
+def _parse(quantities_: Object) -> Amounts:
+    return {name: _thousandths(str(quantity)) for name, quantity in quantities_.items()}
 
 
 @lru_cache(maxsize=4096)
 def _thousandths(text: str) -> int:
-    return int(-(-(quantities.value_of(text) * 1000) // 1))
+    return int(-(-(quantities.value_or_zero(text) * 1000) // 1))
 
 
-def _total(parts: Iterable[Amounts]) -> Amounts:
+def _sum(parts: Iterable[Amounts]) -> Amounts:
     total: Amounts = {}
     for part in parts:
         for name, amount in part.items():
@@ -73,5 +73,5 @@ def _total(parts: Iterable[Amounts]) -> Amounts:
     return total
 
 
-def _most(one: Amounts, other: Amounts) -> Amounts:
-    return {name: max(one.get(name, 0), other.get(name, 0)) for name in one | other}
+def _max(first: Amounts, second: Amounts) -> Amounts:
+    return {name: max(first.get(name, 0), second.get(name, 0)) for name in first | second}

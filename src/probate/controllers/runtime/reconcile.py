@@ -1,8 +1,11 @@
-"""The loop of a controller that looks at one thing at a time, whenever something about it has changed.
+"""Reconciles keys one at a time, fed by the backend's watch: for controllers that act on the store in bulk.
 
-A controller says which of its keys a change is about, and brings what a key stands for one step further. It goes by what is there,
-not by what happened: changes only say where to look. After a start, and whenever changes were missed, it begins anew with all that
-there is. While nothing changes and nothing is promised for later, nothing is done.
+There are two reconcilers, and they differ in where changes come from and how much one key costs. `ChangeFeedLoop` reads every
+changed key of the store (`Backend.watch_keys`, no objects, no informer) and has one key under way, since a key stands for a whole
+namespace or all Events. `workers.Workers` is fed by informers and has several keys under way, with exponential backoff for each.
+
+Both are level-triggered: a change only says which key to reconcile. After a start, and whenever changes were missed, the loop
+begins anew with all that exists. While nothing changes and nothing is due, it does nothing.
 """
 
 from __future__ import annotations
@@ -12,42 +15,43 @@ import logging
 from collections.abc import Iterable
 from typing import Protocol
 
-from probate.api.ownership import Touch
-from probate.controllers.runtime.workqueue import Queue
+from probate.api.ownership import ChangedKeys
+from probate.controllers.runtime.workqueue import Queue, Result
 from probate.core import errors
 from probate.core.aio import tasks
 from probate.core.clock import Clock
-from probate.gc.backend import World
+from probate.core.logs import facts
+from probate.gc.backend import Backend
 
 RETRY_SECONDS = 1.0
-MISTAKE_SECONDS = 30.0
+DEFECT_RETRY_SECONDS = 30.0
 
 log = logging.getLogger(__name__)
 
 
 class Reconciler(Protocol):
-    """What a controller knows of its own matter."""
+    """What is particular to one controller."""
 
     async def begin(self) -> Iterable[str]:
-        """Forget what is known, and say which keys are to be looked at whatever happened before."""
+        """Forgets all state, and returns the keys to reconcile whatever happened before."""
         ...
 
-    def concerns(self, touch: Touch) -> Iterable[str]:
-        """The keys that these changes are about."""
+    def keys_of(self, changed: ChangedKeys) -> Iterable[str]:
+        """Returns the keys to reconcile because of these changes."""
         ...
 
-    async def reconcile(self, key: str) -> float | None:
-        """Go one step further. Returns in how many seconds to go on if nothing happens; None if there is nothing more to do."""
+    async def reconcile(self, key: str) -> Result:
+        """Brings what the key stands for one step further."""
         ...
 
 
-class Loop:
-    """One controller at work."""
+class ChangeFeedLoop:
+    """Runs one reconciler."""
 
-    def __init__(self, name: str, reconciler: Reconciler, world: World, clock: Clock) -> None:
+    def __init__(self, name: str, reconciler: Reconciler, backend: Backend, clock: Clock) -> None:
         self._name = name
         self._reconciler = reconciler
-        self._world = world
+        self._backend = backend
         self._clock = clock
         self._queue = Queue(clock)
         self._is_busy = False
@@ -55,52 +59,52 @@ class Loop:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is left to do about the changes seen so far."""
+        """Whether nothing is left to do about the changes received so far."""
         return self.is_following and not self._queue and not self._is_busy
 
     async def run(self) -> None:
-        """Follow and reconcile. Never returns; after a failure it begins anew."""
+        """Watches and reconciles. Never returns; after a failure it begins anew."""
         while True:
             try:
                 await self._follow()
             except (errors.ApiError, errors.TooSlow) as error:
-                log.warning("%s: lost the thread, and begins anew: %s", self._name, error)
+                log.warning("controller watch failed, restarting", extra=facts(controller=self._name, error=str(error)))
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def _follow(self) -> None:
-        async with self._world.touches(await self._world.revision(), self._take) as touches:
+        async with self._backend.watch_keys(await self._backend.revision(), self._enqueue) as batches:
             for key in await self._reconciler.begin():
                 self._queue.add(key)
             self.is_following = True
             try:
-                async with tasks.beside(self._work()):
-                    async for some in touches:
-                        self._take(some)
-                        await asyncio.sleep(0)  # also while there is always something more to take
+                async with tasks.BackgroundTask(self._work()):
+                    async for batch in batches:
+                        self._enqueue(batch)
+                        await asyncio.sleep(0)  # yields the event loop even while there is always another batch
             finally:
                 self.is_following = False
 
-    def _take(self, touches: list[Touch]) -> None:
-        for touch in touches:
-            for key in self._reconciler.concerns(touch):
+    def _enqueue(self, batch: list[ChangedKeys]) -> None:
+        for changed in batch:
+            for key in self._reconciler.keys_of(changed):
                 self._queue.add(key)
 
     async def _work(self) -> None:
         while True:
             key = await self._queue.take()
             self._is_busy = True
-            await self._look_at(key)
+            await self._reconcile(key)
             self._is_busy = False
-            await asyncio.sleep(0)  # others get the event loop, also while there is always something to do
+            await asyncio.sleep(0)  # yields the event loop even while there is always another key
 
-    async def _look_at(self, key: str) -> None:
+    async def _reconcile(self, key: str) -> None:
         try:
-            again = await self._reconciler.reconcile(key)
+            requeue_after = await self._reconciler.reconcile(key)
         except errors.ApiError as error:
-            log.warning("%s: %s is tried again: %s", self._name, key, error)
-            again = RETRY_SECONDS
-        except Exception:  # a mistake of ours: it must not keep the other keys waiting
-            log.exception("%s: %s could not be looked at, and is tried again", self._name, key)
-            again = MISTAKE_SECONDS
-        if again is not None:
-            self._queue.add_later(key, again)
+            log.warning("reconcile failed, will retry", extra=facts(controller=self._name, key=key, error=str(error)))
+            requeue_after = RETRY_SECONDS
+        except Exception:  # a defect in the controller: the other keys must not wait for it
+            log.exception("reconcile failed unexpectedly, will retry", extra=facts(controller=self._name, key=key))
+            requeue_after = DEFECT_RETRY_SECONDS
+        if requeue_after is not None:
+            self._queue.add_later(key, requeue_after)

@@ -1,1 +1,1 @@
-"""Which node each pod gets: a ledger of who is where, filters, a choice, a binding."""
+"""The scheduler: a cache of nodes and their pods, filters, scoring, preemption, binding."""

@@ -1,7 +1,7 @@
-"""The node that a pod gets, or why it gets none. Decided from the ledger alone.
+"""Selects the node of a pod, or says why no node fits. A pure function of the node cache.
 
-Every node is asked in turn, and the first objection counts. Of those that have none, the pod goes to the one that it likes best,
-then to the one that is used least.
+Each node is filtered, and its first failed filter is its reason. Among the nodes that fit, the pod goes to the one with the highest
+preference score, then to the one with the lowest utilization.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from probate.client.objects import Object
+from probate.api.objects import Object
 from probate.controllers.runtime import pod_resources
 from probate.controllers.runtime.pod_resources import Amounts, HostPort
-from probate.controllers.scheduler.node_ledger import Host, Ledger
-from probate.controllers.scheduler.pod_affinity import NamespaceLabels, Neighbours
+from probate.controllers.scheduler.node_cache import NodeCache, NodeInfo
+from probate.controllers.scheduler.pod_affinity import NamespaceLabels, PodConstraints
 from probate.kinds.core import node_selection, taints
 from probate.kinds.core.taints import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE
 
@@ -22,88 +22,105 @@ NO_NODES = "no nodes available to schedule pods"
 UNSCHEDULABLE = {"key": "node.kubernetes.io/unschedulable", "effect": NO_SCHEDULE}
 
 
-class Choice(NamedTuple):
-    """A node, or what the nodes object to."""
+class ScheduleResult(NamedTuple):
+    """A node, or a summary of why all nodes were rejected."""
 
     node: str = ""
-    objections: str = ""
+    message: str = ""
 
 
-class Asker(NamedTuple):
-    """A pod, and what it needs of every node."""
+class PodRequirements(NamedTuple):
+    """A pod, and what it requires of every node."""
 
     pod: Object
-    wants: Amounts
-    ports: frozenset[HostPort]
-    neighbours: Neighbours
-    objection_of_storage: Callable[[Object], str | None]
+    requests: Amounts
+    host_ports: frozenset[HostPort]
+    pod_constraints: PodConstraints
+    volume_rejection: Callable[[Object], str | None]
 
 
-def choose(
-    pod: Object, nodes: Ledger, labels_of: NamespaceLabels, storage: Callable[[Object], str | None] = lambda _: None
-) -> Choice:
-    """Where the pod goes."""
-    hosts = nodes.hosts()
-    if not hosts:
-        return Choice(objections=NO_NODES)
-    asks = asker(pod, nodes, labels_of=labels_of, storage=storage)
-    told: Counter[str] = Counter()
-    free = []
-    for host in hosts:
-        found = objections(asks, host)
-        told.update(found)
-        if not found:
-            free.append(host)
-    if not free:
-        return Choice(objections=_summary(told, len(hosts)))
-    return Choice(min(free, key=lambda host: _dislike(asks, host)).name)
+def select_node(
+    pod: Object,
+    cache: NodeCache,
+    namespace_labels: NamespaceLabels,
+    volume_rejection: Callable[[Object], str | None] = lambda _: None,
+) -> ScheduleResult:
+    """Returns the node that the pod should be bound to."""
+    nodes = cache.nodes()
+    if not nodes:
+        return ScheduleResult(message=NO_NODES)
+    requirements = pod_requirements(pod, cache, namespace_labels=namespace_labels, volume_rejection=volume_rejection)
+    counts: Counter[str] = Counter()
+    fitting = []
+    for node in nodes:
+        reasons = rejection_reasons(requirements, node)
+        counts.update(reasons)
+        if not reasons:
+            fitting.append(node)
+    if not fitting:
+        return ScheduleResult(message=_summary(counts, len(nodes)))
+    return ScheduleResult(min(fitting, key=lambda node: _sort_key(requirements, node)).name)
 
 
-def asker(
-    pod: Object, nodes: Ledger, *, labels_of: NamespaceLabels, storage: Callable[[Object], str | None] = lambda _: None
-) -> Asker:
-    """The pod, and what it needs of every node while the others are where they are."""
+def pod_requirements(
+    pod: Object,
+    cache: NodeCache,
+    *,
+    namespace_labels: NamespaceLabels,
+    volume_rejection: Callable[[Object], str | None] = lambda _: None,
+) -> PodRequirements:
+    """Returns the pod's requirements, given where the other pods are."""
     spec = pod["spec"]
-    return Asker(pod, pod_resources.of_pod(spec), pod_resources.host_ports(spec), Neighbours(pod, nodes, labels_of), storage)
+    return PodRequirements(
+        pod,
+        pod_resources.of_pod(spec),
+        pod_resources.host_ports(spec),
+        PodConstraints(pod, cache, namespace_labels),
+        volume_rejection,
+    )
 
 
-def objections(asker: Asker, host: Host) -> list[str]:
-    """Why the pod cannot go there. Who is expected there and is no less important takes room already."""
-    if host.expected:
-        host = host.with_expected(asker.pod)
-    node, pod = host.node, asker.pod
+def rejection_reasons(requirements: PodRequirements, info: NodeInfo) -> list[str]:
+    """Returns why the pod cannot run on the node. Pods that are nominated for the node count as present, unless they have a
+    lower priority than the pod.
+    """
+    if info.nominated:
+        info = info.with_nominated_pods(requirements.pod)
+    node, pod = info.node, requirements.pod
     if node is None:
         return ["node(s) are gone"]
-    if node["spec"].get("unschedulable") and taints.untolerated(pod, [UNSCHEDULABLE]):
+    if node["spec"].get("unschedulable") and taints.first_untolerated(pod, [UNSCHEDULABLE]):
         return ["node(s) were unschedulable"]
-    taint = taints.untolerated(pod, taints.taints_of(node, NO_SCHEDULE, NO_EXECUTE))
+    taint = taints.first_untolerated(pod, taints.taints_of(node, NO_SCHEDULE, NO_EXECUTE))
     if taint is not None:
         return [f"node(s) had untolerated taint(s) {{{taint['key']}: {taint.get('value') or ''}}}"]
-    if not node_selection.is_wanted(pod["spec"], node):
+    if not node_selection.is_selected(pod["spec"], node):
         return ["node(s) didn't match Pod's node affinity/selector"]
-    if asker.ports and _are_taken(asker.ports, host):
+    if requirements.host_ports and _has_port_conflict(requirements.host_ports, info):
         return ["node(s) didn't have free ports for the requested pod ports"]
-    if lacks := host.lacks(asker.wants):
-        return ["Too many pods" if name == pod_resources.PODS else f"Insufficient {name}" for name in lacks]
-    found = asker.objection_of_storage(node) or asker.neighbours.objection(host)
-    return [found] if found else []
+    if insufficient := info.insufficient_resources(requirements.requests):
+        return ["Too many pods" if name == pod_resources.PODS else f"Insufficient {name}" for name in insufficient]
+    reason = requirements.volume_rejection(node) or requirements.pod_constraints.rejection(info)
+    return [reason] if reason else []
 
 
-def _are_taken(ports: frozenset[HostPort], host: Host) -> bool:
-    taken = [port for guest in host.guests.values() for port in guest.ports]
-    return any(pod_resources.collide(port, other) for port in ports for other in taken)
+def _has_port_conflict(host_ports: frozenset[HostPort], info: NodeInfo) -> bool:
+    used = [port for pod in info.pods.values() for port in pod.host_ports]
+    return any(pod_resources.conflict(port, used_port) for port in host_ports for used_port in used)
 
 
-def _dislike(asker: Asker, host: Host) -> tuple[bool, int, float, int, str]:
-    """The less, the better: where room was made for the pod, preferences, what is used already, how many there are, the name."""
-    node, pod = host.node or {}, asker.pod
-    discouraging = taints.taints_of(node, PREFER_NO_SCHEDULE)
-    unwanted = sum(taints.untolerated(pod, [taint]) is not None for taint in discouraging)
-    is_expected = pod["metadata"]["uid"] in host.expected
-    liking = node_selection.preference(pod["spec"], node) - unwanted * 100
-    return not is_expected, -liking, host.share(asker.wants), len(host.guests), host.name
+def _sort_key(requirements: PodRequirements, info: NodeInfo) -> tuple[bool, int, float, int, str]:
+    """Returns the sort key of a node, lowest first: whether the pod is nominated for it, the preference score, the utilization,
+    the number of pods, the name.
+    """
+    node, pod = info.node or {}, requirements.pod
+    soft_taints = taints.taints_of(node, PREFER_NO_SCHEDULE)
+    untolerated_count = sum(taints.first_untolerated(pod, [taint]) is not None for taint in soft_taints)
+    is_nominated = pod["metadata"]["uid"] in info.nominated
+    score = node_selection.preference(pod["spec"], node) - untolerated_count * 100
+    return not is_nominated, -score, info.utilization(requirements.requests), len(info.pods), info.name
 
 
-def _summary(told: Counter[str], number: int) -> str:
-    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(told.items()))
-    return f"0/{number} nodes are available: {reasons}."
+def _summary(counts: Counter[str], node_count: int) -> str:
+    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
+    return f"0/{node_count} nodes are available: {reasons}."

@@ -1,7 +1,8 @@
-"""What pods say about their neighbours: near those, not near these, and spread evenly. Near means: the same value of a node label.
+"""Constraints between pods: affinity, anti-affinity and topology spread. Two nodes are in the same topology domain if they have the
+same value of a label.
 
-Everything that depends on the pod alone is worked out once, before the nodes are looked at one by one. Most pods say nothing, and
-then there is nothing to work out.
+Everything that depends on the pod alone is computed once, before the nodes are filtered one by one. Most pods have no constraints,
+and then there is nothing to compute.
 """
 
 from __future__ import annotations
@@ -10,141 +11,147 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
+from probate.api.objects import Object
 from probate.api.selectors import label_selectors
 from probate.api.selectors.label_selectors import LabelSelector
-from probate.client.objects import Object
-from probate.controllers.scheduler.node_ledger import Host, Ledger
+from probate.controllers.scheduler.node_cache import NodeCache, NodeInfo
 from probate.kinds.core import node_selection
 
 Domain = tuple[str, str]
 """A node label and its value: a zone, a rack, a node."""
 NamespaceLabels = Callable[[str], Mapping[str, str]]
 
-NOT_NEAR = "node(s) didn't match pod affinity rules"
-TOO_NEAR = "node(s) didn't match pod anti-affinity rules"
-UNWELCOME = "node(s) didn't satisfy existing pods anti-affinity rules"
-UNEVEN = "node(s) didn't match pod topology spread constraints"
+AFFINITY_NOT_MATCHED = "node(s) didn't match pod affinity rules"
+ANTI_AFFINITY_NOT_MATCHED = "node(s) didn't match pod anti-affinity rules"
+EXISTING_ANTI_AFFINITY_NOT_MATCHED = "node(s) didn't satisfy existing pods anti-affinity rules"
+SPREAD_CONSTRAINTS_NOT_MATCHED = "node(s) didn't match pod topology spread constraints"
 
 
-class Term(NamedTuple):
-    """Whom a pod means, and what it calls near."""
+class AffinityTerm(NamedTuple):
+    """Which pods a term selects, and the label that defines its topology domains."""
 
     key: str
     selector: LabelSelector
     namespaces: frozenset[str]
     namespace_selector: LabelSelector
 
-    def means(self, pod: Object, labels_of: NamespaceLabels) -> bool:
+    def selects(self, pod: Object, namespace_labels: NamespaceLabels) -> bool:
+        """Returns whether the term selects the pod."""
         namespace = pod["metadata"]["namespace"]
-        if namespace not in self.namespaces and not self.namespace_selector.matches(labels_of(namespace)):
+        if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels(namespace)):
             return False
         return self.selector.matches(pod["metadata"].get("labels") or {})
 
 
-class Spread(NamedTuple):
-    """How many pods like this one are in each domain, and how uneven that may be."""
+class TopologySpread(NamedTuple):
+    """How many matching pods each topology domain has, and the maximum skew."""
 
     key: str
-    most: int
+    max_skew: int
     counts: dict[str, int]
-    is_one: bool
-    """Whether the pod counts itself."""
+    counts_itself: bool
+    """Whether the pod matches its own constraint."""
 
-    def is_even_with(self, value: str) -> bool:
-        return self.counts.get(value, 0) + self.is_one - min(self.counts.values(), default=0) <= self.most
+    def allows(self, value: str) -> bool:
+        """Returns whether the skew stays within its limit if the pod runs in this domain."""
+        return self.counts.get(value, 0) + self.counts_itself - min(self.counts.values(), default=0) <= self.max_skew
 
 
-class Neighbours:
-    """What one pod needs to know about all others."""
+class PodConstraints:
+    """The constraints of one pod, evaluated against all other pods."""
 
-    def __init__(self, pod: Object, ledger: Ledger, labels_of: NamespaceLabels) -> None:
-        near, far = terms_of(pod, "podAffinity"), terms_of(pod, "podAntiAffinity")
-        self._near = [(term.key, _domains(term, ledger, labels_of)) for term in near]
-        is_first = not any(found for _, found in self._near) and all(term.means(pod, labels_of) for term in near)
-        self._is_first = bool(near) and is_first  # of those that want to be near each other
-        self._far = {domain for term in far for domain in _domains(term, ledger, labels_of)}
-        self._unwelcome = _unwelcome(pod, ledger, labels_of)
-        self._spreads = [_spread(one, pod, ledger) for one in _constraints(pod)]
+    def __init__(self, pod: Object, cache: NodeCache, namespace_labels: NamespaceLabels) -> None:
+        affinity_terms, anti_affinity_terms = required_terms(pod, "podAffinity"), required_terms(pod, "podAntiAffinity")
+        self._affinity = [(term.key, _domains(term, cache, namespace_labels)) for term in affinity_terms]
+        is_first_of_group = not any(domains for _, domains in self._affinity) and all(
+            term.selects(pod, namespace_labels) for term in affinity_terms
+        )
+        self._is_first_of_group = bool(affinity_terms) and is_first_of_group  # of a group with mutual affinity
+        self._anti_affinity = {domain for term in anti_affinity_terms for domain in _domains(term, cache, namespace_labels)}
+        self._excluded_domains = _excluded_domains(pod, cache, namespace_labels)
+        self._spreads = [_spread(constraint, pod, cache) for constraint in _constraints(pod)]
 
-    def objection(self, host: Host) -> str | None:
-        """Why the pod cannot go there, as far as neighbours are concerned."""
-        labels = _labels(host)
-        for key, found in self._near:
-            if key not in labels or not (self._is_first or (key, labels[key]) in found):
-                return NOT_NEAR
-        if self._far and not self._far.isdisjoint(labels.items()):
-            return TOO_NEAR
-        if self._unwelcome and not self._unwelcome.isdisjoint(labels.items()):
-            return UNWELCOME
+    def rejection(self, node: NodeInfo) -> str | None:
+        """Returns why the pod cannot run on the node because of other pods, or None."""
+        labels = _labels(node)
+        for key, domains in self._affinity:
+            if key not in labels or not (self._is_first_of_group or (key, labels[key]) in domains):
+                return AFFINITY_NOT_MATCHED
+        if self._anti_affinity and not self._anti_affinity.isdisjoint(labels.items()):
+            return ANTI_AFFINITY_NOT_MATCHED
+        if self._excluded_domains and not self._excluded_domains.isdisjoint(labels.items()):
+            return EXISTING_ANTI_AFFINITY_NOT_MATCHED
         for spread in self._spreads:
-            if spread.key not in labels or not spread.is_even_with(labels[spread.key]):
-                return UNEVEN
+            if spread.key not in labels or not spread.allows(labels[spread.key]):
+                return SPREAD_CONSTRAINTS_NOT_MATCHED
         return None
 
 
-def terms_of(pod: Object, side: str) -> list[Term]:
-    """What the pod requires of its neighbours, on one side."""
-    stated = ((pod["spec"].get("affinity") or {}).get(side) or {}).get(node_selection.REQUIRED) or ()
-    return [_term(one, pod["metadata"]["namespace"]) for one in stated]
+def required_terms(pod: Object, field: str) -> list[AffinityTerm]:
+    """Returns the pod's required terms of podAffinity or podAntiAffinity."""
+    terms = ((pod["spec"].get("affinity") or {}).get(field) or {}).get(node_selection.REQUIRED) or ()
+    return [_term(term, pod["metadata"]["namespace"]) for term in terms]
 
 
-def says_something(pod: Object) -> bool:
-    """Whether what happens to others can change what the pod is allowed."""
+def has_pod_constraints(pod: Object) -> bool:
+    """Returns whether changes of other pods can change which nodes the pod may run on."""
     affinity = pod["spec"].get("affinity") or {}
     return bool(affinity.get("podAffinity") or affinity.get("podAntiAffinity") or pod["spec"].get("topologySpreadConstraints"))
 
 
-def _term(stated: Object, namespace: str) -> Term:
-    named = frozenset(stated.get("namespaces") or ())
-    among = stated.get("namespaceSelector")
-    if not named and among is None:
-        named = frozenset({namespace})
-    return Term(stated["topologyKey"], _compiled(stated.get("labelSelector")), named, _compiled(among))
+def _term(term: Object, namespace: str) -> AffinityTerm:
+    namespaces = frozenset(term.get("namespaces") or ())
+    namespace_selector = term.get("namespaceSelector")
+    if not namespaces and namespace_selector is None:
+        namespaces = frozenset({namespace})
+    return AffinityTerm(term["topologyKey"], _compile(term.get("labelSelector")), namespaces, _compile(namespace_selector))
 
 
-def _compiled(selector: Object | None) -> LabelSelector:
-    return label_selectors.compile_object(selector, Path("labelSelector"))[0]
+def _compile(selector: Object | None) -> LabelSelector:
+    return label_selectors.compile_object(selector, FieldPath("labelSelector"))[0]
 
 
-def _domains(term: Term, ledger: Ledger, labels_of: NamespaceLabels) -> set[Domain]:
-    """Where those are whom the term means."""
-    found = set()
-    for host, guest in ledger.guests():
-        value = _labels(host).get(term.key)
-        if value is not None and term.means(guest.pod, labels_of):
-            found.add((term.key, value))
-    return found
+def _domains(term: AffinityTerm, cache: NodeCache, namespace_labels: NamespaceLabels) -> set[Domain]:
+    """Returns the topology domains of the pods that the term selects."""
+    domains = set()
+    for node, info in cache.pods():
+        value = _labels(node).get(term.key)
+        if value is not None and term.selects(info.pod, namespace_labels):
+            domains.add((term.key, value))
+    return domains
 
 
-def _unwelcome(pod: Object, ledger: Ledger, labels_of: NamespaceLabels) -> set[Domain]:
-    """Where those are who do not want the pod near them."""
-    found = set()
-    for host in ledger.hosts():
-        labels = _labels(host)
-        for guest in host.choosy.values():
-            terms = [term for term in terms_of(guest.pod, "podAntiAffinity") if term.key in labels]
-            found |= {(term.key, labels[term.key]) for term in terms if term.means(pod, labels_of)}
-    return found
+def _excluded_domains(pod: Object, cache: NodeCache, namespace_labels: NamespaceLabels) -> set[Domain]:
+    """Returns the topology domains from which the anti-affinity of existing pods excludes the pod."""
+    domains = set()
+    for node in cache.nodes():
+        labels = _labels(node)
+        for info in node.pods_with_anti_affinity.values():
+            terms = [term for term in required_terms(info.pod, "podAntiAffinity") if term.key in labels]
+            domains |= {(term.key, labels[term.key]) for term in terms if term.selects(pod, namespace_labels)}
+    return domains
 
 
 def _constraints(pod: Object) -> list[Object]:
-    stated = pod["spec"].get("topologySpreadConstraints") or ()
-    return [one for one in stated if one.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"]
+    constraints = pod["spec"].get("topologySpreadConstraints") or ()
+    return [constraint for constraint in constraints if constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"]
 
 
-def _spread(constraint: Object, pod: Object, ledger: Ledger) -> Spread:
-    key, selector = constraint["topologyKey"], _compiled(constraint.get("labelSelector"))
+def _spread(constraint: Object, pod: Object, cache: NodeCache) -> TopologySpread:
+    key, selector = constraint["topologyKey"], _compile(constraint.get("labelSelector"))
     counts: Counter[str] = Counter()
-    for host in ledger.hosts():
-        value = _labels(host).get(key)
-        if value is not None and host.node is not None and node_selection.is_wanted(pod["spec"], host.node):
-            peers = (one.pod["metadata"] for one in host.guests.values())
-            here = (meta for meta in peers if meta["namespace"] == pod["metadata"]["namespace"])
-            counts[value] += sum(selector.matches(meta.get("labels") or {}) for meta in here if "deletionTimestamp" not in meta)
-    return Spread(key, constraint["maxSkew"], dict(counts), selector.matches(pod["metadata"].get("labels") or {}))
+    for node in cache.nodes():
+        value = _labels(node).get(key)
+        if value is not None and node.node is not None and node_selection.is_selected(pod["spec"], node.node):
+            peers = (info.pod["metadata"] for info in node.pods.values())
+            same_namespace = (meta for meta in peers if meta["namespace"] == pod["metadata"]["namespace"])
+            counts[value] += sum(
+                selector.matches(meta.get("labels") or {}) for meta in same_namespace if "deletionTimestamp" not in meta
+            )
+    return TopologySpread(key, constraint["maxSkew"], dict(counts), selector.matches(pod["metadata"].get("labels") or {}))
 
 
-def _labels(host: Host) -> dict[str, str]:
-    labels: dict[str, str] = (host.node or {"metadata": {}})["metadata"].get("labels") or {}
+def _labels(node: NodeInfo) -> dict[str, str]:
+    labels: dict[str, str] = (node.node or {"metadata": {}})["metadata"].get("labels") or {}
     return labels

@@ -1,8 +1,9 @@
-"""Who has to leave a node so that a more important pod can come: decided from the ledger alone.
+"""Selects the pods to preempt for a pod of a higher priority, from the node cache alone.
 
-On each node all pods of a lower priority are thought away. If the pod could come then, as many of them stay as possible: first
-those whose budgets allow no more disruptions, the most important before the others. The node is taken where that costs least: few
-budgets broken, then victims of little importance, then few of them, then those that began last.
+On each node all pods of a lower priority are removed in a copy. If the pod fits then, as many of them as possible are put back:
+first those whose PodDisruptionBudget allows no more disruptions, then the others, higher priorities first. The cheapest node wins:
+fewest budget violations, then the lowest priority of its most important victim, then the lowest sum of priorities, then the fewest
+victims, then the latest start time.
 """
 
 from __future__ import annotations
@@ -10,116 +11,134 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
+from probate.api.objects import Object
 from probate.api.selectors import label_selectors
-from probate.api.timestamps import seconds
-from probate.client.objects import Object
+from probate.api.timestamps import parse_time
 from probate.controllers.scheduler import decide, pod_affinity
-from probate.controllers.scheduler.decide import Asker
-from probate.controllers.scheduler.node_ledger import Guest, Host, Ledger, priority_of
+from probate.controllers.scheduler.decide import PodRequirements
+from probate.controllers.scheduler.node_cache import NodeCache, NodeInfo, PodInfo, priority_of
 
 REASON = "PreemptionByScheduler"
-LOWEST = 2**31
+PRIORITY_OFFSET = 2**31
 
-AskerOn = Callable[[Ledger], Asker]
-"""The pod that asks, as things would be."""
+RequirementsOn = Callable[[NodeCache], PodRequirements]
+"""Returns the pod's requirements, given this state of the nodes."""
 
 
-class Plan(NamedTuple):
-    """Where a pod can go, who has to leave for it (the most important first), and how many budgets that would break."""
+class Candidate(NamedTuple):
+    """A node for the pod, the victims on it (highest priority first), and how many budgets their eviction would violate."""
 
     node: str
     victims: tuple[Object, ...]
-    broken: int
+    violations: int
 
 
-def plan(ledger: Ledger, asker_on: AskerOn, budgets: Iterable[Object]) -> Plan | None:
-    """The best there is; None if nobody's leaving would help."""
-    asker, known = asker_on(ledger), list(budgets)
-    found = [one for host in ledger.hosts() if (one := _on(host, ledger, asker, asker_on, known)) is not None]
-    return min(found, key=_cost, default=None)
+def find_candidate(cache: NodeCache, requirements_on: RequirementsOn, budgets: Iterable[Object]) -> Candidate | None:
+    """Returns the best candidate, or None if no preemption would help."""
+    requirements, budget_list = requirements_on(cache), list(budgets)
+    candidates = [
+        candidate
+        for node in cache.nodes()
+        if (candidate := _candidate_on(node, cache, requirements, requirements_on, budget_list)) is not None
+    ]
+    return min(candidates, key=_cost, default=None)
 
 
-def is_awaited(pod: Object, ledger: Ledger, node: str) -> bool:
-    """Whether somebody is leaving the node already for the pod's sake, or for that of another such."""
-    host = ledger.find(node)
-    if host is None:
+def is_preemption_in_progress(pod: Object, cache: NodeCache, node: str) -> bool:
+    """Returns whether a preempted pod of a lower priority is still terminating on the node."""
+    info = cache.find(node)
+    if info is None:
         return False
-    return any(priority_of(one.pod) < priority_of(pod) and _is_leaving(one.pod) for one in host.guests.values())
+    return any(priority_of(pod_info.pod) < priority_of(pod) and _is_preempted(pod_info.pod) for pod_info in info.pods.values())
 
 
-def _is_leaving(pod: Object) -> bool:
-    told = (pod.get("status") or {}).get("conditions") or ()
+def _is_preempted(pod: Object) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
     return "deletionTimestamp" in pod["metadata"] and any(
-        one["type"] == "DisruptionTarget" and one["status"] == "True" and one.get("reason") == REASON for one in told
+        condition["type"] == "DisruptionTarget" and condition["status"] == "True" and condition.get("reason") == REASON
+        for condition in conditions
     )
 
 
-def _on(host: Host, ledger: Ledger, asker: Asker, asker_on: AskerOn, budgets: list[Object]) -> Plan | None:
-    """What it takes to get the pod onto the node."""
-    lower = [one for one in host.guests.values() if priority_of(one.pod) < priority_of(asker.pod)]
-    if not lower:
+def _candidate_on(
+    info: NodeInfo, cache: NodeCache, requirements: PodRequirements, requirements_on: RequirementsOn, budgets: list[Object]
+) -> Candidate | None:
+    """Returns the candidate for this node, or None."""
+    lower_priority = [pod_info for pod_info in info.pods.values() if priority_of(pod_info.pod) < priority_of(requirements.pod)]
+    if not lower_priority:
         return None
-    trial = host.copy()
-    says_something = pod_affinity.says_something(asker.pod) or bool(host.choosy)
-    for one in lower:
-        trial.remove(one.pod["metadata"]["uid"])
+    trial = info.copy()
+    depends_on_pods = pod_affinity.has_pod_constraints(requirements.pod) or bool(info.pods_with_anti_affinity)
+    for pod_info in lower_priority:
+        trial.remove(pod_info.pod["metadata"]["uid"])
 
     def fits() -> bool:
-        return not decide.objections(asker_on(ledger.replacing(trial)) if says_something else asker, trial)
+        return not decide.rejection_reasons(requirements_on(cache.with_node(trial)) if depends_on_pods else requirements, trial)
 
     if not fits():
         return None
-    breaking, others = _split(sorted(lower, key=_unimportance), budgets)
-    broken = [one for one in breaking if not _stays(one, trial, fits)]
-    victims = [*broken, *(one for one in others if not _stays(one, trial, fits))]
-    return Plan(host.name, tuple(one.pod for one in sorted(victims, key=_unimportance)), len(broken)) if victims else None
+    violating, others = _split_by_budget(sorted(lower_priority, key=_importance_key), budgets)
+    violations = [pod_info for pod_info in violating if not _can_stay(pod_info, trial, fits)]
+    victims = [*violations, *(pod_info for pod_info in others if not _can_stay(pod_info, trial, fits))]
+    return (
+        Candidate(info.name, tuple(pod_info.pod for pod_info in sorted(victims, key=_importance_key)), len(violations))
+        if victims
+        else None
+    )
 
 
-def _stays(guest: Guest, trial: Host, fits: Callable[[], bool]) -> bool:
-    trial.put(guest)
+def _can_stay(info: PodInfo, trial: NodeInfo, fits: Callable[[], bool]) -> bool:
+    trial.add(info)
     if fits():
         return True
-    trial.remove(guest.pod["metadata"]["uid"])
+    trial.remove(info.pod["metadata"]["uid"])
     return False
 
 
-def _split(guests: list[Guest], budgets: list[Object]) -> tuple[list[Guest], list[Guest]]:
-    """Those whose leaving would break a budget, and the others."""
-    left = [(budget.get("status") or {}).get("disruptionsAllowed") or 0 for budget in budgets]
-    breaking, others = list[Guest](), list[Guest]()
-    for guest in guests:
-        is_broken = False
-        for number, budget in enumerate(budgets):
-            if _covers(budget, guest.pod):
-                left[number] -= 1
-                is_broken = is_broken or left[number] < 0
-        (breaking if is_broken else others).append(guest)
-    return breaking, others
+def _split_by_budget(pods: list[PodInfo], budgets: list[Object]) -> tuple[list[PodInfo], list[PodInfo]]:
+    """Returns the pods whose eviction would violate a budget, and the others."""
+    allowed = [(budget.get("status") or {}).get("disruptionsAllowed") or 0 for budget in budgets]
+    violating, others = list[PodInfo](), list[PodInfo]()
+    for info in pods:
+        is_violated = False
+        for index, budget in enumerate(budgets):
+            if _covers(budget, info.pod):
+                allowed[index] -= 1
+                is_violated = is_violated or allowed[index] < 0
+        (violating if is_violated else others).append(info)
+    return violating, others
 
 
 def _covers(budget: Object, pod: Object) -> bool:
-    """Whether the pod's leaving counts, and has not been counted."""
+    """Returns whether the budget covers the pod and has not counted its eviction yet."""
     meta, labels = pod["metadata"], pod["metadata"].get("labels")
     if not labels or budget["metadata"]["namespace"] != meta["namespace"]:
         return False
-    selector = label_selectors.compile_object(budget["spec"].get("selector"), Path("selector"))[0]
-    counted = (budget.get("status") or {}).get("disruptedPods") or {}
-    return not selector.is_everything and selector.matches(labels) and meta["name"] not in counted
+    selector = label_selectors.compile_object(budget["spec"].get("selector"), FieldPath("selector"))[0]
+    evicted = (budget.get("status") or {}).get("disruptedPods") or {}
+    return not selector.is_everything and selector.matches(labels) and meta["name"] not in evicted
 
 
-def _unimportance(guest: Guest) -> tuple[int, float]:
-    return -priority_of(guest.pod), _began(guest.pod)
+def _importance_key(info: PodInfo) -> tuple[int, float]:
+    return -priority_of(info.pod), _start_time(info.pod)
 
 
-def _began(pod: Object) -> float:
-    """When the pod began; those that have not, last."""
-    began = (pod.get("status") or {}).get("startTime")
-    return seconds(began) if began else float("inf")
+def _start_time(pod: Object) -> float:
+    """Returns when the pod started; pods that have not started sort last."""
+    start_time = (pod.get("status") or {}).get("startTime")
+    return parse_time(start_time) if start_time else float("inf")
 
 
-def _cost(plan: Plan) -> tuple[int, int, int, int, float, str]:
-    priorities = [priority_of(one) for one in plan.victims]
+def _cost(candidate: Candidate) -> tuple[int, int, int, int, float, str]:
+    priorities = [priority_of(victim) for victim in candidate.victims]
     highest = priorities[0]
-    began = min(_began(one) for one in plan.victims if priority_of(one) == highest)
-    return plan.broken, highest, sum(one + LOWEST for one in priorities), len(priorities), -began, plan.node
+    start_time = min(_start_time(victim) for victim in candidate.victims if priority_of(victim) == highest)
+    return (
+        candidate.violations,
+        highest,
+        sum(priority + PRIORITY_OFFSET for priority in priorities),
+        len(priorities),
+        -start_time,
+        candidate.node,
+    )

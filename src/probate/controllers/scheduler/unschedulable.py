@@ -1,44 +1,47 @@
-"""What a pod is told that goes nowhere now: why, and for which node it is nominated, if others leave that for it."""
+"""Reports unschedulable pods: the PodScheduled condition, the nomination and the event."""
 
 from __future__ import annotations
 
-from probate.api.timestamps import timestamp
+from probate.api.objects import Object
+from probate.api.timestamps import format_time
 from probate.client.informers import name_of
-from probate.client.objects import STRATEGIC_MERGE_PATCH, Object
+from probate.client.objects import STRATEGIC_MERGE_PATCH
 from probate.client.resources import PODS
 from probate.controllers.runtime import conditions
-from probate.controllers.runtime.context import Means
-from probate.controllers.runtime.event_recorder import Voice
+from probate.controllers.runtime.context import Context
+from probate.controllers.runtime.event_recorder import ObjectEventRecorder
 from probate.core import errors
 
 
-class Refusals:
-    """Writes them down."""
+class UnschedulableReporter:
+    """Writes the status of unschedulable pods."""
 
-    def __init__(self, means: Means, tell: Voice) -> None:
-        self._clock, self._tell = means.clock, tell
-        self._pods = means.informers.of(PODS)
+    def __init__(self, context: Context, record_event: ObjectEventRecorder) -> None:
+        self._clock, self._record_event = context.clock, record_event
+        self._pods = context.informers.for_resource(PODS)
 
-    async def write(self, pod: Object, why: str, node: str | None) -> None:
-        """Say so in the pod's status, unless that is known. `node`: None leaves the nomination as it is, "" is none."""
+    async def report(self, pod: Object, message: str, node: str | None) -> None:
+        """Patches the pod's status unless it says so already. `node`: None leaves the nomination unchanged, "" clears it."""
         before = conditions.find((pod.get("status") or {}).get("conditions") or [], "PodScheduled") or {}
         nominated = {} if node in (None, nominated_node(pod)) else {"nominatedNodeName": node or None}
-        is_known = (before.get("status"), before.get("message")) == ("False", why)
-        if is_known and not nominated:
+        is_reported = (before.get("status"), before.get("message")) == ("False", message)
+        if is_reported and not nominated:
             return
-        new = conditions.of_pod(pod, conditions.made("PodScheduled", "False", "Unschedulable", why))
-        since = before.get("lastTransitionTime") if before.get("status") == "False" else timestamp(self._clock.now())
-        status = {**nominated, "conditions": [{**new, "lastTransitionTime": since}]}
-        change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
+        condition = conditions.for_pod(pod, conditions.new_condition("PodScheduled", "False", "Unschedulable", message))
+        last_transition_time = (
+            before.get("lastTransitionTime") if before.get("status") == "False" else format_time(self._clock.now())
+        )
+        status = {**nominated, "conditions": [{**condition, "lastTransitionTime": last_transition_time}]}
+        patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
         try:
-            await self._pods.patch(name_of(pod), change, "status", media=STRATEGIC_MERGE_PATCH)
+            await self._pods.patch(name_of(pod), patch, "status", media=STRATEGIC_MERGE_PATCH)
         except (errors.Conflict, errors.NotFound):
-            return  # it is gone
-        if not is_known:
-            self._tell(pod, "Warning", "FailedScheduling", why)
+            return  # the pod was deleted
+        if not is_reported:
+            self._record_event(pod, "Warning", "FailedScheduling", message)
 
 
 def nominated_node(pod: Object) -> str:
-    """The node that the pod is nominated for; empty if there is none."""
+    """Returns the node that the pod is nominated for, or an empty string."""
     name: str = (pod.get("status") or {}).get("nominatedNodeName") or ""
     return name

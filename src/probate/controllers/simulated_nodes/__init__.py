@@ -1,1 +1,1 @@
-"""Nodes that are not there: pods start, run and end on them by the clock, without a container runtime."""
+"""Simulated nodes: pods start, run and end on them by the clock, without a container runtime."""

@@ -1,100 +1,115 @@
-"""The statuses of a simulated pod's containers, which are all in the same state."""
+"""The container statuses of a simulated pod. All its containers are in the same state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from probate.api.timestamps import timestamp
-from probate.client.objects import Object
-from probate.controllers.simulated_nodes.pod_lifecycle import State
+from probate.api.objects import Object
+from probate.api.timestamps import format_time
+from probate.controllers.simulated_nodes.pod_lifecycle import ContainerState
 
 MESSAGES = {
     "ErrImagePull": "the image {} cannot be pulled",
     "ImagePullBackOff": "Back-off pulling image {}",
-    "CrashLoopBackOff": "the container has ended, and starts again after a rest",
+    "CrashLoopBackOff": "the container terminated and restarts after a back-off",
 }
 
 
-class Scene(NamedTuple):
-    """A pod, what its containers do, which of its images cannot be pulled, and what resources the node has given them."""
+class PodSnapshot(NamedTuple):
+    """A pod, the state of its containers, the images that cannot be pulled, and the resources that the node has allocated."""
 
     pod: Object
-    state: State
-    lacking: frozenset[str]
-    given: Mapping[str, Object]
+    state: ContainerState
+    unpullable: frozenset[str]
+    resources: Mapping[str, Object]
 
     def before(self, container: Object, field: str = "containerStatuses") -> Object:
-        """The container's status so far."""
-        known = (self.pod.get("status") or {}).get(field) or ()
-        return next((one for one in known if one["name"] == container["name"]), {})
+        """Returns the container's previous status."""
+        statuses = (self.pod.get("status") or {}).get(field) or ()
+        return next((status for status in statuses if status["name"] == container["name"]), {})
 
-    def lacks(self, container: Object) -> bool:
-        return container.get("image") in self.lacking
+    def cannot_pull(self, container: Object) -> bool:
+        return container.get("image") in self.unpullable
 
     @property
-    def is_initialised(self) -> bool:
-        """Whether the init containers have begun."""
-        return self.state.doing != "pull" or not any(map(self.lacks, self.pod["spec"].get("initContainers") or ()))
+    def is_initialized(self) -> bool:
+        """Whether the init containers have started."""
+        return self.state.activity != "pull_failed" or not any(map(self.cannot_pull, self.pod["spec"].get("initContainers") or ()))
 
 
-def shown(container: Object, scene: Scene, *, is_ready: bool) -> Object:
-    """The status of a container."""
-    if scene.state.doing == "pull":
-        return _held(container, scene, "ContainerCreating" if scene.is_initialised else "PodInitializing")
-    state, id_ = scene.state, _id(container, scene)
-    now, last = _states(container, scene, id_)
+def container_status(container: Object, snapshot: PodSnapshot, *, is_ready: bool) -> Object:
+    """Returns the status of a container."""
+    if snapshot.state.activity == "pull_failed":
+        return _waiting_status(container, snapshot, "ContainerCreating" if snapshot.is_initialized else "PodInitializing")
+    state, container_id = snapshot.state, _container_id(container, snapshot)
+    current_state, last_state = _states(container, snapshot, container_id)
     return _status(
-        container, scene, id_, restartCount=state.runs, ready=is_ready, started=state.doing == "run", state=now, lastState=last
+        container,
+        snapshot,
+        container_id,
+        restartCount=state.restarts,
+        ready=is_ready,
+        started=state.activity == "running",
+        state=current_state,
+        lastState=last_state,
     )
 
 
-def init(container: Object, scene: Scene) -> Object:
-    """The status of an init container, which has ended well before the others began; or of a sidecar, which does as they do."""
-    if not scene.is_initialised and not _is_past(container, scene):
-        return _held(container, scene, "PodInitializing")
-    is_sidecar, state = container.get("restartPolicy") == "Always", scene.state
-    began: str = (scene.pod.get("status") or {}).get("startTime") or timestamp(state.since or 0)
-    id_ = f"{scene.pod['metadata']['uid']}/{container['name']}/0"
-    told = {"restartCount": 0, "lastState": {}}
-    if is_sidecar and state.doing != "ended":
-        ready = state.doing in {"run", "pull"}
-        return _status(container, scene, id_, **told, ready=ready, started=ready, state={"running": {"startedAt": began}})
-    done = {"terminated": _ended(State("ended", code=0), began, began, f"simulated://{id_}")}
-    return _status(container, scene, id_, **told, ready=not is_sidecar, started=False, state=done)
+def init_container_status(container: Object, snapshot: PodSnapshot) -> Object:
+    """Returns the status of an init container, which succeeded before the other containers started, or of a sidecar, which is in
+    the same state as they are.
+    """
+    if not snapshot.is_initialized and not _is_before_unpullable(container, snapshot):
+        return _waiting_status(container, snapshot, "PodInitializing")
+    is_sidecar, state = container.get("restartPolicy") == "Always", snapshot.state
+    started_at: str = (snapshot.pod.get("status") or {}).get("startTime") or format_time(state.since or 0)
+    container_id = f"{snapshot.pod['metadata']['uid']}/{container['name']}/0"
+    common = {"restartCount": 0, "lastState": {}}
+    if is_sidecar and state.activity != "terminated":
+        ready = state.activity in {"running", "pull_failed"}
+        return _status(
+            container, snapshot, container_id, **common, ready=ready, started=ready, state={"running": {"startedAt": started_at}}
+        )
+    terminated = {
+        "terminated": _terminated(ContainerState("terminated", exit_code=0), started_at, started_at, f"simulated://{container_id}")
+    }
+    return _status(container, snapshot, container_id, **common, ready=not is_sidecar, started=False, state=terminated)
 
 
-def ephemeral(container: Object, scene: Scene, now: str) -> Object:
-    """The status of an ephemeral container: it runs from when it is there to the end of the pod."""
-    before = scene.before(container, "ephemeralContainerStatuses").get("state") or {}
-    id_ = f"{scene.pod['metadata']['uid']}/{container['name']}/0"
-    began: str = (before.get("running") or {}).get("startedAt") or now
-    if scene.lacks(container) and "running" not in before:
+def ephemeral_container_status(container: Object, snapshot: PodSnapshot, now: str) -> Object:
+    """Returns the status of an ephemeral container, which runs from its creation until the pod ends."""
+    before = snapshot.before(container, "ephemeralContainerStatuses").get("state") or {}
+    container_id = f"{snapshot.pod['metadata']['uid']}/{container['name']}/0"
+    started_at: str = (before.get("running") or {}).get("startedAt") or now
+    if snapshot.cannot_pull(container) and "running" not in before:
         state = {"waiting": _waiting("ErrImagePull", container)}
     elif "terminated" in before:
         state = before
-    elif scene.state.doing == "ended":
-        state = {"terminated": _ended(State("ended", code=137), began, now, f"simulated://{id_}")}
+    elif snapshot.state.activity == "terminated":
+        state = {
+            "terminated": _terminated(ContainerState("terminated", exit_code=137), started_at, now, f"simulated://{container_id}")
+        }
     else:
-        state = {"running": {"startedAt": began}}
+        state = {"running": {"startedAt": started_at}}
     image = container.get("image") or ""
-    ids = {"image": image, "imageID": f"simulated://{image}", "containerID": f"simulated://{id_}"}
+    ids = {"image": image, "imageID": f"simulated://{image}", "containerID": f"simulated://{container_id}"}
     return {"name": container["name"], **ids, "restartCount": 0, "ready": False, "state": state, "lastState": {}}
 
 
-def _is_past(container: Object, scene: Scene) -> bool:
-    """Whether an init container comes before the one for which the pod has no image."""
-    for one in scene.pod["spec"]["initContainers"]:
-        if scene.lacks(one):
+def _is_before_unpullable(container: Object, snapshot: PodSnapshot) -> bool:
+    """Returns whether the init container comes before the first one whose image cannot be pulled."""
+    for init_container in snapshot.pod["spec"]["initContainers"]:
+        if snapshot.cannot_pull(init_container):
             return False
-        if one is container:
+        if init_container is container:
             return True
     return False
 
 
-def _held(container: Object, scene: Scene, reason: str) -> Object:
-    """The status of a container that has not started, since an image cannot be pulled."""
-    waiting = _waiting(scene.state.reason, container) if scene.lacks(container) else {"reason": reason}
+def _waiting_status(container: Object, snapshot: PodSnapshot, reason: str) -> Object:
+    """Returns the status of a container that has not started because an image cannot be pulled."""
+    waiting = _waiting(snapshot.state.reason, container) if snapshot.cannot_pull(container) else {"reason": reason}
     return {
         "name": container["name"],
         "image": container.get("image") or "",
@@ -111,44 +126,52 @@ def _waiting(reason: str, container: Object) -> Object:
     return {"reason": reason, "message": MESSAGES[reason].format(f'"{container.get("image")}"')}
 
 
-def _id(container: Object, scene: Scene) -> str:
-    return f"{scene.pod['metadata']['uid']}/{container['name']}/{scene.state.runs}"
+def _container_id(container: Object, snapshot: PodSnapshot) -> str:
+    return f"{snapshot.pod['metadata']['uid']}/{container['name']}/{snapshot.state.restarts}"
 
 
-def _status(container: Object, scene: Scene, id_: str, **told: object) -> Object:
-    image, given = container.get("image") or "", scene.given.get(container["name"]) or {}
-    requests = given.get("requests")
+def _status(container: Object, snapshot: PodSnapshot, container_id: str, **fields: object) -> Object:
+    image, resources = container.get("image") or "", snapshot.resources.get(container["name"]) or {}
+    requests = resources.get("requests")
     return {
         "name": container["name"],
         "image": image,
         "imageID": f"simulated://{image}",
-        "containerID": f"simulated://{id_}",
-        **told,
-        "resources": given,
+        "containerID": f"simulated://{container_id}",
+        **fields,
+        "resources": resources,
         **({"allocatedResources": requests} if requests else {}),
     }
 
 
-def _states(container: Object, scene: Scene, id_: str) -> tuple[Object, Object]:
-    """How the container is, and how it was before that."""
-    state, before = scene.state, scene.before(container)
-    at, last = timestamp(state.since or 0), before.get("lastState") or {}
-    began = ((before.get("state") or {}).get("running") or {}).get("startedAt")
-    if state.doing == "run":
-        if began is not None and (before.get("restartCount") or 0) == state.runs:
+def _states(container: Object, snapshot: PodSnapshot, container_id: str) -> tuple[Object, Object]:
+    """Returns the container's state and last state."""
+    state, before = snapshot.state, snapshot.before(container)
+    time, last = format_time(state.since or 0), before.get("lastState") or {}
+    started_at = ((before.get("state") or {}).get("running") or {}).get("startedAt")
+    if state.activity == "running":
+        if started_at is not None and (before.get("restartCount") or 0) == state.restarts:
             return before["state"], last
-        if before and "running" in before["state"]:  # it ended, and runs again at once
-            last = {"terminated": _ended(state, began or at, at, before["containerID"])}
-        return {"running": {"startedAt": at}}, last
-    if state.doing == "rest":
-        rests = {"waiting": _waiting("CrashLoopBackOff", container)}
-        return rests, last if began is None else {"terminated": _ended(state, began, at, f"simulated://{id_}")}
+        if before and "running" in before["state"]:  # it terminated and restarted at once
+            last = {"terminated": _terminated(state, started_at or time, time, before["containerID"])}
+        return {"running": {"startedAt": time}}, last
+    if state.activity == "backoff":
+        waiting = {"waiting": _waiting("CrashLoopBackOff", container)}
+        return waiting, last if started_at is None else {
+            "terminated": _terminated(state, started_at, time, f"simulated://{container_id}")
+        }
     if "terminated" in (before.get("state") or {}):
         return before["state"], last
-    return {"terminated": _ended(state, began or at, at, f"simulated://{id_}")}, last
+    return {"terminated": _terminated(state, started_at or time, time, f"simulated://{container_id}")}, last
 
 
-def _ended(state: State, began: str, at: str, id_: str) -> Object:
-    code = state.code or 0
-    reason = "Error" if code else "Completed"
-    return {"exitCode": code, "reason": reason, "startedAt": began, "finishedAt": at, "containerID": id_}
+def _terminated(state: ContainerState, started_at: str, finished_at: str, container_id: str) -> Object:
+    exit_code = state.exit_code or 0
+    reason = "Error" if exit_code else "Completed"
+    return {
+        "exitCode": exit_code,
+        "reason": reason,
+        "startedAt": started_at,
+        "finishedAt": finished_at,
+        "containerID": container_id,
+    }

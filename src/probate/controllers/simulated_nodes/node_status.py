@@ -1,20 +1,20 @@
-"""What a simulated node says of itself."""
+"""The status of a simulated node."""
 
 from __future__ import annotations
 
 import ipaddress
 
-from probate.client.objects import Object
-from probate.controllers.simulated_nodes import annotations as simulated_node_annotations
+from probate.api.objects import Object
+from probate.controllers.simulated_nodes import simulation_annotations
 
-NAMES = "node-{}"
-ROOM = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "1020"}
-BLOCKS = ipaddress.IPv4Network("10.128.0.0/10")
+NAME_FORMAT = "node-{}"
+CAPACITY = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "1020"}
+POD_NETWORK = ipaddress.IPv4Network("10.128.0.0/10")
 """The addresses of pods: a block of 1,024 for each node."""
-BLOCK_BITS = 22
-MACHINES = ipaddress.IPv4Network("10.64.0.0/16")
+POD_CIDR_PREFIX = 22
+NODE_NETWORK = ipaddress.IPv4Network("10.64.0.0/16")
 """The addresses of the nodes themselves."""
-WELL = {
+HEALTHY_CONDITIONS = {
     "MemoryPressure": ("False", "KubeletHasSufficientMemory", "there is enough memory"),
     "DiskPressure": ("False", "KubeletHasNoDiskPressure", "there is enough room on the disk"),
     "PIDPressure": ("False", "KubeletHasSufficientPID", "there are enough process ids"),
@@ -22,23 +22,27 @@ WELL = {
 }
 
 
-def new(name: str, now: str) -> Object:
-    """A node that registers itself."""
+def new_node(name: str, now: str) -> Object:
+    """Returns a node that registers itself."""
     labels = {
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
-        simulated_node_annotations.SIMULATED: "true",
+        simulation_annotations.SIMULATED: "true",
     }
     return {"metadata": {"name": name, "labels": labels}, "status": status({}, now)}
 
 
 def status(before: Object, now: str) -> Object:
-    """The status of a node that is well. What others have written into it stays."""
-    told = before.get("conditions") or []
-    others = [one for one in told if one["type"] not in WELL]
-    since = {one["type"]: one.get("lastTransitionTime") for one in told if one["status"] == WELL.get(one["type"], ("",))[0]}
-    ours = [
+    """Returns the status of a healthy node. Fields that other clients wrote into it stay."""
+    previous_conditions = before.get("conditions") or []
+    other_conditions = [condition for condition in previous_conditions if condition["type"] not in HEALTHY_CONDITIONS]
+    since = {
+        condition["type"]: condition.get("lastTransitionTime")
+        for condition in previous_conditions
+        if condition["status"] == HEALTHY_CONDITIONS.get(condition["type"], ("",))[0]
+    }
+    own_conditions = [
         {
             "type": type_,
             "status": status,
@@ -47,31 +51,31 @@ def status(before: Object, now: str) -> Object:
             "lastHeartbeatTime": now,
             "lastTransitionTime": since.get(type_) or now,
         }
-        for type_, (status, reason, message) in WELL.items()
+        for type_, (status, reason, message) in HEALTHY_CONDITIONS.items()
     ]
     info = {"operatingSystem": "linux", "architecture": "amd64", "kubeletVersion": "v1.37.0-simulated", "osImage": "simulated"}
-    unknown = ("machineID", "systemUUID", "bootID", "kernelVersion", "containerRuntimeVersion", "kubeProxyVersion")
+    empty_fields = ("machineID", "systemUUID", "bootID", "kernelVersion", "containerRuntimeVersion", "kubeProxyVersion")
     return {
-        "capacity": ROOM,
-        "allocatable": ROOM,
-        "nodeInfo": {**dict.fromkeys(unknown, ""), **info},
+        "capacity": CAPACITY,
+        "allocatable": CAPACITY,
+        "nodeInfo": {**dict.fromkeys(empty_fields, ""), **info},
         **before,
-        "conditions": [*others, *ours],
+        "conditions": [*other_conditions, *own_conditions],
     }
 
 
-def is_well(node: Object) -> bool:
-    """Whether the node says that it is."""
-    told = {one["type"]: one["status"] for one in (node.get("status") or {}).get("conditions") or []}
-    return all(told.get(type_) == status for type_, (status, _, _) in WELL.items())
+def is_healthy(node: Object) -> bool:
+    """Returns whether the node's conditions are those of a healthy node."""
+    statuses = {condition["type"]: condition["status"] for condition in (node.get("status") or {}).get("conditions") or []}
+    return all(statuses.get(type_) == status for type_, (status, _, _) in HEALTHY_CONDITIONS.items())
 
 
-def block(taken: set[str]) -> str:
-    """A block of addresses that no node has."""
-    return next(text for one in BLOCKS.subnets(new_prefix=BLOCK_BITS) if (text := str(one)) not in taken)
+def free_pod_cidr(used_cidrs: set[str]) -> str:
+    """Returns a block of pod addresses that no node has."""
+    return next(cidr for subnet in POD_NETWORK.subnets(new_prefix=POD_CIDR_PREFIX) if (cidr := str(subnet)) not in used_cidrs)
 
 
-def address(cidr: str) -> str:
-    """The address of the node that has this block for its pods."""
-    number = (int(ipaddress.IPv4Network(cidr).network_address) - int(BLOCKS.network_address)) >> (32 - BLOCK_BITS)
-    return str(MACHINES.network_address + number + 1)
+def node_address(cidr: str) -> str:
+    """Returns the address of the node that has this block for its pods."""
+    index = (int(ipaddress.IPv4Network(cidr).network_address) - int(POD_NETWORK.network_address)) >> (32 - POD_CIDR_PREFIX)
+    return str(NODE_NETWORK.network_address + index + 1)

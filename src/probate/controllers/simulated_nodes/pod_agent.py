@@ -1,7 +1,8 @@
-"""What simulated nodes do with their pods: let them start, run and end, and take them away when they are deleted.
+"""What simulated nodes do with their pods: start them, run them, end them, and delete them when they are terminated.
 
-`life` decides; this is what carries it out. Objects tell time in whole seconds. So that delays are exact all the same, the moments
-at which this process saw or did something are remembered for as long as the pod is there; after a restart the seconds have to do.
+`pod_lifecycle` decides; this module applies the decisions. Timestamps in objects have a resolution of one second. To keep delays
+exact, this process remembers the exact times at which it saw or changed a pod, for as long as the pod exists; after a restart it
+uses the whole seconds.
 """
 
 from __future__ import annotations
@@ -9,178 +10,177 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from probate.api.timestamps import seconds, timestamp
-from probate.client.informers import Name, name_of
-from probate.client.objects import Object
-from probate.client.resources import NODES, PODS, is_deleting, is_finished, node_of
+from probate.api.objects import Object
+from probate.api.timestamps import format_time, parse_time
+from probate.client.informers import NamespacedName, name_of
+from probate.client.resources import NODES, PODS, is_deleting, is_pod_finished, node_name_of
 from probate.controllers.runtime import pod_resources
-from probate.controllers.runtime.context import Means
+from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.workers import Workers
-from probate.controllers.simulated_nodes import annotations as simulated_node_annotations
-from probate.controllers.simulated_nodes import pod_lifecycle, pod_resize, pod_script, pod_status
-from probate.controllers.simulated_nodes.pod_addresses import Addresses
-from probate.controllers.simulated_nodes.pod_admission import Rooms
-from probate.controllers.simulated_nodes.pod_events import Voices
-from probate.controllers.simulated_nodes.pod_lifecycle import Step
+from probate.controllers.simulated_nodes import pod_behavior, pod_lifecycle, pod_resize, pod_status, simulation_annotations
+from probate.controllers.simulated_nodes.pod_addresses import PodAddresses
+from probate.controllers.simulated_nodes.pod_admission import NodeAllocations
+from probate.controllers.simulated_nodes.pod_behavior import PodBehavior
+from probate.controllers.simulated_nodes.pod_events import KubeletEvents
+from probate.controllers.simulated_nodes.pod_lifecycle import LifecycleStep
 from probate.controllers.simulated_nodes.pod_resize import Grant
-from probate.controllers.simulated_nodes.pod_script import Script
-from probate.controllers.simulated_nodes.pod_status import Facts, Place
+from probate.controllers.simulated_nodes.pod_status import PodIPs, StatusInputs
 
-MOMENTS = 4
-"""That are remembered of one pod."""
-AT_ONCE = 50
-
-
-def start(means: Means) -> list[Workers]:
-    """The pods' worker. There is none if there are no nodes."""
-    return [Pods(means).workers] if means.settings.nodes else []
+MAX_TIMES_PER_POD = 4
+"""The number of exact times that are remembered of one pod."""
+CONCURRENT_PODS = 50
 
 
-class Pods:
-    """Lets the pods of all simulated nodes live."""
+def start(context: Context) -> list[Workers]:
+    """Returns the worker queue of the pods, or none if the server simulates no nodes."""
+    return [PodAgent(context).workers] if context.settings.nodes else []
 
-    def __init__(self, means: Means) -> None:
-        self._clock, self._settings = means.clock, means.settings
-        self._pods = means.informers.of(PODS)
-        self._nodes = means.informers.of(NODES)
-        self._on: dict[str, dict[Name, None]] = {}  # pods, by the name of their node
-        self._moments: dict[str, list[float]] = {}  # by uid
-        self._addresses = Addresses()
-        self._rooms = Rooms()
-        self._deferred: dict[str, dict[Name, None]] = {}  # pods that wait for more resources, by the name of their node
-        self._voices = Voices(means.events, means.clock)
-        self.workers = Workers("simulated pods", self._sync, means.clock, at_once=AT_ONCE)
-        self._pods.listen(self._take_pod)
-        self._nodes.listen(self._take_node)
 
-    def _take_pod(self, old: Object | None, new: Object | None) -> None:
+class PodAgent:
+    """Runs the pods of all simulated nodes."""
+
+    def __init__(self, context: Context) -> None:
+        self._clock, self._settings = context.clock, context.settings
+        self._pods = context.informers.for_resource(PODS)
+        self._nodes = context.informers.for_resource(NODES)
+        self._pods_by_node: dict[str, dict[NamespacedName, None]] = {}  # by the name of the node
+        self._exact_times: dict[str, list[float]] = {}  # by uid
+        self._addresses = PodAddresses()
+        self._allocations = NodeAllocations()
+        self._deferred: dict[
+            str, dict[NamespacedName, None]
+        ] = {}  # pods whose resize waits for resources, by the name of their node
+        self._events = KubeletEvents(context.events, context.clock)
+        self.workers = Workers("simulated pods", self._sync, context.clock, at_once=CONCURRENT_PODS)
+        self._pods.add_event_handler(self._on_pod_change)
+        self._nodes.add_event_handler(self._on_node_change)
+
+    def _on_pod_change(self, old: Object | None, new: Object | None) -> None:
         if old is not None and (new is None or old["metadata"]["uid"] != new["metadata"]["uid"]):
             self._forget(old)
-        if new is None or not node_of(new):
+        if new is None or not node_name_of(new):
             return
-        self._on.setdefault(node_of(new), {})[name_of(new)] = None
-        self._addresses.take(new)
-        self._take_room(new)
-        if old is not None and is_deleting(new) and not is_deleting(old) and self._living(new) is not None:
-            self._voices.tell_of_end(new)
-        if old is None or not node_of(old) or _is_told_to_end(old, new):
-            self._note(new)
+        self._pods_by_node.setdefault(node_name_of(new), {})[name_of(new)] = None
+        self._addresses.observe(new)
+        self._update_allocation(new)
+        if old is not None and is_deleting(new) and not is_deleting(old) and self._active_node(new) is not None:
+            self._events.record_stop(new)
+        if old is None or not node_name_of(old) or _is_deletion_changed(old, new):
+            self._remember_time(new)
         self.workers.add(name_of(new))
 
-    def _take_room(self, pod: Object) -> None:
-        """A pod that has begun has what it takes, until it has ended."""
-        if is_finished(pod):
-            self._leave_room(pod)
-        elif (pod.get("status") or {}).get("startTime") and not self._rooms.has(pod):
-            self._rooms.put(pod)
+    def _update_allocation(self, pod: Object) -> None:
+        """Updates the allocation: a started pod has one until it is finished."""
+        if is_pod_finished(pod):
+            self._release_allocation(pod)
+        elif (pod.get("status") or {}).get("startTime") and not self._allocations.is_admitted(pod):
+            self._allocations.add(pod)
 
-    def _leave_room(self, pod: Object) -> None:
-        if self._rooms.drop(pod):
-            for name in self._deferred.pop(node_of(pod), ()):
+    def _release_allocation(self, pod: Object) -> None:
+        if self._allocations.remove(pod):
+            for name in self._deferred.pop(node_name_of(pod), ()):
                 self.workers.add(name)
 
     def _forget(self, pod: Object) -> None:
-        self._moments.pop(pod["metadata"]["uid"], None)
-        self._addresses.forget(pod)
-        self._leave_room(pod)
-        peers = self._on.get(node_of(pod), {})
+        self._exact_times.pop(pod["metadata"]["uid"], None)
+        self._addresses.release(pod)
+        self._release_allocation(pod)
+        peers = self._pods_by_node.get(node_name_of(pod), {})
         peers.pop(name_of(pod), None)
         if not peers:
-            self._on.pop(node_of(pod), None)
+            self._pods_by_node.pop(node_name_of(pod), None)
 
-    def _take_node(self, old: Object | None, new: Object | None) -> None:
-        if new is None or not simulated_node_annotations.is_simulated(new):
+    def _on_node_change(self, old: Object | None, new: Object | None) -> None:
+        if new is None or not simulation_annotations.is_simulated(new):
             return
-        cidrs = [(one or {"spec": {}})["spec"].get("podCIDR") for one in (old, new)]
-        if (
-            old is None
-            or simulated_node_annotations.is_silent(old) != simulated_node_annotations.is_silent(new)
-            or cidrs[0] != cidrs[1]
-        ):
-            for name in self._on.get(new["metadata"]["name"], ()):
+        cidrs = [(node or {"spec": {}})["spec"].get("podCIDR") for node in (old, new)]
+        if old is None or simulation_annotations.is_silent(old) != simulation_annotations.is_silent(new) or cidrs[0] != cidrs[1]:
+            for name in self._pods_by_node.get(new["metadata"]["name"], ()):
                 self.workers.add(name)
 
-    async def _sync(self, name: Name) -> float | None:
+    async def _sync(self, name: NamespacedName) -> float | None:
         pod = self._pods.get(name)
-        node = self._living(pod) if pod is not None else None
+        node = self._active_node(pod) if pod is not None else None
         if pod is None or node is None or not node["spec"].get("podCIDR"):
             return None
-        told, exactly = pod_script.of(pod, self._settings), self._exactly(pod)
-        step = pod_lifecycle.step(pod, told, exactly, self._clock.now())
-        if step.state.doing in {"run", "pull"} and not self._rooms.has(pod):
-            refusal = self._rooms.take(pod, node)
-            if refusal is not None:
-                await self._refuse(pod, *refusal)
+        behavior, exact_time = pod_behavior.behavior_of(pod, self._settings), self._exact_time_of(pod)
+        step = pod_lifecycle.next_step(pod, behavior, exact_time, self._clock.now())
+        if step.state.activity in {"running", "pull_failed"} and not self._allocations.is_admitted(pod):
+            rejection = self._allocations.admit(pod, node)
+            if rejection is not None:
+                await self._reject(pod, *rejection)
                 return None
-        pod = await self._describe(pod, node, step, told)
-        if step.is_over and pod["metadata"].get("deletionGracePeriodSeconds"):
+        pod = await self._update_status(pod, node, step, behavior)
+        if step.is_removable and pod["metadata"].get("deletionGracePeriodSeconds"):
             await self._pods.delete(pod, grace=0)
-        return step.wait
+        return step.requeue_after
 
-    def _living(self, pod: Object) -> Object | None:
-        """The pod's node, if it is simulated and does something."""
-        node = self._nodes.get(Name("", node_of(pod))) if node_of(pod) else None
+    def _active_node(self, pod: Object) -> Object | None:
+        """Returns the pod's node if it is simulated and not silent."""
+        node = self._nodes.get(NamespacedName("", node_name_of(pod))) if node_name_of(pod) else None
         return (
             node
-            if node is not None and simulated_node_annotations.is_simulated(node) and not simulated_node_annotations.is_silent(node)
+            if node is not None and simulation_annotations.is_simulated(node) and not simulation_annotations.is_silent(node)
             else None
         )
 
-    async def _refuse(self, pod: Object, reason: str, message: str) -> None:
-        status = pod_status.refused(pod, reason, message, timestamp(self._clock.now()))
-        self._voices.tell(await self._pods.update({**pod, "status": status}, "status"), "Warning", reason, message)
+    async def _reject(self, pod: Object, reason: str, message: str) -> None:
+        status = pod_status.rejected_status(pod, reason, message, format_time(self._clock.now()))
+        self._events.record(await self._pods.update({**pod, "status": status}, "status"), "Warning", reason, message)
 
-    async def _describe(self, pod: Object, node: Object, step: Step, told: Script) -> Object:
-        """Write down how the pod is, unless that is known or there is nothing to tell yet."""
-        if step.state.doing == "nothing" or is_finished(pod):
+    async def _update_status(self, pod: Object, node: Object, step: LifecycleStep, behavior: PodBehavior) -> Object:
+        """Writes the pod's status, unless it is unchanged or the pod has not started."""
+        if step.state.activity == "not_started" or is_pod_finished(pod):
             return pod
-        now, began = timestamp(self._clock.now()), timestamp(pod_lifecycle.bound_at(pod, self._exactly(pod)))
-        facts = Facts(self._place(pod, node), told.is_ready, told.lacking, self._grant(pod, node), began, now)
+        now, bound_at = format_time(self._clock.now()), format_time(pod_lifecycle.bound_at(pod, self._exact_time_of(pod)))
+        inputs = StatusInputs(
+            self._pod_ips(pod, node), behavior.is_ready, behavior.unpullable, self._grant(pod, node), bound_at, now
+        )
         before = pod.get("status") or {}
-        new = pod_status.status(pod, step.state, facts)
-        if new == before:
+        status = pod_status.status(pod, step.state, inputs)
+        if status == before:
             return pod
-        self._note(pod)
-        written = await self._pods.update({**pod, "status": new}, "status")
-        self._voices.tell_of_change(written, before)
+        self._remember_time(pod)
+        written = await self._pods.update({**pod, "status": status}, "status")
+        self._events.record_status_change(written, before)
         return written
 
     def _grant(self, pod: Object, node: Object) -> Grant:
-        """The resources of the pod, which may have asked for others."""
-        wanted, given = pod_resize.wanted(pod), pod_resize.given(pod)
-        if all(given.get(name, wish) == wish for name, wish in wanted.items()):
-            return Grant(wanted)
-        grant = pod_resize.decide(pod, pod_resources.of_node(node), self._rooms.taken(pod))
+        """Returns the resources of the pod, which may have requested a resize."""
+        desired, allocated = pod_resize.desired_resources(pod), pod_resize.allocated_resources(pod)
+        if all(allocated.get(name, resources) == resources for name, resources in desired.items()):
+            return Grant(desired)
+        grant = pod_resize.decide(pod, pod_resources.of_node(node), self._allocations.used_by_others(pod))
         if not grant.reason:
-            self._rooms.put(pod)
+            self._allocations.add(pod)
         elif grant.reason == pod_resize.DEFERRED:
-            self._deferred.setdefault(node_of(pod), {})[name_of(pod)] = None
+            self._deferred.setdefault(node_name_of(pod), {})[name_of(pod)] = None
         return grant
 
-    def _place(self, pod: Object, node: Object) -> Place:
+    def _pod_ips(self, pod: Object, node: Object) -> PodIPs:
         addresses = (node.get("status") or {}).get("addresses") or ()
-        host = next((one["address"] for one in addresses if one["type"] == "InternalIP"), "")
-        known = (pod.get("status") or {}).get("podIP")
+        host_ip = next((address["address"] for address in addresses if address["type"] == "InternalIP"), "")
+        pod_ip = (pod.get("status") or {}).get("podIP")
         if pod["spec"].get("hostNetwork"):
-            return Place(host, host)
-        return Place(host, known or self._addresses.give(pod, node["spec"]["podCIDR"]))
+            return PodIPs(host_ip, host_ip)
+        return PodIPs(host_ip, pod_ip or self._addresses.allocate(pod, node["spec"]["podCIDR"]))
 
-    def _note(self, pod: Object) -> None:
-        """Something happened to the pod at this moment."""
-        moments = self._moments.setdefault(pod["metadata"]["uid"], [])
-        moments.append(self._clock.now())
-        del moments[:-MOMENTS]
+    def _remember_time(self, pod: Object) -> None:
+        """Remembers the current time as the exact time of a change of the pod."""
+        times = self._exact_times.setdefault(pod["metadata"]["uid"], [])
+        times.append(self._clock.now())
+        del times[:-MAX_TIMES_PER_POD]
 
-    def _exactly(self, pod: Object) -> Callable[[str], float]:
-        moments = self._moments.get(pod["metadata"]["uid"], [])
+    def _exact_time_of(self, pod: Object) -> Callable[[str], float]:
+        times = self._exact_times.get(pod["metadata"]["uid"], [])
 
-        def exactly(told: str) -> float:
-            second = seconds(told)
-            return next((moment for moment in reversed(moments) if math.floor(moment) == second), second)
+        def exact_time(text: str) -> float:
+            second = parse_time(text)
+            return next((time for time in reversed(times) if math.floor(time) == second), second)
 
-        return exactly
+        return exact_time
 
 
-def _is_told_to_end(old: Object, new: Object) -> bool:
+def _is_deletion_changed(old: Object, new: Object) -> bool:
     fields = ("deletionTimestamp", "deletionGracePeriodSeconds")
     return any(old["metadata"].get(field) != new["metadata"].get(field) for field in fields)

@@ -1,84 +1,84 @@
-"""What simulated nodes tell people about their pods, as kubelets do: images that were pulled or not, containers that were created,
-started, and told to end.
+"""The events that a kubelet records about its pods: images that were pulled or not, containers that were created, started and
+stopped.
 
-A kubelet tells so many events in a second and no more. Here all nodes together do: of thousands of pods that start at once, the
-first hundred or so are worth telling of, and whoever looks at one pod at a time misses nothing.
+A kubelet limits its events per second. Here all nodes share one limit: of thousands of pods that start at once, about the first
+hundred get events. A user who looks at single pods misses none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from probate.client.objects import Object
-from probate.client.resources import node_of
-from probate.controllers.runtime.event_recorder import Events, News
+from probate.api.objects import Object
+from probate.client.resources import node_name_of
+from probate.controllers.runtime.event_recorder import EventRecord, EventRecorder
 from probate.core.clock import Clock
 
 COMPONENT = "kubelet"
 BURST = 300.0
-A_SECOND = 20.0
+EVENTS_PER_SECOND = 20.0
 
 
-class Voices:
-    """Tells what nodes have to tell."""
+class KubeletEvents:
+    """Records the events of all simulated nodes."""
 
-    def __init__(self, events: Events, clock: Clock) -> None:
+    def __init__(self, events: EventRecorder, clock: Clock) -> None:
         self._events, self._clock = events, clock
-        self._left, self._since = BURST, clock.monotonic()
+        self._tokens, self._refilled_at = BURST, clock.monotonic()
 
-    def tell(self, pod: Object, type_: str, reason: str, message: str) -> None:
-        """Tell people about a pod, unless too much was told lately."""
-        if not self._may_speak():
+    def record(self, pod: Object, type_: str, reason: str, message: str) -> None:
+        """Records an event about a pod, unless the rate limit is exceeded."""
+        if not self._is_allowed():
             return
-        self._left -= 1
-        self._events.tell(News(COMPONENT, "v1", "Pod", pod, type_, reason, message, node_of(pod)))
+        self._tokens -= 1
+        self._events.record(EventRecord(COMPONENT, "v1", "Pod", pod, type_, reason, message, node_name_of(pod)))
 
-    def tell_of_change(self, pod: Object, before: Object) -> None:
-        """Tell what the pod's status says that it did not say before."""
-        if self._may_speak():
-            for type_, reason, message in _changes(pod["status"], before):
-                self.tell(pod, type_, reason, message)
+    def record_status_change(self, pod: Object, before: Object) -> None:
+        """Records the events that follow from a change of the pod's status."""
+        if self._is_allowed():
+            for type_, reason, message in _status_events(pod["status"], before):
+                self.record(pod, type_, reason, message)
 
-    def tell_of_end(self, pod: Object) -> None:
-        """The pod's containers are told to end."""
-        for one in _every(pod.get("status") or {}):
-            if "running" in one["state"]:
-                self.tell(pod, "Normal", "Killing", f"Stopping container {one['name']}")
+    def record_stop(self, pod: Object) -> None:
+        """Records that the pod's containers are being stopped."""
+        for status in _all_statuses(pod.get("status") or {}):
+            if "running" in status["state"]:
+                self.record(pod, "Normal", "Killing", f"Stopping container {status['name']}")
 
-    def _may_speak(self) -> bool:
+    def _is_allowed(self) -> bool:
         now = self._clock.monotonic()
-        self._left = min(BURST, self._left + (now - self._since) * A_SECOND)
-        self._since = now
-        return self._left >= 1
+        self._tokens = min(BURST, self._tokens + (now - self._refilled_at) * EVENTS_PER_SECOND)
+        self._refilled_at = now
+        return self._tokens >= 1
 
 
-def _every(status: Object) -> Iterable[Object]:
+def _all_statuses(status: Object) -> Iterable[Object]:
     fields = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
-    return (one for field in fields for one in status.get(field) or ())
+    return (container_status for field in fields for container_status in status.get(field) or ())
 
 
-def _changes(status: Object, before: Object) -> Iterator[tuple[str, str, str]]:
-    known = {one["name"]: one for one in _every(before)}
-    for one in _every(status):
-        old = known.get(one["name"]) or {"state": {}}
-        is_new = old.get("containerID") != one.get("containerID")
-        if is_new and "waiting" not in one["state"]:
-            yield "Normal", "Pulled", f'Container image "{one["image"]}" already present on machine'
-            yield "Normal", "Created", f"Container created: {one['name']}"
-            yield "Normal", "Started", f"Container started: {one['name']}"
-        yield from _troubles(one, old)
+def _status_events(status: Object, before: Object) -> Iterator[tuple[str, str, str]]:
+    previous_by_name = {container_status["name"]: container_status for container_status in _all_statuses(before)}
+    for container_status in _all_statuses(status):
+        previous = previous_by_name.get(container_status["name"]) or {"state": {}}
+        is_new = previous.get("containerID") != container_status.get("containerID")
+        if is_new and "waiting" not in container_status["state"]:
+            yield "Normal", "Pulled", f'Container image "{container_status["image"]}" already present on machine'
+            yield "Normal", "Created", f"Container created: {container_status['name']}"
+            yield "Normal", "Started", f"Container started: {container_status['name']}"
+        yield from _waiting_events(container_status, previous)
 
 
-def _troubles(one: Object, old: Object) -> Iterator[tuple[str, str, str]]:
-    why = one["state"].get("waiting") or {}
-    if why.get("reason") == (old["state"].get("waiting") or {}).get("reason"):
+def _waiting_events(container_status: Object, previous: Object) -> Iterator[tuple[str, str, str]]:
+    waiting = container_status["state"].get("waiting") or {}
+    if waiting.get("reason") == (previous["state"].get("waiting") or {}).get("reason"):
         return
-    match why.get("reason"):
+    match waiting.get("reason"):
         case "ErrImagePull":
-            yield "Warning", "Failed", f'Failed to pull image "{one["image"]}"'
+            yield "Warning", "Failed", f'Failed to pull image "{container_status["image"]}"'
             yield "Warning", "Failed", "Error: ErrImagePull"
         case "ImagePullBackOff":
-            yield "Normal", "BackOff", f'Back-off pulling image "{one["image"]}"'
+            yield "Normal", "BackOff", f'Back-off pulling image "{container_status["image"]}"'
             yield "Warning", "Failed", "Error: ImagePullBackOff"
         case "CrashLoopBackOff":
-            yield "Warning", "BackOff", f"Back-off restarting failed container {one['name']}"
+            yield "Warning", "BackOff", f"Back-off restarting failed container {container_status['name']}"

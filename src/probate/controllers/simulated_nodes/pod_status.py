@@ -1,111 +1,130 @@
-"""The status of a simulated pod whose containers are in a certain state."""
+"""The status of a simulated pod, given the state of its containers."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from probate.client.objects import Object
+from probate.api.objects import Object
 from probate.controllers.runtime import conditions
 from probate.controllers.runtime.conditions import Conditions
 from probate.controllers.simulated_nodes import container_statuses
-from probate.controllers.simulated_nodes.container_statuses import Scene
-from probate.controllers.simulated_nodes.pod_lifecycle import State
-from probate.controllers.simulated_nodes.pod_resize import PENDING, Grant
+from probate.controllers.simulated_nodes.container_statuses import PodSnapshot
+from probate.controllers.simulated_nodes.pod_lifecycle import ContainerState
+from probate.controllers.simulated_nodes.pod_resize import RESIZE_PENDING, Grant
 
-READY_TYPES = ("Ready", "ContainersReady")
-DEADLINE = "Pod was active on the node longer than the specified deadline"
-
-
-class Place(NamedTuple):
-    """Where a pod is."""
-
-    host: str
-    address: str
+DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
 
-class Facts(NamedTuple):
-    """What is known of a pod beside what its containers do: where it is, whether it may be ready, what it lacks, and what the node
-    has given it; since when it has been there, and what time it is."""
+class PodIPs(NamedTuple):
+    """The IP of the host and of the pod."""
 
-    place: Place
+    host_ip: str
+    pod_ip: str
+
+
+class StatusInputs(NamedTuple):
+    """What the pod's status depends on besides its containers: its IPs, whether it may be ready, the images that cannot be
+    pulled, its resources, when it was bound, and the current time.
+    """
+
+    pod_ips: PodIPs
     is_ready: bool
-    lacking: frozenset[str]
+    unpullable: frozenset[str]
     grant: Grant
-    began: str
+    bound_at: str
     now: str
 
 
-def status(pod: Object, state: State, facts: Facts) -> Object:
-    """The pod's status. What others have written into it stays."""
-    before, spec, place = pod.get("status") or {}, pod["spec"], facts.place
-    scene = Scene(pod, state, facts.lacking, facts.grant.resources)
-    is_ready = state.doing == "run" and facts.is_ready
-    told = {
+def status(pod: Object, state: ContainerState, inputs: StatusInputs) -> Object:
+    """Returns the pod's status. Fields that other clients wrote into it stay."""
+    before, spec, pod_ips = pod.get("status") or {}, pod["spec"], inputs.pod_ips
+    snapshot = PodSnapshot(pod, state, inputs.unpullable, inputs.grant.resources)
+    is_ready = state.activity == "running" and inputs.is_ready
+    new_status = {
         **before,
         "phase": _phase(state),
         "observedGeneration": pod["metadata"].get("generation", 0),
-        "startTime": before.get("startTime") or facts.began,
-        "hostIP": place.host,
-        "hostIPs": [{"ip": place.host}],
-        "podIP": place.address,
-        "podIPs": [{"ip": place.address}],
-        "containerStatuses": [container_statuses.shown(one, scene, is_ready=is_ready) for one in spec["containers"]],
-        "conditions": _conditions(scene, facts),
+        "startTime": before.get("startTime") or inputs.bound_at,
+        "hostIP": pod_ips.host_ip,
+        "hostIPs": [{"ip": pod_ips.host_ip}],
+        "podIP": pod_ips.pod_ip,
+        "podIPs": [{"ip": pod_ips.pod_ip}],
+        "containerStatuses": [
+            container_statuses.container_status(container, snapshot, is_ready=is_ready) for container in spec["containers"]
+        ],
+        "conditions": _conditions(snapshot, inputs),
     }
     if spec.get("initContainers"):
-        told["initContainerStatuses"] = [container_statuses.init(one, scene) for one in spec["initContainers"]]
-    if spec.get("ephemeralContainers"):
-        told["ephemeralContainerStatuses"] = [
-            container_statuses.ephemeral(one, scene, facts.now) for one in spec["ephemeralContainers"]
+        new_status["initContainerStatuses"] = [
+            container_statuses.init_container_status(container, snapshot) for container in spec["initContainers"]
         ]
-    if state.doing == "ended" and state.reason:
-        told["reason"], told["message"] = state.reason, DEADLINE
-    return told
+    if spec.get("ephemeralContainers"):
+        new_status["ephemeralContainerStatuses"] = [
+            container_statuses.ephemeral_container_status(container, snapshot, inputs.now)
+            for container in spec["ephemeralContainers"]
+        ]
+    if state.activity == "terminated" and state.reason:
+        new_status["reason"], new_status["message"] = state.reason, DEADLINE_MESSAGE
+    return new_status
 
 
-def refused(pod: Object, reason: str, message: str, now: str) -> Object:
-    """The status of a pod that its node does not take."""
+def rejected_status(pod: Object, reason: str, message: str, now: str) -> Object:
+    """Returns the status of a pod that its node rejects."""
     before, generation = pod.get("status") or {}, pod["metadata"].get("generation", 0)
-    why = {"reason": reason, "message": f"Pod was rejected: {message}"}
-    return {**before, "phase": "Failed", **why, "observedGeneration": generation, "startTime": now}
+    rejection = {"reason": reason, "message": f"Pod was rejected: {message}"}
+    return {**before, "phase": "Failed", **rejection, "observedGeneration": generation, "startTime": now}
 
 
-def _phase(state: State) -> str:
-    if state.doing == "ended":
-        return "Failed" if state.code or state.reason else "Succeeded"
-    return "Pending" if state.doing == "pull" else "Running"
+def _phase(state: ContainerState) -> str:
+    if state.activity == "terminated":
+        return "Failed" if state.exit_code or state.reason else "Succeeded"
+    return "Pending" if state.activity == "pull_failed" else "Running"
 
 
-def _conditions(scene: Scene, facts: Facts) -> Conditions:
-    pod, state = scene.pod, scene.state
-    told = (pod.get("status") or {}).get("conditions") or []
-    are_ready = facts.is_ready and state.doing == "run"
-    why = {"ended": "PodFailed" if state.code or state.reason else "PodCompleted"}.get(state.doing, "ContainersNotReady")
+def _conditions(snapshot: PodSnapshot, inputs: StatusInputs) -> Conditions:
+    pod, state = snapshot.pod, snapshot.state
+    pod_conditions = (pod.get("status") or {}).get("conditions") or []
+    containers_ready = inputs.is_ready and state.activity == "running"
+    default_reason = {"terminated": "PodFailed" if state.exit_code or state.reason else "PodCompleted"}.get(
+        state.activity, "ContainersNotReady"
+    )
     gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ()]
-    missing = [gate for gate in gates if not conditions.is_true(told, gate)]
-    initial = "" if scene.is_initialised else "ContainersNotInitialized"
-    wanted = {
-        "PodReadyToStartContainers": (state.doing != "ended", ""),
-        "Initialized": (not initial, "PodCompleted" if why == "PodCompleted" and state.doing == "ended" else initial),
-        "ContainersReady": (are_ready, why),
-        "Ready": (are_ready and not missing, why if not are_ready else "ReadinessGatesNotReady"),
+    missing_gates = [gate for gate in gates if not conditions.is_true(pod_conditions, gate)]
+    not_initialized = "" if snapshot.is_initialized else "ContainersNotInitialized"
+    node_conditions = {
+        "PodReadyToStartContainers": (state.activity != "terminated", ""),
+        "Initialized": (
+            not not_initialized,
+            "PodCompleted" if default_reason == "PodCompleted" and state.activity == "terminated" else not_initialized,
+        ),
+        "ContainersReady": (containers_ready, default_reason),
+        "Ready": (containers_ready and not missing_gates, default_reason if not containers_ready else "ReadinessGatesNotReady"),
     }
-    for type_, (holds, reason) in wanted.items():
-        new = conditions.made(type_, str(holds), "" if holds and type_ != "Initialized" else reason, "")
-        told = conditions.put(told, {name: value for name, value in new.items() if value}, facts.now)
-    told = _with_resize(told, facts) if state.doing != "ended" else conditions.without(told, PENDING)
-    return _dated(told, {*wanted, "PodScheduled", PENDING}, pod["metadata"].get("generation"))
+    for type_, (holds, reason) in node_conditions.items():
+        condition = conditions.new_condition(type_, str(holds), "" if holds and type_ != "Initialized" else reason, "")
+        pod_conditions = conditions.replace(pod_conditions, {name: value for name, value in condition.items() if value}, inputs.now)
+    pod_conditions = (
+        _with_resize(pod_conditions, inputs)
+        if state.activity != "terminated"
+        else conditions.without(pod_conditions, RESIZE_PENDING)
+    )
+    return _with_generation(pod_conditions, {*node_conditions, "PodScheduled", RESIZE_PENDING}, pod["metadata"].get("generation"))
 
 
-def _with_resize(told: Conditions, facts: Facts) -> Conditions:
-    """The conditions with what is said about resources that the pod wants and does not get."""
-    if not facts.grant.reason:
-        return conditions.without(told, PENDING)
-    return conditions.put(told, conditions.made(PENDING, "True", facts.grant.reason, facts.grant.message), facts.now)
+def _with_resize(pod_conditions: Conditions, inputs: StatusInputs) -> Conditions:
+    """Returns the conditions with PodResizePending if the pod does not get the resources that it requests."""
+    if not inputs.grant.reason:
+        return conditions.without(pod_conditions, RESIZE_PENDING)
+    return conditions.replace(
+        pod_conditions, conditions.new_condition(RESIZE_PENDING, "True", inputs.grant.reason, inputs.grant.message), inputs.now
+    )
 
 
-def _dated(told: Conditions, ours: set[str], generation: int | None) -> Conditions:
-    """The conditions, of which those that are the node's say which version of the pod they are about."""
+def _with_generation(pod_conditions: Conditions, own_types: set[str], generation: int | None) -> Conditions:
+    """Returns the conditions with the pod's generation in those that the node maintains."""
     if not generation:
-        return told
-    return [{**one, "observedGeneration": generation} if one["type"] in ours else one for one in told]
+        return pod_conditions
+    return [
+        {**condition, "observedGeneration": generation} if condition["type"] in own_types else condition
+        for condition in pod_conditions
+    ]

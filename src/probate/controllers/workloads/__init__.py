@@ -1,1 +1,1 @@
-"""Controllers that make dependents: one kind a file."""
+"""The workload controllers of kube-controller-manager: they create and delete dependents on behalf of an owner."""

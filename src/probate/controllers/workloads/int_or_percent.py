@@ -1,18 +1,18 @@
-"""Amounts that are numbers, or percents of a whole."""
+"""IntOrString values: a number, or a percentage of a total."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def rounded_down(value: Any, whole: int) -> int:
-    """A number, or that many percent of the whole, without what is over."""
-    return int(value) if isinstance(value, int) else _percent(value) * whole // 100
+def round_down(value: Any, total: int) -> int:
+    """Returns the number, or the percentage of the total rounded down."""
+    return int(value) if isinstance(value, int) else _percent(value) * total // 100
 
 
-def rounded_up(value: Any, whole: int) -> int:
-    """A number, or that many percent of the whole; a part counts as one."""
-    return int(value) if isinstance(value, int) else -(-_percent(value) * whole // 100)
+def round_up(value: Any, total: int) -> int:
+    """Returns the number, or the percentage of the total rounded up."""
+    return int(value) if isinstance(value, int) else -(-_percent(value) * total // 100)
 
 
 def _percent(text: str) -> int:

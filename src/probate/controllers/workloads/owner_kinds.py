@@ -1,25 +1,26 @@
-"""The kinds that own what they make, and the reference by which they do."""
+"""The kinds whose controllers create dependents, and the owner references that they set."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from probate.client.informers import Informer, Name, name_of
-from probate.client.objects import Kind, Object
-from probate.controllers.runtime.event_recorder import Events, Voice
+from probate.api.objects import Object
+from probate.client.informers import Informer, NamespacedName, name_of
+from probate.client.objects import GroupVersionResource
+from probate.controllers.runtime.event_recorder import EventRecorder, ObjectEventRecorder
 
-PODS = Kind("", "v1", "pods")
-REVISIONS = Kind("apps", "v1", "controllerrevisions")
+PODS = GroupVersionResource("", "v1", "pods")
+REVISIONS = GroupVersionResource("apps", "v1", "controllerrevisions")
 
 
 class OwnerKind(NamedTuple):
-    """A kind of owner: where its objects are, and what references call it."""
+    """A kind of owner: its REST resource, and its name in owner references."""
 
-    resource: Kind
+    resource: GroupVersionResource
     name: str
 
     def reference(self, owner: Object) -> Object:
-        """What a dependent says of its controller: the owner waits for it when it is deleted in the foreground."""
+        """Returns the controller reference of a dependent. It blocks foreground deletion of the owner."""
         meta = owner["metadata"]
         return {
             "apiVersion": self.resource.api_version,
@@ -30,33 +31,35 @@ class OwnerKind(NamedTuple):
             "blockOwnerDeletion": True,
         }
 
-    def voice(self, events: Events, component: str) -> Voice:
-        """How a controller tells people about owners of this kind."""
-        return Voice(events, component, self.resource.api_version, self.name)
+    def event_recorder(self, events: EventRecorder, component: str) -> ObjectEventRecorder:
+        """Returns the function by which a controller records events about owners of this kind."""
+        return ObjectEventRecorder(events, component, self.resource.api_version, self.name)
 
-    def is_meant_by(self, reference: Object) -> bool:
-        """Whether the reference is to an owner of this kind, in whatever version."""
+    def is_referenced_by(self, reference: Object) -> bool:
+        """Returns whether the reference points to this kind, in any version of its group."""
         return reference["kind"] == self.name and _group(reference["apiVersion"]) == self.resource.group
 
     def find(self, owners: Informer, namespace: str, reference: Object) -> Object | None:
-        """The owner that a dependent in this namespace refers to, if it is there: this very one, not another of its name."""
-        if not self.is_meant_by(reference):
+        """Returns the owner that a dependent in this namespace refers to, or None. The uid must match: another object of the same
+        name is not the owner.
+        """
+        if not self.is_referenced_by(reference):
             return None
-        found = owners.get(Name(namespace, reference["name"]))
-        return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
+        owner = owners.get(NamespacedName(namespace, reference["name"]))
+        return owner if owner is not None and owner["metadata"]["uid"] == reference["uid"] else None
 
 
-REPLICATION_CONTROLLER = OwnerKind(Kind("", "v1", "replicationcontrollers"), "ReplicationController")
-REPLICA_SET = OwnerKind(Kind("apps", "v1", "replicasets"), "ReplicaSet")
-DEPLOYMENT = OwnerKind(Kind("apps", "v1", "deployments"), "Deployment")
-STATEFUL_SET = OwnerKind(Kind("apps", "v1", "statefulsets"), "StatefulSet")
-DAEMON_SET = OwnerKind(Kind("apps", "v1", "daemonsets"), "DaemonSet")
-CRON_JOB = OwnerKind(Kind("batch", "v1", "cronjobs"), "CronJob")
-JOB = OwnerKind(Kind("batch", "v1", "jobs"), "Job")
+REPLICATION_CONTROLLER = OwnerKind(GroupVersionResource("", "v1", "replicationcontrollers"), "ReplicationController")
+REPLICA_SET = OwnerKind(GroupVersionResource("apps", "v1", "replicasets"), "ReplicaSet")
+DEPLOYMENT = OwnerKind(GroupVersionResource("apps", "v1", "deployments"), "Deployment")
+STATEFUL_SET = OwnerKind(GroupVersionResource("apps", "v1", "statefulsets"), "StatefulSet")
+DAEMON_SET = OwnerKind(GroupVersionResource("apps", "v1", "daemonsets"), "DaemonSet")
+CRON_JOB = OwnerKind(GroupVersionResource("batch", "v1", "cronjobs"), "CronJob")
+JOB = OwnerKind(GroupVersionResource("batch", "v1", "jobs"), "Job")
 
 
 def namespace_of(object_: Object) -> str:
-    """Where the object is."""
+    """Returns the namespace of the object."""
     return name_of(object_).namespace
 
 

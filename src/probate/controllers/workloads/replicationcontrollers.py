@@ -1,16 +1,18 @@
-"""ReplicationControllers: what there was before ReplicaSets. Their selector is a map of labels."""
+"""The ReplicationController controller: a ReplicaSet controller whose selector is a map of labels."""
 
 from __future__ import annotations
 
-from probate.controllers.runtime.context import Means
+from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.workers import Workers
 from probate.controllers.workloads import owner_selectors
 from probate.controllers.workloads.owner_kinds import REPLICATION_CONTROLLER
-from probate.controllers.workloads.replica_controller import Flavour, Replicas
+from probate.controllers.workloads.replica_controller import ReplicaKind, ReplicaSetController
 
-FLAVOUR = Flavour(REPLICATION_CONTROLLER, owner_selectors.of_labels, "replication-controller", counts_terminating=False)
+REPLICATION_CONTROLLERS = ReplicaKind(
+    REPLICATION_CONTROLLER, owner_selectors.label_map_selector, "replication-controller", counts_terminating=False
+)
 
 
-def start(means: Means) -> list[Workers]:
-    """The controller's workers, which are told by the informers where to look."""
-    return [Replicas(FLAVOUR, means).workers]
+def start(context: Context) -> list[Workers]:
+    """Returns the controller's workers. Informer events enqueue the keys that they reconcile."""
+    return [ReplicaSetController(REPLICATION_CONTROLLERS, context).workers]

@@ -1,4 +1,4 @@
-"""Names for versions: the same content has the same letters."""
+"""Hashes of templates: equal content has an equal hash."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 import orjson
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-"""What hashes are made of: no vowels, so that they do not spell words."""
+"""The alphabet of hashes: no vowels, so that hashes spell no words."""
 _LENGTH = 10
 
 
-def of(content: Any, collisions: int = 0) -> str:
-    """Ten letters that are the same for the same content, as long as nothing else of that name was in the way."""
+def compute_hash(content: Any, collisions: int = 0) -> str:
+    """Returns ten letters that are equal for equal content. A collision count changes the hash after a name collision."""
     text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS) + (b"%d" % collisions if collisions else b"")
     number = int.from_bytes(hashlib.sha256(text).digest()[:8])
-    found = ""
+    letters = ""
     for _ in range(_LENGTH):
-        number, at = divmod(number, len(_LETTERS))
-        found += _LETTERS[at]
-    return found
+        number, index = divmod(number, len(_LETTERS))
+        letters += _LETTERS[index]
+    return letters

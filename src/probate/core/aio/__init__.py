@@ -1,1 +1,1 @@
-"""Small concurrency parts that know nothing of Probate: tasks that must not end, work off the loop."""
+"""Small concurrency helpers: supervised tasks, shared timeouts, blocking calls on threads, fair time slices on the event loop."""

@@ -1,7 +1,7 @@
-"""One length of time that many tasks are given, with one timer for all of them.
+"""One timeout for many tasks, with a single timer.
 
-`asyncio.timeout` sets and cancels a timer each time, which is a good part of what a small request costs. Tasks that are all given
-the same time come to their ends in the order in which they began: so the oldest one alone is watched.
+`asyncio.timeout` sets and cancels a timer each time, which is a good part of what a small request costs. Tasks with the same
+timeout expire in the order in which they began, so only the oldest one needs a timer.
 """
 
 from __future__ import annotations
@@ -15,46 +15,46 @@ Task: TypeAlias = "asyncio.Task[Any]"
 
 
 class Deadline:
-    """Those tasks that run, each for so many seconds at most.
+    """Cancels tasks that run longer than `seconds`.
 
-    `with deadline.running():` raises `TimeoutError` if the current task is still within when its time is up. Who does that with
-    every request calls `begin` and `end`, and asks `has_missed` about the cancellation in between.
+    `with deadline.timeout():` raises `TimeoutError` if the current task does not leave the block in time. Fast path: a caller on
+    each request calls `begin` and `end` itself, and `has_missed` after a cancellation; equals `timeout`.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._ends: dict[Task, float] = {}
-        self._late: set[Task] = set()  # those that were cancelled, and have not ended yet
-        self._is_watching = False
+        self._expired: set[Task] = set()  # tasks that were cancelled and have not ended yet
+        self._has_timer = False
 
     def __len__(self) -> int:
-        return len(self._ends) + len(self._late)
+        return len(self._ends) + len(self._expired)
 
     def begin(self, task: Task) -> None:
-        """The task's time, from now on."""
+        """Starts the task's time."""
         loop = task.get_loop()
         self._ends[task] = end = loop.time() + self.seconds
-        if not self._is_watching:
-            self._watch(loop, end)
+        if not self._has_timer:
+            self._set_timer(loop, end)
 
     def end(self, task: Task) -> None:
-        """It is done, in time or not."""
+        """Stops the task's time, whether or not it has expired."""
         self._ends.pop(task, None)
-        if self._late:
-            self._late.discard(task)
+        if self._expired:
+            self._expired.discard(task)
 
     def has_missed(self, task: Task, before: int = 0) -> bool:
-        """Whether the task, which has just been cancelled, was so because its time was up, and by nobody else since it began.
+        """Whether a task that has just been cancelled was cancelled by this deadline, and by nothing else since it began.
 
-        `before` is how often it had been cancelled when it did.
+        `before` is how often the task had been cancelled when it began.
         """
-        return task in self._late and task.uncancel() <= before
+        return task in self._expired and task.uncancel() <= before
 
     @contextmanager
-    def running(self) -> Iterator[None]:
-        """The time of the current task, from now on. One task is within once."""
+    def timeout(self) -> Iterator[None]:
+        """Applies the deadline to the current task within a `with` block. Do not nest it in one task."""
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 there is always one where something can be awaited
+        assert task is not None  # noqa: S101 awaiting code always runs in a task
         before = task.cancelling()
         self.begin(task)
         try:
@@ -66,17 +66,17 @@ class Deadline:
         finally:
             self.end(task)
 
-    def _watch(self, loop: asyncio.AbstractEventLoop, end: float) -> None:
-        """Look at its end whether the oldest one still runs."""
-        self._is_watching = True
-        loop.call_at(end, self._look, loop)
+    def _set_timer(self, loop: asyncio.AbstractEventLoop, end: float) -> None:
+        """Sets the timer for the end of the oldest task."""
+        self._has_timer = True
+        loop.call_at(end, self._cancel_expired, loop)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._is_watching = False
+    def _cancel_expired(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._has_timer = False
         for task, end in tuple(self._ends.items()):
             if end > loop.time():
-                self._watch(loop, end)
+                self._set_timer(loop, end)
                 return
             del self._ends[task]
-            self._late.add(task)
+            self._expired.add(task)
             task.cancel()

@@ -1,10 +1,12 @@
-"""Where blocking calls run: on a thread of their own, or right here.
+"""Where blocking calls run: on a thread of their own, or on the event loop's thread.
 
-An event loop must not wait for a disk, so an engine hands its blocking calls to an `Offload`. `Thread` is the real one:
-one worker, so calls run in the order they were given. `Pool` is for calls that block by computing: a few workers, so that
-a long one does not keep all others waiting, and no more, since they take turns with the loop. `Inline` runs calls at once in the
-loop's own thread: for memory, where nothing blocks, and for simulations, where a second thread would make a run impossible to
-repeat.
+An event loop must not block on a disk, so a store engine hands its blocking calls to an `Offload`:
+
+    WorkerThread    one thread: calls run in the order in which they were submitted
+    WorkerPool      a few threads, for calls that compute for long: one long call does not delay all others, and the threads, which
+                    compete with the loop for the interpreter, are few
+    InlineOffload   runs calls immediately on the loop's thread: for stores in memory, where nothing blocks, and for simulations,
+                    where a second thread would make a run impossible to repeat
 """
 
 from __future__ import annotations
@@ -22,19 +24,19 @@ T = TypeVar("T")
 
 
 class Offload(Protocol):
-    """Runs blocking calls where they do not block the loop. (`Pool` alone may run several at once, in any order.)"""
+    """Runs blocking calls where they do not block the loop. (Only `WorkerPool` may run several at once, in any order.)"""
 
     async def run(self, call: Callable[[], T]) -> T:
-        """The call's result, or its exception. Cancelling the wait does not stop a call that has begun."""
+        """Returns the call's result, or raises its exception. Cancelling the wait does not stop a call that has begun."""
         ...
 
     def close(self) -> None:
-        """Wait for the call under way and stop. Idempotent."""
+        """Waits for the running call and stops. Idempotent."""
         ...
 
 
-class Thread:
-    """Runs calls on one thread of its own. (An executor does so too, at several times the cost of handing over.)"""
+class WorkerThread:
+    """Runs calls on one thread of its own. (An executor does so too, at several times the cost of each hand-over.)"""
 
     def __init__(self, name: str) -> None:
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
@@ -42,18 +44,18 @@ class Thread:
         self._is_closed = False
 
     async def run(self, call: Callable[[], T]) -> T:
-        return await self.begin(call)
+        return await self.submit(call)
 
-    def begin(self, call: Callable[[], T]) -> asyncio.Future[T]:
-        """`run` for those who cannot wait: the future of the call's result."""
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    def submit(self, call: Callable[[], T]) -> asyncio.Future[T]:
+        """Returns the future of the call's result: `run` for callers that cannot await."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         if self._is_closed:
-            done.set_exception(RuntimeError(f"the thread {self._thread.name} has ended"))
-            return done
+            future.set_exception(RuntimeError(f"the thread {self._thread.name} has ended"))
+            return future
         if self._thread.ident is None:
             self._thread.start()
-        self._calls.put((call, done))
-        return done
+        self._calls.put((call, future))
+        return future
 
     def close(self) -> None:
         if not self._is_closed:
@@ -63,31 +65,31 @@ class Thread:
             self._thread.join()
 
     def _work(self) -> None:
-        while (given := self._calls.get()) is not None:
-            call, done = given
-            if done.cancelled():
+        while (submitted := self._calls.get()) is not None:
+            call, future = submitted
+            if future.cancelled():
                 continue
             try:
                 result = call()
-            except BaseException as error:  # noqa: BLE001 it belongs to who waits
-                _tell(done, done.set_exception, error)
+            except BaseException as error:  # noqa: BLE001 the caller that awaits the future gets it
+                _complete(future, future.set_exception, error)
             else:
-                _tell(done, done.set_result, result)
+                _complete(future, future.set_result, result)
 
 
 _Call: TypeAlias = tuple[Callable[[], Any], "asyncio.Future[Any]"]
 
 
-def _tell(done: asyncio.Future[Any], how: Callable[[Any], None], what: object) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop has ended, and with it who waited
-        done.get_loop().call_soon_threadsafe(lambda: None if done.done() else how(what))
+def _complete(future: asyncio.Future[Any], setter: Callable[[Any], None], outcome: object) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is closed, so no task awaits the future any more
+        future.get_loop().call_soon_threadsafe(lambda: None if future.done() else setter(outcome))
 
 
 PAUSE_SECONDS = 0.001
-"""How long a thread that computes lets the loop have the interpreter to itself."""
+"""How long a computing thread leaves the interpreter to the loop."""
 
 
-class Pool:
+class WorkerPool:
     """Runs calls on a few threads."""
 
     def __init__(self, name: str, *, workers: int = 2) -> None:
@@ -97,15 +99,15 @@ class Pool:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
     def pause(self) -> None:
-        """To be called by a call that computes for long, now and then."""
+        """Leaves the interpreter to the loop for a moment. A call that computes for long calls this now and then."""
         time.sleep(PAUSE_SECONDS)
 
     def close(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
-class Inline:
-    """Runs calls at once, where they are made."""
+class InlineOffload:
+    """Runs calls immediately, on the thread that submits them."""
 
     async def run(self, call: Callable[[], T]) -> T:
         return call()

@@ -1,9 +1,9 @@
-"""Long work done in pieces, of which the event loop runs one at a time.
+"""Fair time slices: long work on the event loop runs in slices, one at a time between requests.
 
-Whoever has much to do and only yields (`asyncio.sleep(0)`) lets others go first, but five who do so are five pieces in a row before
-the loop looks at its sockets again. Here they queue: between any two pieces of work, whoever they belong to, requests get in.
+A task that yields with `asyncio.sleep(0)` lets others run first, but five such tasks run five slices in a row before the loop polls
+its sockets again. Tasks that call `wait_turn` queue instead: between any two slices, of whichever tasks, requests are served.
 
-Short pieces cost more altogether than long ones, so they are short only while somebody is asking for something.
+Short slices cost more in total than long ones, so slices are short only while requests arrive.
 """
 
 from __future__ import annotations
@@ -13,78 +13,78 @@ from collections import deque
 from weakref import WeakKeyDictionary
 
 RECENT_SECONDS = 0.5
-SHORTER = 4
-"""By how much pieces are shorter while others ask: two requests of late are others, one may be what began the work."""
+BUSY_DIVISOR = 4
+"""How much shorter slices are while requests arrive: two recent requests count, since one may have started the work itself."""
 
 
-class Turns:
-    """Those who wait for their turn on one loop, and whether others ask for something meanwhile."""
+class TimeSlices:
+    """The tasks that wait for their turn on one loop, and whether requests have arrived recently."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._is_moving = False
-        self._asked = self._asked_before = float("-inf")
-        self._is_new = False  # whether somebody has asked since the last turn was given
+        self._is_scheduled = False
+        self._last_request = self._last_request_but_one = float("-inf")
+        self._has_new_request = False  # since the last turn
 
     def note_request(self) -> None:
-        """Somebody asks for something."""
-        self._asked_before, self._asked = self._asked, self._loop.time()
-        self._is_new = True
+        """Records that a request has arrived."""
+        self._last_request_but_one, self._last_request = self._last_request, self._loop.time()
+        self._has_new_request = True
 
     @property
-    def is_asked(self) -> bool:
-        """Whether others ask for something of late."""
-        return self._loop.time() - self._asked_before < RECENT_SECONDS
+    def is_busy(self) -> bool:
+        """Whether at least two requests have arrived within the last `RECENT_SECONDS`."""
+        return self._loop.time() - self._last_request_but_one < RECENT_SECONDS
 
-    def piece(self, size: int, asked: int = 0) -> int:
-        """How much is done before it is another's turn, if that can be so much; `asked` is how much while others ask."""
-        return (asked or max(1, size // SHORTER)) if self.is_asked else size
+    def slice_size(self, size: int, busy_size: int = 0) -> int:
+        """Returns how much to do in one slice: `size`, or while requests arrive `busy_size` (by default a part of `size`)."""
+        return (busy_size or max(1, size // BUSY_DIVISOR)) if self.is_busy else size
 
-    async def turn(self) -> None:
-        """Let others go first; goes on when it is this one's turn."""
-        turn = self._loop.create_future()
-        self._waiting.append(turn)
-        if not self._is_moving:
-            self._is_moving = True
-            self._loop.call_soon(self._move)
-        await turn
+    async def wait_turn(self) -> None:
+        """Blocks until it is the caller's turn."""
+        waiter = self._loop.create_future()
+        self._waiting.append(waiter)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._schedule)
+        await waiter
 
-    def _move(self) -> None:
-        if self._is_new:  # the request first; but not every time, or there would be no turns while others ask and ask
-            self._is_new = False
-            self._loop.call_soon(self._give)
+    def _schedule(self) -> None:
+        if self._has_new_request:  # the request runs first; only once, so that turns continue while requests keep arriving
+            self._has_new_request = False
+            self._loop.call_soon(self._grant)
         else:
-            self._give()
+            self._grant()
 
-    def _give(self) -> None:
+    def _grant(self) -> None:
         while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():  # who was cancelled does not take a turn
-                turn.set_result(None)
+            waiter = self._waiting.popleft()
+            if not waiter.done():  # a cancelled task takes no turn
+                waiter.set_result(None)
                 break
-        self._is_moving = bool(self._waiting)
-        if self._is_moving:
-            self._loop.call_soon(self._move)
+        self._is_scheduled = bool(self._waiting)
+        if self._is_scheduled:
+            self._loop.call_soon(self._schedule)
 
 
-_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
+_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, TimeSlices] = WeakKeyDictionary()
 
 
-def of_loop() -> Turns:
-    """Those of the loop that is running: there is one loop, so there is one queue for it."""
+def current() -> TimeSlices:
+    """Returns the time slices of the running loop."""
     loop = asyncio.get_running_loop()
-    found = _turns.get(loop)
-    if found is None:
-        found = _turns[loop] = Turns(loop)
-    return found
+    slices = _by_loop.get(loop)
+    if slices is None:
+        slices = _by_loop[loop] = TimeSlices(loop)
+    return slices
 
 
-async def turn() -> None:
-    """Let others go first; goes on when it is this one's turn."""
-    await of_loop().turn()
+async def wait_turn() -> None:
+    """Blocks until it is the caller's turn on the running loop."""
+    await current().wait_turn()
 
 
-def piece(size: int, asked: int = 0) -> int:
-    """How much is done before it is another's turn, if that can be so much; `asked` is how much while others ask."""
-    return of_loop().piece(size, asked)
+def slice_size(size: int, busy_size: int = 0) -> int:
+    """Returns how much to do in one slice: `size`, or while requests arrive `busy_size` (by default a part of `size`)."""
+    return current().slice_size(size, busy_size)

@@ -1,1 +1,1 @@
-"""Where the collector's objects live. Each backend implements `gc.backend`."""
+"""The places where the collector's objects live. Each backend implements `gc.backend.Backend`."""

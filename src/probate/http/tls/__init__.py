@@ -1,6 +1,11 @@
-"""TLS: the certificates that the server makes for itself, and how it serves with them.
+"""TLS: the certificates that the server issues for itself, and how it serves with them.
 
-authority   makes certificates
-folder      keeps them in files, for as long as they are good
-serving     the server's side of a handshake, which takes new certificates without a restart
+authority             issues certificates
+certificate_folder    stores them in files, and renews them before they expire
+certificate_checks    checks that certificates, keys and CAs match
+server_context        the server's side of a handshake; uses new certificates without a restart
+transport             TLS on a plain transport, with back pressure
+client_certificates   the identity in a client's certificate
+csr_signing           signs CertificateSigningRequests for client certificates
+trust                 TLS contexts for connections to other servers
 """

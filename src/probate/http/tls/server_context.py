@@ -1,8 +1,8 @@
-"""The server's side of a handshake. New certificates are taken while connections go on: the next handshake uses them.
+"""The TLS context of the server's handshakes. It is replaced when the certificate files change; open connections continue.
 
-Clients may show a certificate. One that another authority signed ends the handshake; when it begins and ends is looked at with each
-request, so that a connection does not outlive it. OpenSSL only ever adds to the authorities that a context has: so when their files
-change there is another context, and what was remembered of sessions with the former one is gone with it.
+Clients may present a certificate. A certificate of an unknown authority ends the handshake. Its validity dates are checked with
+each request, so that a connection does not outlive it. OpenSSL can only add authorities to a context: so when the files change, a
+new context replaces the old one, and the sessions cached in the old one are gone with it.
 """
 
 from __future__ import annotations
@@ -14,63 +14,63 @@ from typing import NamedTuple
 from probate.core import errors
 
 NO_CHECK_TIME = 0x200000
-"""OpenSSL's flag for it, which Python has no name for."""
+"""OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python does not export."""
 
 
-class Files(NamedTuple):
-    """Where the server's certificate is, its key, and the certificates of those who may sign clients' ones."""
+class TlsFiles(NamedTuple):
+    """The files with the server's certificate, its key, and the certificates of the CAs that may sign client certificates."""
 
     certificate: Path
     key: Path
     client_cas: tuple[Path, ...]
 
     @property
-    def all(self) -> tuple[Path, ...]:
+    def paths(self) -> tuple[Path, ...]:
         return self.certificate, self.key, *self.client_cas
 
-    def stamp(self) -> tuple[tuple[int, int], ...]:
-        """Something that is another when one of them is another."""
+    def fingerprint(self) -> tuple[tuple[int, int], ...]:
+        """Returns modification times and inodes, which change when a file changes; empty if a file is missing."""
         try:
-            return tuple((found.st_mtime_ns, found.st_ino) for found in (file.stat() for file in self.all))
+            return tuple((status.st_mtime_ns, status.st_ino) for status in (file.stat() for file in self.paths))
         except OSError:
             return ()
 
 
-class Serving:
-    """The context of those who connect now. It is another one after the files have changed."""
+class TlsServerContext:
+    """Holds the context for new handshakes, and replaces it when the files change."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: TlsFiles) -> None:
         self._files = files
-        self._stamp: tuple[tuple[int, int], ...] = files.stamp()
-        self.context = self._loaded()
+        self._fingerprint: tuple[tuple[int, int], ...] = files.fingerprint()
+        self.context = self._load()
 
     def refresh(self) -> bool:
-        """Take the files as they are now, if they have changed. Returns whether. `CannotOpen` if they cannot be used."""
-        stamp = self._files.stamp()
-        if stamp == self._stamp or not stamp:
+        """Loads the files again if they have changed. Returns whether they had. Raises `CannotOpen` if they cannot be used."""
+        fingerprint = self._files.fingerprint()
+        if fingerprint == self._fingerprint or not fingerprint:
             return False
-        self.context = self._loaded()
-        self._stamp = stamp
+        self.context = self._load()
+        self._fingerprint = fingerprint
         return True
 
-    def client_authorities(self) -> str:
-        """The certificates (PEM) of those who may sign clients' ones, as they are in use now."""
-        return "".join(ssl.DER_cert_to_PEM_cert(one) for one in self.context.get_ca_certs(binary_form=True))
+    def client_ca_bundle(self) -> str:
+        """Returns the certificates (PEM) of the CAs that may sign client certificates, as currently in use."""
+        return "".join(ssl.DER_cert_to_PEM_cert(certificate) for certificate in self.context.get_ca_certs(binary_form=True))
 
-    def _loaded(self) -> ssl.SSLContext:
-        context = _new()
+    def _load(self) -> ssl.SSLContext:
+        context = _new_context()
         try:
             context.load_cert_chain(self._files.certificate, self._files.key)
             for file in self._files.client_cas:
                 context.load_verify_locations(file)
-        except OSError as error:  # ssl.SSLError is one
-            listed = ", ".join(str(file) for file in self._files.all)
-            raise errors.CannotOpen(f"the certificates cannot be used ({listed}): {error}") from error
+        except OSError as error:  # ssl.SSLError is an OSError
+            paths = ", ".join(str(file) for file in self._files.paths)
+            raise errors.CannotOpen(f"the TLS certificates cannot be used ({paths}): {error}. Check these files") from error
         return context
 
 
-def _new() -> ssl.SSLContext:
-    """A ticket would let a client go on with a certificate that nobody looks at again: there are none."""
+def _new_context() -> ssl.SSLContext:
+    """Creates a context without session tickets: with one, a client could resume without its certificate being verified again."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET

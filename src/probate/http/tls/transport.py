@@ -1,13 +1,14 @@
-"""TLS on a plain transport, with back pressure that can be seen.
+"""TLS on a plain transport, with back pressure that the HTTP connection can observe.
 
-The event loops' own TLS layers encrypt a whole answer at once and hand it to the socket's transport, where nobody counts it: what a
-client does not read is then held without a limit, and a connection keeps the largest buffer that it ever needed. This layer
+The event loops' own TLS layers encrypt a whole response at once and hand it to the socket's transport, which does not report it:
+what a client does not read is then buffered without a limit, and a connection keeps the largest buffer that it ever needed. This
+layer
 
-    encrypts a piece at a time, and the next one only when the socket's transport has room for it;
-    counts what was not sent yet, encrypted or not (`get_write_buffer_size`), and calls `pause_writing` as a plain transport would;
-    gives the event loop to others between pieces;
-    computes handshakes on a thread, one after the other: each takes milliseconds, for which nobody on the event loop waits;
-    closes as a plain transport does: after all that was written has been sent, however long that takes. (Who uses it watches that.)
+    encrypts one piece at a time, and the next one only when the socket's transport has room for it;
+    counts unsent bytes, encrypted or not (`get_write_buffer_size`), and calls `pause_writing` as a plain transport does;
+    yields to the event loop between pieces;
+    computes handshakes on a thread, one after the other: each takes milliseconds, which would block the event loop;
+    closes as a plain transport does: after everything written has been sent, however long it takes. (`Connection` limits the time.)
 
 `TlsTransport` is a protocol for the socket's transport, and a transport for the connection that speaks HTTP:
 
@@ -23,28 +24,28 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from probate.core.aio.offload import Thread
+from probate.core.aio.offload import WorkerThread
 
 RECORD_BYTES = 16 * 1024
-"""The most that one TLS record holds. OpenSSL's buffers grow to the largest piece that they are given, and stay so."""
+"""Size of a TLS record. OpenSSL's buffers grow to the largest piece that they are given, and never shrink."""
 FEED_BYTES = 2 * RECORD_BYTES
 RECORDS_AT_ONCE = 5
-"""Records that are written together: more than the plain transport's high-water mark, so that it tries to send them at once."""
+"""Records that are written together: more than the plain transport's high-water mark, so that it tries to send them immediately."""
 WRITES_AT_ONCE = 4
-"""Writes of so many records after which others have their turn on the event loop."""
+"""Writes of `RECORDS_AT_ONCE` records after which the transport yields to the event loop."""
 MAX_PROTOCOL_BYTES = 256 * 1024
-"""What may wait to be sent while the client makes TLS itself answer (key updates, refused renegotiations). More cuts it off."""
+"""Unsent bytes of TLS itself (answers to key updates, refused renegotiations) above which the connection is aborted."""
 
 
 class TlsTransport(asyncio.Transport, asyncio.Protocol):
-    """The server's side of one TLS connection. `on_handshake` is called with it once the handshake is complete."""
+    """The server's side of one TLS connection. Calls `on_handshake` with itself once the handshake is complete."""
 
     def __init__(
         self,
         context: ssl.SSLContext,
         on_handshake: Callable[[TlsTransport], None],
         *,
-        handshake_thread: Thread,
+        handshake_thread: WorkerThread,
         handshake_seconds: float,
     ) -> None:
         super().__init__()
@@ -53,28 +54,30 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._ssl = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._read, self._encrypt = self._ssl.read, self._ssl.write
         self._encrypted = self._outgoing.read
-        self._about = {"sslcontext": context, "ssl_object": self._ssl}
-        self._on_handshake: Callable[[TlsTransport], None] | None = on_handshake  # None once it is over
+        self._extra_info = {"sslcontext": context, "ssl_object": self._ssl}
+        self._on_handshake: Callable[[TlsTransport], None] | None = on_handshake  # None once the handshake has ended
         self._handshake_thread = handshake_thread
         self._handshake_seconds = handshake_seconds
-        self._is_shaking_hands = False  # a step of the handshake is being computed: nothing else may touch the SSL object
-        self.handshake: asyncio.Future[None] = self._loop.create_future()  # done when it is over, in whatever way
+        self._is_shaking_hands = False  # a handshake step is running on the thread: nothing else may touch the SSL object
+        self.handshake: asyncio.Future[None] = (
+            self._loop.create_future()
+        )  # done when the handshake has succeeded, failed or timed out
         self._timer: asyncio.TimerHandle | None = None
         self._plain: Any = None
         self._app: Any = None
-        self._received = memoryview(b"")  # what has come and was not decrypted, because reading is paused
-        self._unsent: deque[memoryview] = deque()  # what was written and is not encrypted yet
+        self._received = memoryview(b"")  # bytes that arrived while reading was paused, not decrypted yet
+        self._unsent: deque[memoryview] = deque()  # written data that is not encrypted yet
         self._unsent_bytes = 0
         self._continuation: asyncio.Handle | None = None
         self._is_reading_paused = False
-        self._is_blocked = False  # the plain transport has no room
+        self._is_blocked = False  # the plain transport has paused writing
         self._is_app_paused = False
-        self._has_eof = False  # nothing is written any more
-        self._is_shut = False  # the client was told so
+        self._has_eof = False  # `write_eof` was called
+        self._is_shut = False  # the TLS close_notify alert was sent
         self._is_closing = False
         self._is_lost = False
 
-    # What the plain transport calls.
+    # Called by the plain transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._plain = transport
@@ -83,7 +86,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._has_eof or self._is_closing:
             return
-        if self._is_shaking_hands:  # reading is paused, but an event loop may have read ahead
+        if self._is_shaking_hands:  # reading is paused, but the event loop may have read ahead
             self._received = memoryview(bytes(self._received) + data)
         elif len(data) > FEED_BYTES:
             self._received = memoryview(data)
@@ -93,7 +96,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._decrypt()
 
     def eof_received(self) -> bool:
-        """The client sends nothing more. What was written before is sent, as on a plain transport."""
+        """Handles the end of the client's data. Everything written before is still sent, as on a plain transport."""
         self._end()
         return True
 
@@ -112,27 +115,27 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._continuation.cancel()
         self._unsent.clear()
         self._unsent_bytes, self._received = 0, memoryview(b"")
-        app, self._app = self._app, None  # which refers to this: without the cycle both are freed at once
+        app, self._app = self._app, None  # it refers back to this object: without the reference cycle both are freed at once
         if app is not None:
             app.connection_lost(exc)
 
     # Reading.
 
     def _feed(self) -> None:
-        """Decrypt what has come in pieces, since OpenSSL keeps a buffer as large as the largest of them."""
-        while self._received and self._may_read():
+        """Decrypts received bytes in pieces, since OpenSSL keeps a buffer as large as the largest piece."""
+        while self._received and self._can_read():
             piece, self._received = self._received[:FEED_BYTES], self._received[FEED_BYTES:]
             if not self._has_eof:  # as in `data_received`
                 self._incoming.write(piece)
                 self._decrypt()
-        if not self._received and self._may_read():
+        if not self._received and self._can_read():
             self._plain.resume_reading()
 
-    def _may_read(self) -> bool:
+    def _can_read(self) -> bool:
         return not (self._is_reading_paused or self._is_closing or self._is_shaking_hands)
 
     def _decrypt(self) -> None:
-        """Hand on what can be decrypted by now. (A read of this size empties a record, so OpenSSL itself holds nothing back.)"""
+        """Decrypts complete records and passes them on. (Each read empties a record, so OpenSSL itself buffers nothing.)"""
         if self._on_handshake is not None:
             self._begin_step()
             return
@@ -155,10 +158,10 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._end()
 
     def _begin_step(self) -> None:
-        """Go on with the handshake. OpenSSL computes without Python's lock, so the event loop goes on beside it."""
+        """Runs the next step of the handshake on the thread. OpenSSL releases Python's lock, so the event loop keeps running."""
         self._is_shaking_hands = True
         self._plain.pause_reading()
-        self._handshake_thread.begin(self._ssl.do_handshake).add_done_callback(self._end_step)
+        self._handshake_thread.submit(self._ssl.do_handshake).add_done_callback(self._end_step)
 
     def _end_step(self, step: asyncio.Future[None]) -> None:
         self._is_shaking_hands = False
@@ -170,10 +173,10 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         elif isinstance(error, ssl.SSLWantReadError):
             self._flush()
         elif isinstance(error, ssl.SSLError):
-            self._flush()  # the alert that says why
+            self._flush()  # the TLS alert with the reason
             self._is_closing = True
             self._plain.close()
-        else:  # the server is being stopped
+        else:  # the server is stopping
             self.abort()
         self._feed()
 
@@ -183,7 +186,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._end_handshake()
         if on_handshake is not None and not self._is_closing:
             on_handshake(self)
-            self._decrypt()  # the first request may have come with the end of the handshake
+            self._decrypt()  # the first request may have arrived with the last handshake message
 
     def _end_handshake(self) -> None:
         self._on_handshake = None
@@ -194,16 +197,16 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self.handshake.set_result(None)
 
     def _end(self) -> None:
-        """The client has ended the connection."""
+        """Closes the connection after the client closed its side."""
         if not self._is_closing:
             if self._app is not None:
                 self._app.eof_received()
             self.close()
 
     def _flush(self) -> None:
-        """Send what TLS itself has to say."""
-        if sealed := self._encrypted():
-            self._plain.write(sealed)
+        """Sends the messages of TLS itself."""
+        if messages := self._encrypted():
+            self._plain.write(messages)
             if self._plain.get_write_buffer_size() > MAX_PROTOCOL_BYTES:
                 self.abort()
 
@@ -226,17 +229,17 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._plain.write(self._encrypted())
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
-        for one in list_of_data:
-            self.write(one)
+        for data in list_of_data:
+            self.write(data)
 
     def _send(self) -> None:
-        """Encrypt and send as much as there is room for, and let others have their turn after some of it."""
+        """Encrypts and sends as much as the plain transport accepts, and yields to the event loop after `WRITES_AT_ONCE` writes."""
         self._continuation = None
         writes = WRITES_AT_ONCE
         while self._unsent and not self._is_blocked and writes:
             writes -= 1
             try:
-                self._plain.writelines(self._sealed())
+                self._plain.writelines(self._encrypt_records())
             except ssl.SSLError:
                 self.abort()
                 return
@@ -245,10 +248,10 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
                 self._continuation = self._loop.call_soon(self._send)
             self._pause_app()
         elif not self._is_blocked:
-            self._when_sent()
+            self._on_all_sent()
 
-    def _sealed(self) -> list[bytes]:
-        """The next records."""
+    def _encrypt_records(self) -> list[bytes]:
+        """Returns the next records, encrypted."""
         records: list[bytes] = []
         while self._unsent and len(records) < RECORDS_AT_ONCE:
             first = self._unsent[0]
@@ -261,8 +264,8 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
                 self._unsent.popleft()
         return records
 
-    def _when_sent(self) -> None:
-        """The plain transport has taken everything, and has room for more."""
+    def _on_all_sent(self) -> None:
+        """Runs when the plain transport has accepted everything and has room for more."""
         if self._is_closing:
             self._shut()
             self._plain.close()
@@ -272,7 +275,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._resume_app()
 
     def _shut(self) -> None:
-        """Tell the client that nothing more comes. Its own word is not waited for."""
+        """Sends the TLS close_notify alert. Does not wait for the client's."""
         if not self._is_shut and not self._is_shaking_hands:
             self._is_shut = True
             with contextlib.suppress(ssl.SSLError):
@@ -289,7 +292,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._is_app_paused = False
             self._app.resume_writing()
 
-    # What the connection calls besides.
+    # Called by the connection.
 
     def get_write_buffer_size(self) -> int:
         size: int = self._plain.get_write_buffer_size()
@@ -304,7 +307,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._is_reading_paused = False
         if self._received:
             self._loop.call_soon(self._feed)
-        elif self._may_read():
+        elif self._can_read():
             self._plain.resume_reading()
 
     def is_reading(self) -> bool:
@@ -316,13 +319,13 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
     def write_eof(self) -> None:
         self._has_eof = True
         if not self._unsent:
-            self._when_sent()
+            self._on_all_sent()
 
     def is_closing(self) -> bool:
         return self._is_closing
 
     def close(self) -> None:
-        """Close when all that was written has been sent."""
+        """Closes once everything written has been sent."""
         if self._is_closing:
             return
         self._is_closing = True
@@ -333,7 +336,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._plain.close()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Closes immediately and discards unsent data."""
         self._is_closing = True
         self._unsent.clear()
         self._unsent_bytes = 0
@@ -348,4 +351,4 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         return protocol
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return self._about[name] if name in self._about else self._plain.get_extra_info(name, default)
+        return self._extra_info[name] if name in self._extra_info else self._plain.get_extra_info(name, default)

@@ -1,10 +1,10 @@
-"""The TLS contexts by which the server checks other servers: webhooks and issuers of tokens. It trusts what Go's clients trust.
+"""TLS contexts for the server's connections to other servers: webhooks and OIDC issuers. They trust what Go's TLS clients trust.
 
-Every certificate of a bundle is an anchor, whether it is a certificate authority or the very certificate of the server that is
-asked: tools such as envtest configure webhooks that way. Names are those of the certificate's SAN; its common name does not count.
-Text around certificates, other blocks and certificates that cannot be read are ignored, as long as one can be.
+Every certificate of a bundle is a trust anchor, whether it is a certificate authority or the certificate of the server itself:
+tools such as envtest configure webhooks that way. Host names are matched against the certificate's SAN, never its common name. Text
+around certificates, other PEM blocks and certificates that cannot be parsed are ignored, as long as one certificate can be parsed.
 
-This is not for client certificates: there a leaf in the bundle would make its holder the user of that name (`tls/serving`).
+Do not use these for client certificates: a leaf in the bundle would make its holder the user of that name (`server_context`).
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ _CERTIFICATE = re.compile(r"^-----BEGIN CERTIFICATE-----[ \t]*\r?\n[0-9A-Za-z+/=
 
 
 class NoCertificate(ValueError):
-    """A bundle has no certificate that can be read."""
+    """A bundle has no certificate that can be parsed."""
 
 
 def client_context(bundle: str = "") -> ssl.SSLContext:
-    """A context that trusts these certificates, in PEM; without any, those that the system trusts. `NoCertificate`."""
-    context = _trusting(bundle) if bundle else ssl.create_default_context()
+    """Returns a context that trusts these certificates (PEM), or those of the system if empty. Raises `NoCertificate`."""
+    context = _context_with(bundle) if bundle else ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Go takes certificates that lack what this would ask for
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Go accepts certificates that this flag would refuse
     context.hostname_checks_common_name = False
     return context
 
 
-def _trusting(bundle: str) -> ssl.SSLContext:
+def _context_with(bundle: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    for found in _CERTIFICATE.findall(bundle):
+    for certificate in _CERTIFICATE.findall(bundle):
         with contextlib.suppress(ssl.SSLError):
-            context.load_verify_locations(cadata=found + "\n")
+            context.load_verify_locations(cadata=certificate + "\n")
     if not context.cert_store_stats()["x509"]:
         raise NoCertificate("no certificate in PEM was found")
     return context

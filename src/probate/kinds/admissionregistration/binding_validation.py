@@ -1,9 +1,9 @@
-"""Where an admission policy holds: its bindings."""
+"""Validates the bindings of admission policies."""
 
 from __future__ import annotations
 
 from probate.api import names
-from probate.api.field_errors import Path, duplicate, forbidden, invalid, not_supported, required
+from probate.api.field_errors import FieldPath, duplicate, forbidden, invalid, not_supported, required
 from probate.kinds.admissionregistration.policy_validation import SPEC, check_match
 from probate.kinds.shared.field_checks import Problems, Value, check_choice, check_name, check_rule, child, text, texts
 from probate.kinds.shared.selector_validation import check_label_selector
@@ -12,7 +12,7 @@ _ACTIONS = ("Deny", "Warn", "Audit")
 
 
 def check_validating_binding(binding: Value) -> Problems:
-    """A ValidatingAdmissionPolicyBinding."""
+    """Validates a ValidatingAdmissionPolicyBinding."""
     spec = child(binding, "spec")
     yield from _check_binding(spec)
     actions = texts(spec, "validationActions")
@@ -30,12 +30,12 @@ def check_validating_binding(binding: Value) -> Problems:
 
 
 def check_mutating_binding(binding: Value) -> Problems:
-    """A MutatingAdmissionPolicyBinding."""
+    """Validates a MutatingAdmissionPolicyBinding."""
     yield from _check_binding(child(binding, "spec"))
 
 
 def _check_binding(spec: Value) -> Problems:
-    yield from check_name(spec, SPEC, "policyName", names.dns_subdomain)
+    yield from check_name(spec, SPEC, "policyName", names.validate_dns_subdomain)
     ref, path = spec.get("paramRef"), SPEC / "paramRef"
     if isinstance(ref, dict):
         yield from _check_ref(ref, path)
@@ -43,12 +43,12 @@ def _check_binding(spec: Value) -> Problems:
         yield from check_match(child(spec, "matchResources"), SPEC / "matchResources", needs_rules=False)
 
 
-def _check_ref(ref: Value, path: Path) -> Problems:
+def _check_ref(ref: Value, path: FieldPath) -> Problems:
     name, selector = text(ref, "name"), ref.get("selector")
     if name and selector is not None:
         yield from (forbidden(path / field, "name and selector are mutually exclusive") for field in ("name", "selector"))
     elif name:
-        yield from check_rule(name, path / "name", names.path_segment)
+        yield from check_rule(name, path / "name", names.validate_path_segment)
     elif selector is None:
         yield required(path, "one of name or selector must be specified")
     else:

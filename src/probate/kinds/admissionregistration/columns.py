@@ -1,15 +1,16 @@
-"""What may change or refuse a request: webhooks, and policies with their bindings."""
+"""Table columns of webhook configurations, admission policies and their bindings."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.printing import ages, cell_text, object_fields
-from probate.api.printing.columns import AGE, NAME, Object, Printer, integer, text
+from probate.api.objects import Object
+from probate.api.printers import ages, cell_text, object_fields
+from probate.api.printers.columns import AGE, NAME, Printer, integer, text
 
 
 def _webhooks(configuration: Object, now: float) -> list[Any]:
-    return [object_fields.name(configuration), object_fields.count(configuration, "webhooks"), ages.of(configuration, now)]
+    return [object_fields.name(configuration), object_fields.count(configuration, "webhooks"), ages.object_age(configuration, now)]
 
 
 def _validating_policy(policy: Object, now: float) -> list[Any]:
@@ -22,7 +23,7 @@ def _mutating_policy(policy: Object, now: float) -> list[Any]:
 
 def _policy(policy: Object, rules: str, now: float) -> list[Any]:
     param_kind = _param_kind(object_fields.at(policy, "spec", "paramKind"))
-    return [object_fields.name(policy), object_fields.count(policy, "spec", rules), param_kind, ages.of(policy, now)]
+    return [object_fields.name(policy), object_fields.count(policy, "spec", rules), param_kind, ages.object_age(policy, now)]
 
 
 def _param_kind(param_kind: Any) -> str:
@@ -33,16 +34,21 @@ def _param_kind(param_kind: Any) -> str:
 
 def _binding(binding: Object, now: float) -> list[Any]:
     param_ref = _param_ref(object_fields.at(binding, "spec", "paramRef"))
-    return [object_fields.name(binding), object_fields.text(binding, "spec", "policyName"), param_ref, ages.of(binding, now)]
+    return [
+        object_fields.name(binding),
+        object_fields.text(binding, "spec", "policyName"),
+        param_ref,
+        ages.object_age(binding, now),
+    ]
 
 
 def _param_ref(param_ref: Any) -> str:
-    """By name, or by the labels that the parameters must have."""
+    """Returns the name of the parameters, or the label selector that selects them."""
     name, namespace = object_fields.text(param_ref, "name"), object_fields.text(param_ref, "namespace")
     if name:
         return f"{namespace or '*'}/{name}"
     selector = object_fields.at(param_ref, "selector")
-    return cell_text.UNSET if selector is None else cell_text.selector_or_none(selector)
+    return cell_text.UNSET if selector is None else cell_text.format_selector_or_none(selector)
 
 
 _WEBHOOK_COLUMNS = (NAME, integer("Webhooks", "How many webhooks are registered here."), AGE)

@@ -1,43 +1,44 @@
-"""Webhooks and policies that are asked before a change: what they match, and what happens if they do not answer."""
+"""Sets the defaults of admission webhooks and policies: what they match, and what happens if they fail."""
 
 from __future__ import annotations
 
+from probate.api.objects import Object
 from probate.kinds.apiextensions.defaults import default_client_config
-from probate.kinds.shared.object_fields import Object, child, fill, items, made
+from probate.kinds.shared.object_fields import child, ensure_child, fill, items
 
 
 def default_validating_webhooks(configuration: Object) -> None:
-    """Fill a ValidatingWebhookConfiguration."""
+    """Sets the defaults of a ValidatingWebhookConfiguration."""
     for webhook in items(configuration, "webhooks"):
         _default_webhook(webhook)
 
 
 def default_mutating_webhooks(configuration: Object) -> None:
-    """Fill a MutatingWebhookConfiguration."""
+    """Sets the defaults of a MutatingWebhookConfiguration."""
     for webhook in items(configuration, "webhooks"):
         _default_webhook(webhook)
         fill(webhook, reinvocationPolicy="Never")
 
 
 def default_policy(policy: Object) -> None:
-    """Fill a ValidatingAdmissionPolicy or a MutatingAdmissionPolicy."""
-    if (spec := made(policy, "spec")) is not None:
+    """Sets the defaults of a ValidatingAdmissionPolicy or a MutatingAdmissionPolicy."""
+    if (spec := ensure_child(policy, "spec")) is not None:
         fill(spec, failurePolicy="Fail")
         _default_match(child(spec, "matchConstraints"))
 
 
 def default_policy_binding(binding: Object) -> None:
-    """Fill the binding of such a policy."""
-    if (spec := made(binding, "spec")) is not None:
+    """Sets the defaults of the binding of such a policy."""
+    if (spec := ensure_child(binding, "spec")) is not None:
         _default_match(child(spec, "matchResources"))
 
 
 def _default_webhook(webhook: Object) -> None:
     fill(webhook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
-    made(webhook, "namespaceSelector")
-    made(webhook, "objectSelector")
+    ensure_child(webhook, "namespaceSelector")
+    ensure_child(webhook, "objectSelector")
     _default_rules(webhook, "rules")
-    if (config := made(webhook, "clientConfig")) is not None:
+    if (config := ensure_child(webhook, "clientConfig")) is not None:
         default_client_config(config)
 
 
@@ -45,8 +46,8 @@ def _default_match(match: Object | None) -> None:
     if match is None:
         return
     fill(match, matchPolicy="Equivalent")
-    made(match, "namespaceSelector")
-    made(match, "objectSelector")
+    ensure_child(match, "namespaceSelector")
+    ensure_child(match, "objectSelector")
     _default_rules(match, "resourceRules")
     _default_rules(match, "excludeResourceRules")
 

@@ -1,4 +1,4 @@
-"""Admission policies, and the expressions of policies and webhooks."""
+"""Validates admission policies, and the CEL expressions of policies and webhooks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 from probate.api import names
-from probate.api.field_errors import Path, Problem, duplicate, invalid, required, too_many
+from probate.api.field_errors import FieldError, FieldPath, duplicate, invalid, required, too_many
 from probate.api.gvk import GroupVersion
-from probate.api.policies.compiled_policy import compiled_conditions
-from probate.api.policies.environment import Speaks
-from probate.api.policies.expression_check import expression_problems
+from probate.api.policies.compiled_policy import compile_conditions
+from probate.api.policies.environment import OptionalVariables
+from probate.api.policies.expression_check import validate_expressions
 from probate.kinds.admissionregistration.resource_rules import check_resource_rule
 from probate.kinds.shared.field_checks import (
     Problems,
@@ -29,14 +29,17 @@ from probate.kinds.shared.field_checks import (
 from probate.kinds.shared.selector_validation import check_label_selector
 from probate.lib.cel.errors import CompileError
 from probate.lib.cel.syntax.lexer import RESERVED
-from probate.lib.cel.types import BOOL, fits
+from probate.lib.cel.types import BOOL, is_assignable
 
-SPEC = Path("spec")
+SPEC = FieldPath("spec")
 REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
 MAX_CONDITIONS = 64
 MAX_ANNOTATIONS = 20
 MAX_EXPRESSIONS = 500
-"""Validations, mutations or variables of one policy. Kubernetes has no such limit; but each is compiled at once."""
+"""The maximum number of validations, mutations or variables of one policy.
+
+Kubernetes has no such limit, but each is compiled at once.
+"""
 
 _MOST = {
     "validations": MAX_EXPRESSIONS,
@@ -50,24 +53,24 @@ _BREAK = re.compile(r"[\n\r]")
 
 
 def check_validating(policy: Value) -> Problems:
-    """A ValidatingAdmissionPolicy."""
+    """Validates a ValidatingAdmissionPolicy."""
     spec = child(policy, "spec")
     if excess := _excess(spec):
         yield from excess
         return
     yield from _check_policy(spec)
     if not items(spec, "validations") and not items(spec, "auditAnnotations"):
-        told = "validations or auditAnnotations must contain at least one item"
-        yield required(SPEC / "validations", told)
-        yield required(SPEC / "auditAnnotations", told)
+        message = "validations or auditAnnotations must contain at least one item"
+        yield required(SPEC / "validations", message)
+        yield required(SPEC / "auditAnnotations", message)
     for one, at in each(spec, SPEC, "validations"):
         yield from _check_validation(one, at)
     yield from _check_annotations(spec)
-    yield from expression_problems(policy)
+    yield from validate_expressions(policy)
 
 
 def check_mutating(policy: Value) -> Problems:
-    """A MutatingAdmissionPolicy."""
+    """Validates a MutatingAdmissionPolicy."""
     spec = child(policy, "spec")
     if excess := _excess(spec):
         yield from excess
@@ -78,18 +81,21 @@ def check_mutating(policy: Value) -> Problems:
         yield required(SPEC / "mutations", "mutations must contain at least one item")
     for one, at in each(spec, SPEC, "mutations"):
         yield from _check_mutation(one, at)
-    yield from expression_problems(policy)
+    yield from validate_expressions(policy)
 
 
-def check_conditions(parent: Value, path: Path, *, speaks: Speaks | None = None) -> Problems:
-    """`matchConditions`. Of policies, whose expressions are looked at together, `speaks` is None."""
+def check_conditions(parent: Value, path: FieldPath, *, speaks: OptionalVariables | None = None) -> Problems:
+    """Validates `matchConditions`.
+
+    For policies, whose expressions are compiled together, `speaks` is None.
+    """
     conditions, here = items(parent, "matchConditions"), path / "matchConditions"
     if len(conditions) > MAX_CONDITIONS:
         yield too_many(here, len(conditions), MAX_CONDITIONS)
         return
     seen: set[Any] = set()
     for one, at in each(parent, path, "matchConditions"):
-        yield from check_name(one, at, "name", names.qualified_name)
+        yield from check_name(one, at, "name", names.validate_qualified_name)
         yield from check_unique(one, at, "name", seen)
         if not text(one, "expression").strip():
             yield required(at / "expression")
@@ -97,18 +103,18 @@ def check_conditions(parent: Value, path: Path, *, speaks: Speaks | None = None)
         yield from _check_compiled(conditions, here, speaks)
 
 
-def _check_compiled(conditions: list[Value], path: Path, speaks: Speaks) -> Problems:
-    for index, one in enumerate(compiled_conditions(conditions, speaks)):
+def _check_compiled(conditions: list[Value], path: FieldPath, speaks: OptionalVariables) -> Problems:
+    for index, one in enumerate(compile_conditions(conditions, speaks)):
         at = path / index / "expression"
         if isinstance(one.program, CompileError):
             if one.source.strip():
                 yield invalid(at, one.source, f"compilation failed: {one.program}")
-        elif not fits(BOOL, one.type, {}):
+        elif not is_assignable(BOOL, one.type, {}):
             yield invalid(at, one.source, "must evaluate to bool")
 
 
-def _excess(spec: Value) -> list[Problem]:
-    """Lists that are too long: nothing else is looked at then."""
+def _excess(spec: Value) -> list[FieldError]:
+    """Returns a problem for each list that is too long: nothing else is checked then."""
     found = {field: len(items(spec, field)) for field, most in _MOST.items() if len(items(spec, field)) > most}
     return [
         invalid(SPEC / field, number, f"must not have more than {MAX_ANNOTATIONS} auditAnnotations")
@@ -132,7 +138,7 @@ def _check_policy(spec: Value) -> Problems:
         yield from _check_variable(one, at, seen)
 
 
-def _check_param_kind(kind: Value, path: Path) -> Problems:
+def _check_param_kind(kind: Value, path: FieldPath) -> Problems:
     yield from check_given(kind, path, "apiVersion", "kind")
     version = text(kind, "apiVersion")
     if version.count("/") > 1:
@@ -140,13 +146,15 @@ def _check_param_kind(kind: Value, path: Path) -> Problems:
     elif version:
         parsed = GroupVersion.parse(version)
         if parsed.group:
-            yield from check_rule(parsed.group, path / "apiVersion", names.dns_subdomain)
-        yield from check_rule(parsed.version, path / "apiVersion", names.dns_1035_label)
+            yield from check_rule(parsed.group, path / "apiVersion", names.validate_dns_subdomain)
+        yield from check_rule(parsed.version, path / "apiVersion", names.validate_dns_1035_label)
     if text(kind, "kind"):
-        yield from (invalid(path / "kind", text(kind, "kind"), one) for one in names.dns_1035_label(text(kind, "kind").lower()))
+        yield from (
+            invalid(path / "kind", text(kind, "kind"), one) for one in names.validate_dns_1035_label(text(kind, "kind").lower())
+        )
 
 
-def _check_variable(variable: Value, path: Path, seen: set[Any]) -> Problems:
+def _check_variable(variable: Value, path: FieldPath, seen: set[Any]) -> Problems:
     name = text(variable, "name")
     if not name:
         yield required(path / "name", "name is not specified")
@@ -158,7 +166,7 @@ def _check_variable(variable: Value, path: Path, seen: set[Any]) -> Problems:
         yield required(path / "expression", "expression is not specified")
 
 
-def _check_validation(validation: Value, path: Path) -> Problems:
+def _check_validation(validation: Value, path: FieldPath) -> Problems:
     expression, message = text(validation, "expression"), text(validation, "message")
     if not expression.strip():
         yield required(path / "expression", "expression is not specified")
@@ -176,26 +184,26 @@ def _check_validation(validation: Value, path: Path) -> Problems:
 def _check_annotations(spec: Value) -> Problems:
     seen: set[Any] = set()
     for one, at in each(spec, SPEC, "auditAnnotations"):
-        yield from check_name(one, at, "key", names.qualified_name)
+        yield from check_name(one, at, "key", names.validate_qualified_name)
         yield from check_unique(one, at, "key", seen)
         if not text(one, "valueExpression").strip():
             yield required(at / "valueExpression", "valueExpression is not specified")
 
 
-def _check_mutation(mutation: Value, path: Path) -> Problems:
+def _check_mutation(mutation: Value, path: FieldPath) -> Problems:
     yield from check_choice(mutation, path, "patchType", ("ApplyConfiguration", "JSONPatch"), is_required=True)
     fields = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
-    wanted = fields.get(text(mutation, "patchType"))
+    expected = fields.get(text(mutation, "patchType"))
     for field in fields.values():
         is_given = mutation.get(field) is not None
-        if field == wanted and not text(child(mutation, field), "expression").strip():
+        if field == expected and not text(child(mutation, field), "expression").strip():
             yield required(path / field / "expression", "expression is not specified")
-        elif field != wanted and is_given and wanted is not None:
+        elif field != expected and is_given and expected is not None:
             yield invalid(path / field, mutation[field], f"must not be set when patchType is {text(mutation, 'patchType')}")
 
 
-def check_match(match: Value, path: Path, *, needs_rules: bool) -> Problems:
-    """Which requests a policy, or a binding, is about."""
+def check_match(match: Value, path: FieldPath, *, needs_rules: bool) -> Problems:
+    """Validates which requests a policy or a binding matches."""
     if needs_rules and not items(match, "resourceRules"):
         yield required(path / "resourceRules")
     yield from check_choice(match, path, "matchPolicy", ("Exact", "Equivalent"))
@@ -207,11 +215,11 @@ def check_match(match: Value, path: Path, *, needs_rules: bool) -> Problems:
             yield from _check_names(texts(rule, "resourceNames"), at / "resourceNames")
 
 
-def _check_names(given: list[str], path: Path) -> Problems:
-    """Names of objects. A policy, unlike a webhook, may be about a few."""
+def _check_names(given: list[str], path: FieldPath) -> Problems:
+    """Validates resource names. A policy, unlike a webhook, may match only some objects."""
     seen: set[str] = set()
     for index, name in enumerate(given):
-        yield from check_rule(name, path / index, names.path_segment)
+        yield from check_rule(name, path / index, names.validate_path_segment)
         if name in seen:
             yield duplicate(path / index, name)
         seen.add(name)

@@ -1,16 +1,16 @@
-"""Which operations on which resources a webhook or a policy is about: the rules that both kinds of admission have."""
+"""Validates the rules of webhooks and policies: which operations on which resources they match."""
 
 from __future__ import annotations
 
-from probate.api.field_errors import Path, invalid, not_supported, required
+from probate.api.field_errors import FieldPath, invalid, not_supported, required
 from probate.kinds.shared.field_checks import Problems, Value, check_choice, texts
 
 ALL = "*"
 OPERATIONS = ("*", "CREATE", "UPDATE", "DELETE", "CONNECT")
 
 
-def check_resource_rule(rule: Value, path: Path) -> Problems:
-    """A rule of webhooks and policies."""
+def check_resource_rule(rule: Value, path: FieldPath) -> Problems:
+    """Validates a rule of webhooks and policies."""
     for field in ("operations", "apiGroups", "apiVersions", "resources"):
         values = texts(rule, field)
         if not values:
@@ -26,18 +26,18 @@ def check_resource_rule(rule: Value, path: Path) -> Problems:
     yield from _check_resources(texts(rule, "resources"), path / "resources")
 
 
-def _check_resources(resources: list[str], path: Path) -> Problems:
-    """What one resource says, another after it must not say again."""
+def _check_resources(resources: list[str], path: FieldPath) -> Problems:
+    """Validates that no resource pattern includes one that comes after it."""
     yield from _check_subresources(resources, path)
     if "*/*" in resources and len(resources) > 1:
         yield invalid(path, resources, "if '*/*' is present, must not specify other resources")
     whole = [resource for resource in resources if "/" not in resource]
-    # Kubernetes takes `pods, *`, and refuses `*, pods`: the last one that is no subresource decides.
+    # Kubernetes accepts `pods, *` and rejects `*, pods`: the last entry that is not a subresource decides.
     if ALL in whole and whole[-1] != ALL:
         yield invalid(path, resources, "if '*' is present, must not specify other resources without subresources")
 
 
-def _check_subresources(resources: list[str], path: Path) -> Problems:
+def _check_subresources(resources: list[str], path: FieldPath) -> Problems:
     with_all_parts: set[str] = set()
     parts_of_all: set[str] = set()
     for index, resource in enumerate(resources):

@@ -1,4 +1,4 @@
-"""Webhooks that admit requests, in both configurations."""
+"""Validates the webhooks of both webhook configurations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from probate.api import names, webhook_config
-from probate.api.field_errors import Path, invalid, required
-from probate.api.policies.environment import Speaks
+from probate.api.field_errors import FieldPath, invalid, required
+from probate.api.policies.environment import OptionalVariables
 from probate.kinds.admissionregistration.policy_validation import check_conditions
 from probate.kinds.admissionregistration.resource_rules import check_resource_rule
 from probate.kinds.shared.field_checks import (
@@ -28,31 +28,31 @@ from probate.kinds.shared.selector_validation import check_label_selector
 
 
 def check_validating(configuration: Value) -> Problems:
-    """A ValidatingWebhookConfiguration."""
+    """Validates a ValidatingWebhookConfiguration."""
     yield from _check_webhooks(configuration)
 
 
 def check_mutating(configuration: Value) -> Problems:
-    """A MutatingWebhookConfiguration."""
+    """Validates a MutatingWebhookConfiguration."""
     yield from _check_webhooks(configuration)
-    for webhook, at in each(configuration, Path(), "webhooks"):
+    for webhook, at in each(configuration, FieldPath(), "webhooks"):
         yield from check_choice(webhook, at, "reinvocationPolicy", ("Never", "IfNeeded"))
 
 
 def _check_webhooks(configuration: Value) -> Problems:
     seen: set[Any] = set()
-    for webhook, at in each(configuration, Path(), "webhooks"):
+    for webhook, at in each(configuration, FieldPath(), "webhooks"):
         yield from _check_name(text(webhook, "name"), at / "name")
         yield from check_unique(webhook, at, "name", seen)
         yield from _check_webhook(webhook, at)
         yield from _check_client(child(webhook, "clientConfig"), at / "clientConfig")
         for rule, place in each(webhook, at, "rules"):
             yield from check_resource_rule(rule, place)
-        yield from check_conditions(webhook, at, speaks=Speaks(has_namespace=False))
+        yield from check_conditions(webhook, at, speaks=OptionalVariables(has_namespace=False))
 
 
-def _check_webhook(webhook: Value, path: Path) -> Problems:
-    yield from webhook_config.check_review_versions(texts(webhook, "admissionReviewVersions"), path / "admissionReviewVersions")
+def _check_webhook(webhook: Value, path: FieldPath) -> Problems:
+    yield from webhook_config.validate_review_versions(texts(webhook, "admissionReviewVersions"), path / "admissionReviewVersions")
     yield from check_choice(webhook, path, "failurePolicy", ("Ignore", "Fail"))
     yield from check_choice(webhook, path, "matchPolicy", ("Exact", "Equivalent"))
     yield from check_choice(webhook, path, "sideEffects", ("None", "NoneOnDryRun"), is_required=True)
@@ -61,17 +61,17 @@ def _check_webhook(webhook: Value, path: Path) -> Problems:
     yield from check_label_selector(webhook.get("objectSelector"), path / "objectSelector")
 
 
-def _check_name(name: str, path: Path) -> Problems:
+def _check_name(name: str, path: FieldPath) -> Problems:
     if not name:
         yield required(path)
         return
-    found = list(check_rule(name, path, names.dns_subdomain))
+    found = list(check_rule(name, path, names.validate_dns_subdomain))
     yield from found
     if not found and name.count(".") < 2:
         yield invalid(path, name, "should be a domain with at least three segments separated by dots")
 
 
-def _check_client(config: Value, path: Path) -> Problems:
+def _check_client(config: Value, path: FieldPath) -> Problems:
     url, service = text(config, "url"), config.get("service")
     if bool(url) == (service is not None):
         yield required(path, "exactly one of url or service is required")
@@ -82,10 +82,10 @@ def _check_client(config: Value, path: Path) -> Problems:
         yield from check_port((service or {}).get("port") or 443, path / "service" / "port")
         route = (service or {}).get("path")
         if route is not None:
-            yield from (invalid(path / "service" / "path", route, fault) for fault in webhook_config.path_faults(route))
+            yield from (invalid(path / "service" / "path", route, fault) for fault in webhook_config.validate_service_path(route))
 
 
-def _check_url(url: str, path: Path) -> Problems:
+def _check_url(url: str, path: FieldPath) -> Problems:
     try:
         parts = urlsplit(url)
     except ValueError as error:

@@ -1,21 +1,22 @@
-"""The API server's own affairs: other servers behind it, the fairness of requests, and the versions that it stores."""
+"""Table columns of APIServices, FlowSchemas, PriorityLevelConfigurations, StorageVersions and StorageVersionMigrations."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.printing import ages, cell_text, object_fields
-from probate.api.printing.columns import AGE, NAME, Object, Printer, text
+from probate.api.objects import Object
+from probate.api.printers import ages, cell_text, object_fields
+from probate.api.printers.columns import AGE, NAME, Printer, text
 
 
 def _api_service(api_service: Object, now: float) -> list[Any]:
     service = object_fields.at(api_service, "spec", "service")
-    told = (
+    server = (
         f"{object_fields.text(service, 'namespace')}/{object_fields.text(service, 'name')}"
         if isinstance(service, dict)
         else "Local"
     )
-    return [object_fields.name(api_service), told, _available(api_service), ages.of(api_service, now)]
+    return [object_fields.name(api_service), server, _available(api_service), ages.object_age(api_service, now)]
 
 
 def _available(api_service: Object) -> str:
@@ -34,13 +35,13 @@ def _flow_schema(schema: Object, now: float) -> list[Any]:
         object_fields.text(schema, "spec", "priorityLevelConfiguration", "name"),
         object_fields.number(schema, "spec", "matchingPrecedence"),
         object_fields.text(method, "type") if isinstance(method, dict) else cell_text.NONE,
-        ages.of(schema, now),
+        ages.object_age(schema, now),
         "?" if dangling is None else object_fields.text(dangling, "status"),
     ]
 
 
 def _precedence(schema: Object) -> tuple[int, str]:
-    """Flow schemas are listed in the order in which they are tried."""
+    """Returns the sort key of a FlowSchema: they are listed in the order in which they are matched."""
     return object_fields.number(schema, "spec", "matchingPrecedence"), object_fields.name(schema)
 
 
@@ -52,7 +53,7 @@ def _priority_level(level: Object, now: float) -> list[Any]:
         object_fields.text(level, "spec", "type"),
         _number_of(limited, "nominalConcurrencyShares"),
         *(_number_of(queuing, one) for one in ("queues", "handSize", "queueLengthLimit")),
-        ages.of(level, now),
+        ages.object_age(level, now),
     ]
 
 
@@ -68,8 +69,8 @@ def _storage_version(version: Object, now: float) -> list[Any]:
     return [
         object_fields.name(version),
         object_fields.text(version, "status", "commonEncodingVersion", default=cell_text.UNSET),
-        cell_text.cut(encodings) or cell_text.UNSET,
-        ages.of(version, now),
+        cell_text.truncate_list(encodings) or cell_text.UNSET,
+        ages.object_age(version, now),
     ]
 
 

@@ -1,16 +1,17 @@
-"""What keeps pods running: replication controllers, replica sets, deployments, stateful sets, daemon sets and their revisions."""
+"""Table columns of workloads: ReplicationController, ReplicaSet, Deployment, StatefulSet, DaemonSet, ControllerRevision."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.api.gvk import GroupKind, GroupVersion
-from probate.api.printing import ages, cell_text, object_fields
-from probate.api.printing.columns import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, Object, Printer, integer, text
+from probate.api.objects import Object
+from probate.api.printers import ages, cell_text, object_fields
+from probate.api.printers.columns import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, Printer, integer, text
 
 
 def _template(object_: Object) -> list[str]:
-    return cell_text.containers(object_fields.at(object_, "spec", "template", "spec"))
+    return cell_text.container_cells(object_fields.at(object_, "spec", "template", "spec"))
 
 
 def _replicas(object_: Object, now: float) -> list[Any]:
@@ -19,17 +20,17 @@ def _replicas(object_: Object, now: float) -> list[Any]:
         object_fields.number(object_, "spec", "replicas"),
         object_fields.number(object_, "status", "replicas"),
         object_fields.number(object_, "status", "readyReplicas"),
-        ages.of(object_, now),
+        ages.object_age(object_, now),
         *_template(object_),
     ]
 
 
 def _replication_controller(object_: Object, now: float) -> list[Any]:
-    return [*_replicas(object_, now), cell_text.labels(object_fields.at(object_, "spec", "selector"))]
+    return [*_replicas(object_, now), cell_text.format_labels(object_fields.at(object_, "spec", "selector"))]
 
 
 def _replica_set(object_: Object, now: float) -> list[Any]:
-    return [*_replicas(object_, now), cell_text.selector_or_none(object_fields.at(object_, "spec", "selector"))]
+    return [*_replicas(object_, now), cell_text.format_selector_or_none(object_fields.at(object_, "spec", "selector"))]
 
 
 def _ready(object_: Object) -> str:
@@ -37,20 +38,20 @@ def _ready(object_: Object) -> str:
 
 
 def _deployment(deployment: Object, now: float) -> list[Any]:
-    selector = cell_text.selector(object_fields.at(deployment, "spec", "selector"))
+    selector = cell_text.format_selector(object_fields.at(deployment, "spec", "selector"))
     return [
         object_fields.name(deployment),
         _ready(deployment),
         object_fields.number(deployment, "status", "updatedReplicas"),
         object_fields.number(deployment, "status", "availableReplicas"),
-        ages.of(deployment, now),
+        ages.object_age(deployment, now),
         *_template(deployment),
         "<invalid>" if selector is None else selector,
     ]
 
 
 def _stateful_set(stateful_set: Object, now: float) -> list[Any]:
-    return [object_fields.name(stateful_set), _ready(stateful_set), ages.of(stateful_set, now), *_template(stateful_set)]
+    return [object_fields.name(stateful_set), _ready(stateful_set), ages.object_age(stateful_set, now), *_template(stateful_set)]
 
 
 def _daemon_set(daemon_set: Object, now: float) -> list[Any]:
@@ -62,15 +63,20 @@ def _daemon_set(daemon_set: Object, now: float) -> list[Any]:
         object_fields.number(status, "numberReady"),
         object_fields.number(status, "updatedNumberScheduled"),
         object_fields.number(status, "numberAvailable"),
-        cell_text.labels(object_fields.at(daemon_set, "spec", "template", "spec", "nodeSelector")),
-        ages.of(daemon_set, now),
+        cell_text.format_labels(object_fields.at(daemon_set, "spec", "template", "spec", "nodeSelector")),
+        ages.object_age(daemon_set, now),
         *_template(daemon_set),
-        cell_text.selector_or_none(object_fields.at(daemon_set, "spec", "selector")),
+        cell_text.format_selector_or_none(object_fields.at(daemon_set, "spec", "selector")),
     ]
 
 
 def _controller_revision(revision: Object, now: float) -> list[Any]:
-    return [object_fields.name(revision), _controller(revision), object_fields.number(revision, "revision"), ages.of(revision, now)]
+    return [
+        object_fields.name(revision),
+        _controller(revision),
+        object_fields.number(revision, "revision"),
+        ages.object_age(revision, now),
+    ]
 
 
 def _controller(object_: Object) -> str:

@@ -1,15 +1,16 @@
-"""Statuses that count: what controllers write down of their pods. No number is below nought, nor a part above its whole.
+"""Validates the counters in the status of workloads, autoscalers and disruption budgets.
 
-These are checked whoever writes them: a controller that is wrong is told so, and readers need not doubt what they read.
+No counter is negative, and no part is larger than its whole. Every write is checked, including those of controllers: a faulty
+controller gets an error, and readers can rely on the status.
 """
 
 from __future__ import annotations
 
-from probate.api.field_errors import Path, invalid
+from probate.api.field_errors import FieldPath, invalid
 from probate.kinds.shared.condition_validation import check_conditions
 from probate.kinds.shared.field_checks import Problems, Value, check_nonnegative, child
 
-_STATUS = Path("status")
+_STATUS = FieldPath("status")
 _PARTS = ("readyReplicas", "availableReplicas")
 _OTHERS = ("replicas", "unavailableReplicas", "terminatingReplicas", "observedGeneration", "collisionCount")
 _DAEMONS = (
@@ -26,36 +27,39 @@ _DAEMONS = (
 
 
 def check_deployment(new: Value, old: Value) -> Problems:
-    """A Deployment sent to its `status`. One that counts no ready pods is of old: those available are not compared with them."""
+    """Validates a Deployment written through `status`.
+
+    A Deployment without ready replicas may come from an old controller, so its available replicas are not compared with them.
+    """
     is_counted = (child(new, "status").get("readyReplicas") or 0) > 0
     yield from _check_replicas(new, *_PARTS, "updatedReplicas", are_compared=is_counted)
     yield from _check_collisions(new, old)
 
 
 def check_replica_set(new: Value, old: Value) -> Problems:
-    """A ReplicaSet or ReplicationController sent to its `status`."""
+    """Validates a ReplicaSet or ReplicationController written through `status`."""
     yield from _check_replicas(new, *_PARTS, "fullyLabeledReplicas")
 
 
 def check_stateful_set(new: Value, old: Value) -> Problems:
-    """A StatefulSet sent to its `status`."""
+    """Validates a StatefulSet written through `status`."""
     yield from _check_replicas(new, *_PARTS, "currentReplicas", "updatedReplicas")
     yield from _check_collisions(new, old)
 
 
 def check_daemons(new: Value, old: Value) -> Problems:
-    """A DaemonSet sent to its `status`."""
+    """Validates a DaemonSet written through `status`."""
     yield from check_nonnegative(child(new, "status"), _STATUS, *_DAEMONS)
     yield from _check_collisions(new, old)
 
 
 def check_autoscaler(new: Value, old: Value) -> Problems:
-    """A HorizontalPodAutoscaler sent to its `status`."""
+    """Validates a HorizontalPodAutoscaler written through `status`."""
     yield from check_nonnegative(child(new, "status"), _STATUS, "currentReplicas", "desiredReplicas")
 
 
 def check_budget(new: Value, old: Value) -> Problems:
-    """A PodDisruptionBudget sent to its `status`."""
+    """Validates a PodDisruptionBudget written through `status`."""
     status = child(new, "status")
     yield from check_conditions(status, _STATUS)
     yield from check_nonnegative(status, _STATUS, "disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")

@@ -1,11 +1,11 @@
-"""What makes Pods from a template and keeps a number of them: Deployment, ReplicaSet, StatefulSet, DaemonSet and the like."""
+"""Validates workloads: Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, ControllerRevision, PodTemplate."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.api import names
-from probate.api.field_errors import Path, forbidden, invalid, not_supported, required
+from probate.api.field_errors import FieldPath, forbidden, invalid, not_supported, required
 from probate.kinds.core.pods.validation.spec import check_template
 from probate.kinds.core.volumes import claim_validation
 from probate.kinds.shared.field_checks import (
@@ -27,7 +27,7 @@ from probate.kinds.shared.field_checks import (
 )
 from probate.kinds.shared.selector_validation import check_label_selector, is_empty, is_match
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 _MISMATCH = "`selector` does not match template `labels`"
 _STATEFUL_MUTABLE = (
     "replicas",
@@ -41,7 +41,7 @@ _STATEFUL_MUTABLE = (
 
 
 def check_deployment(deployment: Value) -> Problems:
-    """A Deployment."""
+    """Validates a Deployment."""
     spec = child(deployment, "spec")
     yield from check_nonnegative(spec, _SPEC, "replicas")
     yield from _check_selector(spec, "deployment")
@@ -54,7 +54,7 @@ def check_deployment(deployment: Value) -> Problems:
 
 
 def check_replica_set(replica_set: Value) -> Problems:
-    """A ReplicaSet."""
+    """Validates a ReplicaSet."""
     spec = child(replica_set, "spec")
     yield from check_nonnegative(spec, _SPEC, "replicas", "minReadySeconds")
     yield from _check_selector(spec, "replicaset")
@@ -62,7 +62,7 @@ def check_replica_set(replica_set: Value) -> Problems:
 
 
 def check_replication_controller(controller: Value) -> Problems:
-    """A ReplicationController, whose selector is a map of labels and, where absent, the template's own."""
+    """Validates a ReplicationController, whose selector is a map of labels and defaults to the labels of the template."""
     spec = child(controller, "spec")
     template = spec.get("template")
     labels = child(child(template or {}, "metadata"), "labels")
@@ -80,7 +80,7 @@ def check_replication_controller(controller: Value) -> Problems:
 
 
 def check_daemon_set(daemon_set: Value) -> Problems:
-    """A DaemonSet. That it has no selector shows in its template's labels not matching."""
+    """Validates a DaemonSet. A missing selector is reported as template labels that do not match."""
     spec = child(daemon_set, "spec")
     selector = spec.get("selector")
     found = list(check_label_selector(selector, _SPEC / "selector"))
@@ -96,7 +96,7 @@ def check_daemon_set(daemon_set: Value) -> Problems:
 
 
 def check_stateful_set(stateful_set: Value) -> Problems:
-    """A StatefulSet: its Pods have the volumes of its claim templates too."""
+    """Validates a StatefulSet: its Pods also have the volumes of its claim templates."""
     spec = child(stateful_set, "spec")
     policy = text(spec, "podManagementPolicy")
     if policy not in {"", "OrderedReady", "Parallel"}:
@@ -106,39 +106,39 @@ def check_stateful_set(stateful_set: Value) -> Problems:
     yield from check_nonnegative(spec, _SPEC, "replicas", "minReadySeconds")
     yield from check_nonnegative(child(spec, "ordinals"), _SPEC / "ordinals", "start")
     yield from _check_selector(spec, "statefulset")
-    yield from check_optional_name(spec, _SPEC, "serviceName", names.dns_label)
+    yield from check_optional_name(spec, _SPEC, "serviceName", names.validate_dns_label)
     yield from _check_template(spec)
     for claim, at in each(spec, _SPEC, "volumeClaimTemplates"):
         yield from claim_validation.check_claim_spec(child(claim, "spec"), at / "spec")
 
 
 def check_controller_revision(revision: Value) -> Problems:
-    """A ControllerRevision, which keeps a workload's past."""
+    """Validates a ControllerRevision, which stores an old version of a workload."""
     if revision.get("data") is None:
-        yield required(Path("data"), "data is mandatory")
-    yield from check_nonnegative(revision, Path(), "revision")
+        yield required(FieldPath("data"), "data is mandatory")
+    yield from check_nonnegative(revision, FieldPath(), "revision")
 
 
 def check_pod_template(template: Value) -> Problems:
-    """A PodTemplate."""
-    yield from check_template(child(template, "template"), Path("template"))
+    """Validates a PodTemplate."""
+    yield from check_template(child(template, "template"), FieldPath("template"))
 
 
 def update_by_selector(new: Value, old: Value) -> Problems:
-    """A workload's selector stays: Pods made before must stay its own."""
+    """Validates that a workload's selector does not change, so that it keeps matching existing Pods."""
     yield from check_unchanged(child(new, "spec").get("selector"), child(old, "spec").get("selector"), _SPEC / "selector")
 
 
 def update_stateful_set(new: Value, old: Value) -> Problems:
-    """Of a StatefulSet's spec only a few fields may change."""
+    """Validates that only a few fields of a StatefulSet's spec change."""
     if not is_same(without(child(new, "spec"), *_STATEFUL_MUTABLE), without(child(old, "spec"), *_STATEFUL_MUTABLE)):
         listed = ", ".join(f"'{field}'" for field in _STATEFUL_MUTABLE)
         yield forbidden(_SPEC, f"updates to statefulset spec for fields other than {listed} are forbidden")
 
 
 def update_controller_revision(new: Value, old: Value) -> Problems:
-    """A ControllerRevision's data stay."""
-    yield from check_unchanged(new.get("data"), old.get("data"), Path("data"))
+    """Validates that a ControllerRevision's data do not change."""
+    yield from check_unchanged(new.get("data"), old.get("data"), FieldPath("data"))
 
 
 def _labels(spec: Value) -> Value:
@@ -175,7 +175,7 @@ def _check_runs_always(template: Value) -> Problems:
         yield forbidden(path / "activeDeadlineSeconds", "not supported in a workload that keeps its pods running")
 
 
-def _check_deployment_strategy(strategy: Value, path: Path) -> Problems:
+def _check_deployment_strategy(strategy: Value, path: FieldPath) -> Problems:
     kind, rolling = text(strategy, "type") or "RollingUpdate", strategy.get("rollingUpdate")
     if kind not in {"Recreate", "RollingUpdate"}:
         yield not_supported(path, kind, ["Recreate", "RollingUpdate"])
@@ -183,25 +183,25 @@ def _check_deployment_strategy(strategy: Value, path: Path) -> Problems:
         yield forbidden(path / "rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")
     elif rolling is not None:
         unavailable, surge = rolling.get("maxUnavailable", "25%"), rolling.get("maxSurge", "25%")
-        yield from _check_pace(unavailable, surge, path / "rollingUpdate")
+        yield from _check_rolling_update(unavailable, surge, path / "rollingUpdate")
         if is_zero(unavailable) and is_zero(surge):
             yield invalid(path / "rollingUpdate" / "maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
 
 
-def _check_pace(unavailable: Any, surge: Any, path: Path) -> Problems:
+def _check_rolling_update(unavailable: Any, surge: Any, path: FieldPath) -> Problems:
     yield from check_count_or_percent(unavailable or 0, path / "maxUnavailable")
     yield from check_count_or_percent(surge or 0, path / "maxSurge")
     yield from check_at_most_all(unavailable, path / "maxUnavailable")
 
 
-def _check_daemon_strategy(strategy: Value, path: Path) -> Problems:
+def _check_daemon_strategy(strategy: Value, path: FieldPath) -> Problems:
     kind, rolling = text(strategy, "type") or "RollingUpdate", strategy.get("rollingUpdate")
     if kind not in {"OnDelete", "RollingUpdate"}:
         yield not_supported(path, kind, ["OnDelete", "RollingUpdate"])
     elif kind == "RollingUpdate" and rolling is not None:
         path = path / "rollingUpdate"
         unavailable, surge = rolling.get("maxUnavailable", 1), rolling.get("maxSurge", 0)
-        yield from _check_pace(unavailable, surge, path)
+        yield from _check_rolling_update(unavailable, surge, path)
         yield from check_at_most_all(surge, path / "maxSurge")
         if not is_zero(unavailable) and not is_zero(surge):
             yield invalid(path / "maxSurge", surge, "may not be set when maxUnavailable is non-zero")
@@ -209,7 +209,7 @@ def _check_daemon_strategy(strategy: Value, path: Path) -> Problems:
             yield required(path / "maxUnavailable", "cannot be 0 when maxSurge is 0")
 
 
-def _check_stateful_strategy(strategy: Value, path: Path) -> Problems:
+def _check_stateful_strategy(strategy: Value, path: FieldPath) -> Problems:
     kind, rolling = text(strategy, "type") or "RollingUpdate", strategy.get("rollingUpdate")
     if kind not in {"OnDelete", "RollingUpdate"}:
         yield invalid(path, kind, "must be 'RollingUpdate' or 'OnDelete'")
@@ -219,10 +219,10 @@ def _check_stateful_strategy(strategy: Value, path: Path) -> Problems:
         yield invalid(path / "rollingUpdate", rolling, "only allowed for updateStrategy 'RollingUpdate'")
     else:
         yield from check_nonnegative(rolling, path / "rollingUpdate", "partition")
-        yield from _check_stateful_pace(rolling.get("maxUnavailable"), path / "rollingUpdate" / "maxUnavailable")
+        yield from _check_stateful_rolling_update(rolling.get("maxUnavailable"), path / "rollingUpdate" / "maxUnavailable")
 
 
-def _check_stateful_pace(unavailable: Any, path: Path) -> Problems:
+def _check_stateful_rolling_update(unavailable: Any, path: FieldPath) -> Problems:
     if unavailable is None:
         return
     yield from check_count_or_percent(unavailable, path)
@@ -231,6 +231,6 @@ def _check_stateful_pace(unavailable: Any, path: Path) -> Problems:
         yield invalid(path, unavailable, "cannot be 0")
 
 
-def _check_retention(policy: Value, path: Path) -> Problems:
+def _check_retention(policy: Value, path: FieldPath) -> Problems:
     for field in ("whenDeleted", "whenScaled"):
         yield from check_choice(policy, path, field, ("Retain", "Delete"))

@@ -1,23 +1,23 @@
-"""What makes pods from a template. Of one that changes nothing is said unless its spec does: its generation tells."""
+"""Warns about workloads with pod templates. An update yields warnings only if the spec changed, which the generation shows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.kinds.core.pods import warnings as pod_warnings
 from probate.kinds.core.volumes import warnings as volume_warnings
 from probate.kinds.shared.field_checks import Value, child, each, text
 
 MANY_COMPLETIONS, MANY_AT_ONCE = 100_000, 10_000
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 _USE = "this is used in Pod names and hostnames"
 
 Of = Callable[[Value], Iterator[str]]
 
 
-def named(of: Of) -> Of:
-    """About a new object after which its pods are called, besides what else there is to say."""
+def with_name_warnings(of: Of) -> Of:
+    """Adds warnings about the object's name, because its pods' names derive from it. For new objects."""
 
     def both(object_: Value) -> Iterator[str]:
         yield from pod_warnings.of_name(object_, _USE)
@@ -26,8 +26,8 @@ def named(of: Of) -> Of:
     return both
 
 
-def changed(of: Of) -> Callable[[Value, Value], Iterator[str]]:
-    """About an object that has changed."""
+def if_spec_changed(of: Of) -> Callable[[Value, Value], Iterator[str]]:
+    """Makes warnings apply to a changed object: there are none if its generation is unchanged."""
 
     def if_changed(new: Value, old: Value) -> Iterator[str]:
         return iter(()) if new["metadata"].get("generation") == old["metadata"].get("generation") else of(new)
@@ -36,17 +36,17 @@ def changed(of: Of) -> Callable[[Value, Value], Iterator[str]]:
 
 
 def of_workload(object_: Value) -> Iterator[str]:
-    """About a Deployment and the like."""
+    """Yields the warnings about a Deployment, ReplicaSet, DaemonSet or ReplicationController."""
     yield from pod_warnings.of_template(child(child(object_, "spec"), "template"), _SPEC / "template")
 
 
 def of_pod_template(template: Value) -> Iterator[str]:
-    """About a PodTemplate."""
-    yield from pod_warnings.of_template(child(template, "template"), Path("template"))
+    """Yields the warnings about a PodTemplate."""
+    yield from pod_warnings.of_template(child(template, "template"), FieldPath("template"))
 
 
 def of_stateful_set(set_: Value) -> Iterator[str]:
-    """About a StatefulSet."""
+    """Yields the warnings about a StatefulSet."""
     spec = child(set_, "spec")
     yield from of_workload(set_)
     for claim, at in each(spec, _SPEC, "volumeClaimTemplates"):
@@ -56,24 +56,24 @@ def of_stateful_set(set_: Value) -> Iterator[str]:
 
 
 def of_job(job: Value) -> Iterator[str]:
-    """About a Job."""
+    """Yields the warnings about a Job."""
     yield from _of_job_spec(child(job, "spec"), _SPEC)
 
 
 def of_cron_job(cron_job: Value) -> Iterator[str]:
-    """About a CronJob."""
+    """Yields the warnings about a CronJob."""
     template = child(child(cron_job, "spec"), "jobTemplate")
     yield from _of_job_spec(child(template, "spec"), _SPEC / "jobTemplate" / "spec")
 
 
 def of_changed_cron_job(new: Value, old: Value) -> Iterator[str]:
-    """About a CronJob that has changed. (A new one with a time zone in its schedule is refused.)"""
+    """Yields the warnings about a CronJob that has changed. (A new one with a time zone in its schedule is rejected.)"""
     if "TZ" in text(child(new, "spec"), "schedule"):
         yield f"{_SPEC / 'schedule'}: TZ and CRON_TZ in a schedule are not supported officially: use timeZone instead"
-    yield from changed(of_cron_job)(new, old)
+    yield from if_spec_changed(of_cron_job)(new, old)
 
 
-def _of_job_spec(spec: Value, path: Path) -> Iterator[str]:
+def _of_job_spec(spec: Value, path: FieldPath) -> Iterator[str]:
     many, at_once = spec.get("completions") or 0, spec.get("parallelism") or 0
     if spec.get("completionMode") == "Indexed" and many > MANY_COMPLETIONS and at_once > MANY_AT_ONCE:
         yield f"{path}: with over 100,000 completions and a parallelism over 10,000 completedIndexes may be lost when many fail"

@@ -1,14 +1,17 @@
-"""Horizontal pod autoscalers, for both versions that serve them (what is printed is the stored one, of v2), and scales.
+"""Table columns of HorizontalPodAutoscalers and Scales.
 
-{"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 80}}}     cpu: 20%/80%
+Both versions show the stored object, which is that of v2.
+
+    {"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 80}}}     cpu: 20%/80%
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.printing import ages, cell_text, object_fields
-from probate.api.printing.columns import AGE, NAME, Object, Printer, integer, text
+from probate.api.objects import Object
+from probate.api.printers import ages, cell_text, object_fields
+from probate.api.printers.columns import AGE, NAME, Printer, integer, text
 
 _MOST_METRICS = 2
 _UNKNOWN = "<unknown>"
@@ -30,7 +33,7 @@ def _horizontal_pod_autoscaler(autoscaler: Object, now: float) -> list[Any]:
         object_fields.scalar(autoscaler, "spec", "minReplicas", default=cell_text.UNSET),
         object_fields.number(autoscaler, "spec", "maxReplicas"),
         object_fields.number(autoscaler, "status", "currentReplicas"),
-        ages.of(autoscaler, now),
+        ages.object_age(autoscaler, now),
     ]
 
 
@@ -40,48 +43,48 @@ def _targets(autoscaler: Object) -> str:
         object_fields.objects(autoscaler, "status", "currentMetrics"),
     )
     shown = [_metric(one, current[index] if index < len(current) else {}) for index, one in enumerate(metrics)]
-    return cell_text.cut(shown, limit=_MOST_METRICS, separator=", ") or cell_text.NONE
+    return cell_text.truncate_list(shown, limit=_MOST_METRICS, separator=", ") or cell_text.NONE
 
 
 def _metric(metric: Object, current: Object) -> str:
     field = _SOURCES.get(object_fields.text(metric, "type"))
     if field is None:
         return "<unknown type>"
-    asked = object_fields.mapping(metric, field)
-    told = current.get(field)
+    desired = object_fields.mapping(metric, field)
+    observed = current.get(field)
     if field in {"external", "object"}:
-        return _valued(asked, told)
+        return _value_target(desired, observed)
     if field == "pods":
-        return f"{_current(told, 'averageValue')}/{_target(asked, 'averageValue')}"
-    return f"{object_fields.text(asked, 'name')}: {_resource(asked, told)}"
+        return f"{_current(observed, 'averageValue')}/{_target(desired, 'averageValue')}"
+    return f"{object_fields.text(desired, 'name')}: {_resource(desired, observed)}"
 
 
-def _valued(asked: Object, told: Any) -> str:
-    average = _target(asked, "averageValue")
+def _value_target(desired: Object, observed: Any) -> str:
+    average = _target(desired, "averageValue")
     if average is not None:
-        return f"{_current(told, 'averageValue')}/{average} (avg)"
-    return f"{_current(told, 'value')}/{_target(asked, 'value')}"
+        return f"{_current(observed, 'averageValue')}/{average} (avg)"
+    return f"{_current(observed, 'value')}/{_target(desired, 'value')}"
 
 
-def _resource(asked: Object, told: Any) -> str:
-    average = _target(asked, "averageValue")
+def _resource(desired: Object, observed: Any) -> str:
+    average = _target(desired, "averageValue")
     if average is not None:
-        return f"{_current(told, 'averageValue')}/{average}"
-    target, current = _target(asked, "averageUtilization"), _current(told, "averageUtilization")
+        return f"{_current(observed, 'averageValue')}/{average}"
+    target, current = _target(desired, "averageUtilization"), _current(observed, "averageUtilization")
     return f"{current if current == _UNKNOWN else current + '%'}/{'<auto>' if target is None else target + '%'}"
 
 
-def _target(asked: Object, what: str) -> str | None:
-    return object_fields.scalar(asked, "target", what, default="") or None
+def _target(desired: Object, what: str) -> str | None:
+    return object_fields.scalar(desired, "target", what, default="") or None
 
 
-def _current(told: Any, what: str) -> str:
-    return object_fields.scalar(told, "current", what, default="") or _UNKNOWN
+def _current(observed: Any, what: str) -> str:
+    return object_fields.scalar(observed, "current", what, default="") or _UNKNOWN
 
 
 def _scale(scale: Object, now: float) -> list[Any]:
-    desired, there = object_fields.number(scale, "spec", "replicas"), object_fields.number(scale, "status", "replicas")
-    return [object_fields.name(scale), desired, there, ages.of(scale, now)]
+    desired, current = object_fields.number(scale, "spec", "replicas"), object_fields.number(scale, "status", "replicas")
+    return [object_fields.name(scale), desired, current, ages.object_age(scale, now)]
 
 
 PRINTERS = {
@@ -97,7 +100,7 @@ PRINTERS = {
         ),
         _horizontal_pod_autoscaler,
     ),
-    # No resource of its own: what `kubectl get --subresource=scale` shows.
+    # Not a resource of its own: `kubectl get --subresource=scale` shows this.
     ("autoscaling", "scales"): Printer(
         (
             text("Name", NAME.description),

@@ -1,10 +1,10 @@
-"""Horizontal pod autoscalers: v1 has a field for CPU only, and keeps as JSON in annotations whatever else v2 has.
+"""Converts HorizontalPodAutoscalers: v1 has a field for CPU only, and keeps everything else of v2 as JSON in annotations.
 
     v2   spec: {metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}
     v1   spec: {targetCPUUtilizationPercentage: 80}
 
-So an object that is read in v1 and written back in v1 loses nothing. In v2 the annotations are never seen. One that cannot be read
-is as good as none.
+So an object that is read in v1 and written back in v1 loses nothing. In v2 the annotations are never visible. An invalid annotation
+is ignored.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from typing import Any
 import orjson
 
 from probate.api import quantities
+from probate.api.objects import Object
 from probate.api.schema import typed
 from probate.api.schema.node import Schema
 from probate.core import errors
 from probate.kinds.autoscaling import metric_conversion
 from probate.kinds.builtin import catalog
-
-Object = dict[str, Any]
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 _METRICS, _CURRENT_METRICS = f"{_PREFIX}metrics", f"{_PREFIX}current-metrics"
@@ -29,14 +28,14 @@ _CONDITIONS, _BEHAVIOR = f"{_PREFIX}conditions", f"{_PREFIX}behavior"
 _ALL = (_METRICS, _CURRENT_METRICS, _CONDITIONS, _BEHAVIOR)
 _TARGET, _CURRENT = "targetCPUUtilizationPercentage", "currentCPUUtilizationPercentage"
 
-# The behavior is written by the names of the fields in Go, all of them, and read whatever the case of its letters.
+# The behavior is written with the names of the Go fields, all of them, and read with case-insensitive names.
 _RULES = ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
 _POLICY = ("type", "value", "periodSeconds")
 _BEHAVIOR_NAMES = {name.lower(): name for name in ("scaleUp", "scaleDown", *_RULES, *_POLICY)}
 
 
 def to_v2(autoscaler: Object) -> Object:
-    """An autoscaler of v1 as one of v2."""
+    """Returns an autoscaler of v1 as one of v2."""
     given = autoscaler.get("metadata", {}).get("annotations") or {}
     spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
     target, current = spec.pop(_TARGET, None), status.pop(_CURRENT, None)
@@ -54,7 +53,7 @@ def to_v2(autoscaler: Object) -> Object:
 
 
 def from_v2(autoscaler: Object) -> Object:
-    """An autoscaler of v2 as one of v1."""
+    """Returns an autoscaler of v2 as one of v1."""
     spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
     wanted, behavior = spec.pop("metrics", None) or [], spec.pop("behavior", None)
     measured, conditions = status.pop("currentMetrics", None) or [], status.pop("conditions", None) or []
@@ -75,7 +74,7 @@ def from_v2(autoscaler: Object) -> Object:
 
 
 def without_annotations(meta: Object) -> Object:
-    """The metadata, without what v1 keeps in annotations."""
+    """Returns the metadata without the annotations of v1."""
     kept = {name: value for name, value in (meta.get("annotations") or {}).items() if name not in _ALL}
     rest = {name: value for name, value in meta.items() if name != "annotations"}
     return {**rest, "annotations": kept} if kept else rest
@@ -100,7 +99,7 @@ def _put(parent: Object, name: str, value: Any) -> None:
 
 
 def _read(annotations: Object, name: str, newer: Callable[[Any], Any], *place: str) -> Any:
-    """What is in the annotation, as v2 has it at this place; None if there is nothing that makes sense."""
+    """Returns the value of the annotation in the form of v2 at this place; None if it is absent or invalid."""
     schema = catalog.schema("autoscaling", "v2", "HorizontalPodAutoscaler") or Schema()
     for part in place:
         schema = schema.properties[part]

@@ -1,11 +1,11 @@
-"""HorizontalPodAutoscalers, in the version that is stored: also those of v1 are blamed where v2 has the field."""
+"""Validates HorizontalPodAutoscalers in the stored version: problems of v1 objects are also reported with the paths of v2."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from probate.api import names, quantities
-from probate.api.field_errors import Path, forbidden, invalid, required
+from probate.api.field_errors import FieldPath, forbidden, invalid, required
 from probate.api.gvk import GroupVersion
 from probate.kinds.core.pods.validation.container_resources import check_container_resource
 from probate.kinds.shared.field_checks import (
@@ -22,7 +22,7 @@ from probate.kinds.shared.field_checks import (
     text,
 )
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 _METRICS = {
     "Resource": "resource",
     "ContainerResource": "containerResource",
@@ -35,7 +35,7 @@ _MAX_PERIOD_SECONDS = 1800
 
 
 def check_autoscaler(autoscaler: Value) -> Problems:
-    """An autoscaler."""
+    """Validates an autoscaler."""
     spec = child(autoscaler, "spec")
     yield from _check_bounds(spec)
     for metric, at in each(spec, _SPEC, "metrics"):
@@ -57,15 +57,15 @@ def _check_bounds(spec: Value) -> Problems:
     if least is not None and most < least:
         yield invalid(_SPEC / "maxReplicas", most, "must be greater than or equal to `minReplicas`")
     reference, path = child(spec, "scaleTargetRef"), _SPEC / "scaleTargetRef"
-    yield from check_name(reference, path, "kind", names.path_segment)
-    yield from check_name(reference, path, "name", names.path_segment)
-    # Replication controllers are the only thing of the core group that can be scaled.
+    yield from check_name(reference, path, "kind", names.validate_path_segment)
+    yield from check_name(reference, path, "name", names.validate_path_segment)
+    # ReplicationControllers are the only kind of the core group that can be scaled.
     yield from _check_api_version(
         reference, path / "apiVersion", is_group_needed=text(reference, "kind") != "ReplicationController"
     )
 
 
-def _check_api_version(reference: Value, path: Path, *, is_group_needed: bool) -> Problems:
+def _check_api_version(reference: Value, path: FieldPath, *, is_group_needed: bool) -> Problems:
     value = text(reference, "apiVersion")
     if value.count("/") > 1:
         yield invalid(path, value, "must be a group and a version joined by '/'")
@@ -73,8 +73,8 @@ def _check_api_version(reference: Value, path: Path, *, is_group_needed: bool) -
         yield invalid(path, value, "apiVersion must specify API group")
 
 
-def _check_metric(metric: Value, path: Path) -> Problems:
-    """Of the sources that are given the first is looked at, whatever the type says; more than one are too many."""
+def _check_metric(metric: Value, path: FieldPath) -> Problems:
+    """Validates a metric: the first source that is set, regardless of the type. More than one is a problem."""
     yield from check_choice(metric, path, "type", _METRICS, is_required=True)
     given = [field for field in _SOURCES if metric.get(field) is not None]
     expected = _METRICS.get(text(metric, "type"))
@@ -87,7 +87,7 @@ def _check_metric(metric: Value, path: Path) -> Problems:
             yield forbidden(path / field, "must populate the given metric source only")
 
 
-def _check_resource(source: Value, path: Path) -> Problems:
+def _check_resource(source: Value, path: FieldPath) -> Problems:
     if not text(source, "name"):
         yield required(path / "name", "must specify a resource name")
     target = child(source, "target")
@@ -99,61 +99,61 @@ def _check_resource(source: Value, path: Path) -> Problems:
         yield forbidden(path / "target" / "averageValue", "may not set both a target raw value and a target utilization")
 
 
-def _check_container_resource(source: Value, path: Path) -> Problems:
+def _check_container_resource(source: Value, path: FieldPath) -> Problems:
     if not text(source, "container"):
         yield required(path / "container", "must specify a container")
-    yield from check_optional_name(source, path, "container", names.dns_label)
+    yield from check_optional_name(source, path, "container", names.validate_dns_label)
     if text(source, "name"):
         yield from check_container_resource(text(source, "name"), path / "name")
     yield from _check_resource(source, path)
 
 
-def _check_pods(source: Value, path: Path) -> Problems:
-    yield from check_name(child(source, "metric"), path / "metric", "name", names.path_segment)
+def _check_pods(source: Value, path: FieldPath) -> Problems:
+    yield from check_name(child(source, "metric"), path / "metric", "name", names.validate_path_segment)
     yield from _check_target(child(source, "target"), path / "target")
-    if quantities.value_of(child(source, "target").get("averageValue")) <= 0:
+    if quantities.value_or_zero(child(source, "target").get("averageValue")) <= 0:
         yield required(path / "target" / "averageValue", "must specify a positive target averageValue")
 
 
-def _check_object(source: Value, path: Path) -> Problems:
+def _check_object(source: Value, path: FieldPath) -> Problems:
     described = child(source, "describedObject")
-    yield from check_name(described, path / "describedObject", "kind", names.path_segment)
-    yield from check_name(described, path / "describedObject", "name", names.path_segment)
-    yield from check_name(child(source, "metric"), path / "metric", "name", names.path_segment)
+    yield from check_name(described, path / "describedObject", "kind", names.validate_path_segment)
+    yield from check_name(described, path / "describedObject", "name", names.validate_path_segment)
+    yield from check_name(child(source, "metric"), path / "metric", "name", names.validate_path_segment)
     yield from _check_any_value(child(source, "target"), path / "target")
 
 
-def _check_external(source: Value, path: Path) -> Problems:
-    yield from check_name(child(source, "metric"), path / "metric", "name", names.path_segment)
+def _check_external(source: Value, path: FieldPath) -> Problems:
+    yield from check_name(child(source, "metric"), path / "metric", "name", names.validate_path_segment)
     target = child(source, "target")
     yield from _check_any_value(target, path / "target")
     if target.get("value") is not None and target.get("averageValue") is not None:
         yield forbidden(path / "target" / "value", "may not set both a target value for metric and a per-pod target")
 
 
-def _check_any_value(target: Value, path: Path) -> Problems:
+def _check_any_value(target: Value, path: FieldPath) -> Problems:
     yield from _check_target(target, path)
     if target.get("value") is None and target.get("averageValue") is None:
         yield required(path / "averageValue", "must set either a target value for metric or a per-pod target")
 
 
-def _check_target(target: Value, path: Path) -> Problems:
+def _check_target(target: Value, path: FieldPath) -> Problems:
     if not text(target, "type"):
         yield required(path / "type", "must specify a metric target type")
     elif text(target, "type") not in {"Utilization", "Value", "AverageValue"}:
         yield invalid(path / "type", text(target, "type"), "must be either Utilization, Value, or AverageValue")
     for field in ("value", "averageValue"):
-        if target.get(field) is not None and quantities.value_of(target[field]) <= 0:
+        if target.get(field) is not None and quantities.value_or_zero(target[field]) <= 0:
             yield invalid(path / field, target[field], "must be positive")
     utilization = target.get("averageUtilization")
     if utilization is not None and utilization < 1:
         yield invalid(path / "averageUtilization", utilization, "must be greater than 0")
 
 
-def _check_rules(rules: Value, path: Path) -> Problems:
+def _check_rules(rules: Value, path: FieldPath) -> Problems:
     yield from check_between(rules, path, "stabilizationWindowSeconds", 0, _MAX_WINDOW_SECONDS)
     yield from check_choice(rules, path, "selectPolicy", ("Max", "Min", "Disabled"))
-    if rules.get("tolerance") is not None and quantities.value_of(rules["tolerance"]) < 0:
+    if rules.get("tolerance") is not None and quantities.value_or_zero(rules["tolerance"]) < 0:
         yield invalid(path / "tolerance", rules["tolerance"], NEGATIVE)
     if rules.get("policies") is not None and not items(rules, "policies"):
         yield required(path / "policies", "must specify at least one Policy")
@@ -166,7 +166,7 @@ def _check_rules(rules: Value, path: Path) -> Problems:
             yield invalid(at / "periodSeconds", period, f"must be greater than zero and at most {_MAX_PERIOD_SECONDS}")
 
 
-_SOURCES: dict[str, Callable[[Value, Path], Problems]] = {  # in the order in which they are looked at
+_SOURCES: dict[str, Callable[[Value, FieldPath], Problems]] = {  # in the order in which they are checked
     "object": _check_object,
     "external": _check_external,
     "pods": _check_pods,

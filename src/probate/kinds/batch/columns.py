@@ -1,11 +1,12 @@
-"""Jobs and cron jobs."""
+"""Table columns of Jobs and CronJobs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.printing import ages, cell_text, object_fields
-from probate.api.printing.columns import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, Object, Printer, boolean, integer, text
+from probate.api.objects import Object
+from probate.api.printers import ages, cell_text, object_fields
+from probate.api.printers.columns import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, Printer, boolean, integer, text
 
 
 def _job(job: Object, now: float) -> list[Any]:
@@ -14,9 +15,9 @@ def _job(job: Object, now: float) -> list[Any]:
         _status(job),
         _completions(job),
         _duration(job, now),
-        ages.of(job, now),
-        *cell_text.containers(object_fields.at(job, "spec", "template", "spec")),
-        cell_text.selector_or_none(object_fields.at(job, "spec", "selector")),
+        ages.object_age(job, now),
+        *cell_text.container_cells(object_fields.at(job, "spec", "template", "spec")),
+        cell_text.format_selector_or_none(object_fields.at(job, "spec", "selector")),
     ]
 
 
@@ -33,19 +34,19 @@ def _status(job: Object) -> str:
 
 def _completions(job: Object) -> str:
     succeeded = object_fields.number(job, "status", "succeeded")
-    wanted = object_fields.at(job, "spec", "completions")
-    if isinstance(wanted, int):
-        return f"{succeeded}/{wanted}"
+    completions = object_fields.at(job, "spec", "completions")
+    if isinstance(completions, int):
+        return f"{succeeded}/{completions}"
     parallelism = object_fields.number(job, "spec", "parallelism")
     return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
 
 
 def _duration(job: Object, now: float) -> str:
-    started = ages.seconds(object_fields.at(job, "status", "startTime"))
+    started = ages.parse_timestamp(object_fields.at(job, "status", "startTime"))
     if started is None:
         return ""
-    completed = ages.seconds(object_fields.at(job, "status", "completionTime"))
-    return ages.duration((now if completed is None else completed) - started)
+    completed = ages.parse_timestamp(object_fields.at(job, "status", "completionTime"))
+    return ages.format_duration((now if completed is None else completed) - started)
 
 
 def _cron_job(cron_job: Object, now: float) -> list[Any]:
@@ -57,9 +58,9 @@ def _cron_job(cron_job: Object, now: float) -> list[Any]:
         _suspend(object_fields.at(cron_job, "spec", "suspend")),
         object_fields.count(cron_job, "status", "active"),
         _last_schedule(cron_job, now),
-        ages.of(cron_job, now),
-        *cell_text.containers(object_fields.at(job, "template", "spec")),
-        cell_text.selector_or_none(object_fields.at(job, "selector")),
+        ages.object_age(cron_job, now),
+        *cell_text.container_cells(object_fields.at(job, "template", "spec")),
+        cell_text.format_selector_or_none(object_fields.at(job, "selector")),
     ]
 
 
@@ -69,7 +70,7 @@ def _suspend(suspend: Any) -> str:
 
 def _last_schedule(cron_job: Object, now: float) -> str:
     scheduled = object_fields.at(cron_job, "status", "lastScheduleTime")
-    return cell_text.NONE if scheduled is None else ages.since(scheduled, now)
+    return cell_text.NONE if scheduled is None else ages.age_since(scheduled, now)
 
 
 PRINTERS = {

@@ -1,4 +1,7 @@
-"""Sets of indexes as Jobs spell them: `0-3,5,7`, in growing order, each less than the number of completions."""
+"""Parses sets of completion indexes as Jobs write them:
+
+`0-3,5,7`, in increasing order, each less than the number of completions.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +13,28 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 Interval = tuple[int, int]
 
 
-class BadIndexes(ValueError):
-    """The text is no such set. The message says why."""
+class InvalidIndexes(ValueError):
+    """The text is not a valid set of indexes. The message says why."""
 
 
 def intervals(text: str, below: int) -> list[Interval]:
-    """The runs of indexes in the text, first and last of each."""
+    """Returns the intervals of indexes in the text, each as first and last."""
     found: list[Interval] = []
     for part in text.split(",") if text else ():
         run = _interval(part, below)
         if found and found[-1][1] >= run[0]:
-            raise BadIndexes(f"indexes must grow, but {run[0]} comes after {found[-1][1]}")
+            raise InvalidIndexes(f"indexes must be in increasing order, but {run[0]} comes after {found[-1][1]}")
         found.append(run)
     return found
 
 
-def size(text: str, below: int) -> int:
-    """How many indexes the text has."""
+def count_indexes(text: str, below: int) -> int:
+    """Returns the number of indexes in the text."""
     return sum(last - first + 1 for first, last in intervals(text, below))
 
 
-def shared(one: str, other: str, below: int) -> int | None:
-    """The least index that stands in both, None if there is none. Runs that cannot be read are left out."""
+def first_common_index(one: str, other: str, below: int) -> int | None:
+    """Returns the smallest index that is in both sets, or None. Intervals that cannot be parsed are skipped."""
     ours, theirs = (sorted(_readable(text, below)) for text in (one, other))
     mine = yours = 0
     while mine < len(ours) and yours < len(theirs):
@@ -49,23 +52,23 @@ def _readable(text: str, below: int) -> Iterator[Interval]:
     for part in text.split(",") if text else ():
         try:
             yield _interval(part, below)
-        except BadIndexes:
+        except InvalidIndexes:
             continue
 
 
 def _interval(part: str, below: int) -> Interval:
     limits = part.split("-")
     if len(limits) > 2:
-        raise BadIndexes(f"{part!r} has more than a first and a last index")
+        raise InvalidIndexes(f"{part!r} has more than a first and a last index")
     numbers = [_index(limit, below) for limit in limits]
     if len(numbers) == 2 and numbers[0] >= numbers[1]:
-        raise BadIndexes(f"indexes must grow, but {numbers[1]} comes after {numbers[0]}")
+        raise InvalidIndexes(f"indexes must be in increasing order, but {numbers[1]} comes after {numbers[0]}")
     return numbers[0], numbers[-1]
 
 
 def _index(text: str, below: int) -> int:
     if _NUMBER.fullmatch(text) is None:
-        raise BadIndexes(f"{text!r} is no index")
+        raise InvalidIndexes(f"{text!r} is not an index")
     if int(text) >= below:
-        raise BadIndexes(f"{text!r} is too large an index")
+        raise InvalidIndexes(f"index {text!r} is too large")
     return int(text)

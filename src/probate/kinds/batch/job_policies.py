@@ -1,11 +1,11 @@
-"""What a Job makes of pods that fail, when it has succeeded although some did not, and how many indexes may be lost."""
+"""Validates the failure, replacement and success policies of a Job, and the limits of indexed Jobs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.api import names
-from probate.api.field_errors import Path, duplicate, invalid, required, too_long, too_many
+from probate.api.field_errors import FieldPath, duplicate, invalid, required, too_long, too_many
 from probate.kinds.batch import index_sets
 from probate.kinds.shared.field_checks import (
     Problems,
@@ -21,9 +21,9 @@ from probate.kinds.shared.field_checks import (
 )
 
 MAX_INDEXED = 100_000
-"""Pods at once, and failed indexes, of a Job whose pods are counted by index; and completions that need no further limits."""
+"""The maximum parallelism and number of failed indexes of an indexed Job, and of completions without further limits."""
 
-_MAX_WITH_MANY = 10_000  # the same, of a Job with more completions than that
+_MAX_WITH_MANY = 10_000  # the same, for a Job with more completions than that
 _MAX_RULES = 20
 _MAX_CODES = 255
 _MAX_INDEXES_BYTES = 64 * 1024
@@ -31,8 +31,8 @@ _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _STATUSES = ("False", "True", "Unknown")
 
 
-def check_index_limits(spec: Value, path: Path) -> Problems:
-    """The limits of a Job whose pods are counted by index."""
+def check_index_limits(spec: Value, path: FieldPath) -> Problems:
+    """Validates the limits of an indexed Job."""
     completions, failures = spec.get("completions"), spec.get("maxFailedIndexes")
     if completions is None:
         yield required(path / "completions", "when completion mode is Indexed")
@@ -49,8 +49,8 @@ def check_index_limits(spec: Value, path: Path) -> Problems:
         yield from _check_at_most(spec, path, "maxFailedIndexes", _MAX_WITH_MANY)
 
 
-def check_failure_policy(spec: Value, path: Path) -> Problems:
-    """`podFailurePolicy`: what becomes of the Job when a pod fails in this way or that."""
+def check_failure_policy(spec: Value, path: FieldPath) -> Problems:
+    """Validates `podFailurePolicy`: what happens to the Job when a pod fails in a particular way."""
     policy, path = child(spec, "podFailurePolicy"), path / "podFailurePolicy"
     if len(items(policy, "rules")) > _MAX_RULES:
         yield too_many(path / "rules", len(policy["rules"]), _MAX_RULES)
@@ -64,14 +64,14 @@ def check_failure_policy(spec: Value, path: Path) -> Problems:
         yield from _check_pod_conditions(rule, at)
 
 
-def check_replacement_policy(spec: Value, path: Path) -> Problems:
-    """`podReplacementPolicy`: whoever looks at how pods fail must wait until they have."""
+def check_replacement_policy(spec: Value, path: FieldPath) -> Problems:
+    """Validates `podReplacementPolicy`: with a pod failure policy, pods are replaced only after they have failed."""
     policies = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
     yield from check_choice(spec, path, "podReplacementPolicy", policies)
 
 
-def check_success_policy(spec: Value, path: Path) -> Problems:
-    """`successPolicy`: which indexes, or how many, are enough."""
+def check_success_policy(spec: Value, path: FieldPath) -> Problems:
+    """Validates `successPolicy`: which indexes, or how many, are enough."""
     policy, path = child(spec, "successPolicy"), path / "successPolicy"
     if text(spec, "completionMode") != "Indexed":
         yield invalid(path, policy, "requires indexed completion mode")
@@ -85,18 +85,18 @@ def check_success_policy(spec: Value, path: Path) -> Problems:
             yield from _check_success(rule, at, spec["completions"])
 
 
-def _check_at_most(spec: Value, path: Path, field: str, limit: int) -> Problems:
+def _check_at_most(spec: Value, path: FieldPath, field: str, limit: int) -> Problems:
     if (spec.get(field) or 0) > limit:
         yield invalid(path / field, spec[field], f"must be less than or equal to {limit}")
 
 
-def _check_action(rule: Value, path: Path, *, has_limit: bool) -> Problems:
+def _check_action(rule: Value, path: FieldPath, *, has_limit: bool) -> Problems:
     yield from check_choice(rule, path, "action", _ACTIONS, is_required=True)
     if text(rule, "action") == "FailIndex" and not has_limit:
         yield invalid(path / "action", "FailIndex", "requires the backoffLimitPerIndex to be set")
 
 
-def _check_cause(rule: Value, path: Path) -> Problems:
+def _check_cause(rule: Value, path: FieldPath) -> Problems:
     by_code, by_condition = rule.get("onExitCodes") is not None, bool(rule.get("onPodConditions"))
     if by_code and by_condition:
         yield invalid(path, rule, "specifying both OnExitCodes and OnPodConditions is not supported")
@@ -104,7 +104,7 @@ def _check_cause(rule: Value, path: Path) -> Problems:
         yield invalid(path, rule, "specifying one of OnExitCodes and OnPodConditions is required")
 
 
-def _check_exit_codes(codes: Value, path: Path, containers: set[str]) -> Problems:
+def _check_exit_codes(codes: Value, path: FieldPath, containers: set[str]) -> Problems:
     yield from check_choice(codes, path, "operator", ("In", "NotIn"), is_required=True)
     container = codes.get("containerName")
     if container is not None and container not in containers:
@@ -119,7 +119,7 @@ def _check_exit_codes(codes: Value, path: Path, containers: set[str]) -> Problem
     yield from _check_codes(values, path / "values", is_zero_allowed=text(codes, "operator") != "In")
 
 
-def _check_codes(values: list[int], path: Path, *, is_zero_allowed: bool) -> Problems:
+def _check_codes(values: list[int], path: FieldPath, *, is_zero_allowed: bool) -> Problems:
     seen: set[Any] = set()
     for index, value in enumerate(values):
         if value == 0 and not is_zero_allowed:
@@ -129,15 +129,15 @@ def _check_codes(values: list[int], path: Path, *, is_zero_allowed: bool) -> Pro
         seen.add(value)
 
 
-def _check_pod_conditions(rule: Value, path: Path) -> Problems:
+def _check_pod_conditions(rule: Value, path: FieldPath) -> Problems:
     if len(items(rule, "onPodConditions")) > _MAX_RULES:
         yield too_many(path / "onPodConditions", len(rule["onPodConditions"]), _MAX_RULES)
     for pattern, at in each(rule, path, "onPodConditions"):
-        yield from check_rule(text(pattern, "type"), at / "type", names.qualified_name)
+        yield from check_rule(text(pattern, "type"), at / "type", names.validate_qualified_name)
         yield from check_choice(pattern, at, "status", _STATUSES, is_required=True)
 
 
-def _check_success(rule: Value, path: Path, completions: int) -> Problems:
+def _check_success(rule: Value, path: FieldPath, completions: int) -> Problems:
     indexes, count = rule.get("succeededIndexes"), rule.get("succeededCount")
     if indexes is None and count is None:
         yield required(path, "at least one of succeededCount or succeededIndexes must be specified")
@@ -147,8 +147,8 @@ def _check_success(rule: Value, path: Path, completions: int) -> Problems:
             yield too_long(path / "succeededIndexes", _MAX_INDEXES_BYTES)
         enough = 0
         try:
-            enough = index_sets.size(indexes, completions)
-        except index_sets.BadIndexes as error:
+            enough = index_sets.count_indexes(indexes, completions)
+        except index_sets.InvalidIndexes as error:
             yield invalid(path / "succeededIndexes", indexes, str(error))
     yield from check_nonnegative(rule, path, "succeededCount")
     if count is not None and count > min(enough, completions):

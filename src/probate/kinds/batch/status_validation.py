@@ -1,8 +1,8 @@
-"""The status of a Job, which may be any controller's to write (`managedBy`): it must make sense whoever does.
+"""Validates the status of a Job, which any controller may write (`managedBy`).
 
-Most rules look at what this write changes, and leave alone what was wrong before it: a change of the spec may make a status wrong
-for a moment, and the controller must be able to put it right step by step. What is decided stays decided: a Job that is over does
-not go on, and its counts do not fall.
+Most rules check what this write changes and ignore what was invalid before: a change of the spec may make a status invalid for a
+moment, and the controller must be able to correct it step by step. Decisions are final: a finished Job does not continue, and its
+counters do not decrease.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from probate.api import timestamps
-from probate.api.field_errors import Path, duplicate, invalid, required
+from probate.api.field_errors import FieldPath, duplicate, invalid, required
 from probate.kinds.batch import index_sets
 from probate.kinds.shared.field_checks import Problems, Value, check_nonnegative, child, is_same, objects, text, texts
 
-_STATUS = Path("status")
+_STATUS = FieldPath("status")
 _CONDITIONS = _STATUS / "conditions"
 _COUNTS = ("active", "succeeded", "failed", "ready", "terminating")
 _FINAL = ("Failed", "Complete", "FailureTarget", "SuccessCriteriaMet")
@@ -28,18 +28,18 @@ _BEFORE = (("Complete", "SuccessCriteriaMet"), ("Failed", "FailureTarget"))
 
 
 def check_job_status(new: Value, old: Value) -> Problems:
-    """A Job sent to its `status`."""
+    """Validates a Job written through `status`."""
     yield from check_nonnegative(child(new, "status"), _STATUS, *_COUNTS)
     yield from _check_uncounted(new)
     yield from _check_conditions(new, old)
-    yield from _check_moments(new, old)
+    yield from _check_times(new, old)
     yield from _check_rest(new, old)
     yield from _check_counts(new, old)
     yield from _check_indexes(new, old)
 
 
 def _true(job: Value) -> set[str]:
-    """The types of the conditions that hold."""
+    """Returns the types of the conditions that are true."""
     return {text(one, "type") for one in objects(child(job, "status"), "conditions") if text(one, "status") == "True"}
 
 
@@ -67,7 +67,7 @@ def _check_conditions(new: Value, old: Value) -> Problems:
     holds, held = _true(new), _true(old)
     changed = holds ^ held
     for one, other in _AT_ODDS:
-        # Success and failure that are both decided are refused even if they were before.
+        # A Job that has both succeeded and failed is rejected even if it was so before.
         if {one, other} <= holds and (one == "SuccessCriteriaMet" or changed & {one, other}):
             yield invalid(_CONDITIONS, "", f"cannot set {one}=True and {other}=True conditions")
     for end, decision in _BEFORE:
@@ -80,7 +80,7 @@ def _check_conditions(new: Value, old: Value) -> Problems:
         yield invalid(_CONDITIONS, "", "cannot set SuccessCriteriaMet=True for a Job that is Complete already")
 
 
-def _check_moments(new: Value, old: Value) -> Problems:
+def _check_times(new: Value, old: Value) -> Problems:
     status, before, spec = child(new, "status"), child(old, "status"), child(new, "spec")
     began, ended = status.get("startTime"), status.get("completionTime")
     is_complete = "Complete" in _true(new)
@@ -98,7 +98,7 @@ def _check_moments(new: Value, old: Value) -> Problems:
 
 
 def _is_before(one: str, other: str) -> bool:
-    return timestamps.seconds(one) < timestamps.seconds(other)
+    return timestamps.parse_time(one) < timestamps.parse_time(other)
 
 
 def _is_resuming(new: Value, old: Value) -> bool:
@@ -108,7 +108,7 @@ def _is_resuming(new: Value, old: Value) -> bool:
 
 
 def _check_rest(new: Value, old: Value) -> Problems:
-    """A Job that is over has begun once, and has no pods left to end or to count."""
+    """Validates that a finished Job has a start time, and no active or uncounted pods."""
     if not _is_over(new):
         return
     status, spec, is_new = child(new, "status"), child(new, "spec"), not _is_over(old)
@@ -148,15 +148,15 @@ def _check_indexes(new: Value, old: Value) -> Problems:
         else:
             yield from _check_spelling(failed, _STATUS / "failedIndexes", below)
     if below is not None and _is_changed(new, old, "failedIndexes", "completedIndexes"):
-        both = index_sets.shared(completed, failed, below)
+        both = index_sets.first_common_index(completed, failed, below)
         if both is not None:
             yield invalid(_STATUS / "failedIndexes", failed, f"failedIndexes and completedIndexes overlap at index: {both}")
 
 
-def _check_spelling(indexes: str, path: Path, below: int | None) -> Problems:
+def _check_spelling(indexes: str, path: FieldPath, below: int | None) -> Problems:
     if below is None:
         return
     try:
-        index_sets.size(indexes, below)
-    except index_sets.BadIndexes as error:
+        index_sets.count_indexes(indexes, below)
+    except index_sets.InvalidIndexes as error:
         yield invalid(path, indexes, str(error))

@@ -1,9 +1,9 @@
-"""Jobs and CronJobs."""
+"""Validates Jobs and CronJobs."""
 
 from __future__ import annotations
 
 from probate.api import names
-from probate.api.field_errors import Path, invalid, not_supported, required, too_long
+from probate.api.field_errors import FieldPath, invalid, not_supported, required, too_long
 from probate.kinds.batch import job_policies
 from probate.kinds.core.pods.validation.spec import check_template
 from probate.kinds.shared.field_checks import (
@@ -21,17 +21,17 @@ from probate.kinds.shared.field_checks import (
 from probate.kinds.shared.selector_validation import check_label_selector, is_match
 from probate.lib import cron
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 _NUMBERS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 _MAX_MANAGER = 63
-_MAX_CRONJOB_NAME = 52  # a Job's name has eleven characters more, and is a label's value
+_MAX_CRONJOB_NAME = 52  # a Job's name adds eleven characters and must be a label value
 _GENERATED = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 _PLACEMENT = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
 _CONTAINERS = ("containers", "initContainers")
 
 
 def check_job(job: Value) -> Problems:
-    """A Job. Its selector is the server's to make, unless `manualSelector`."""
+    """Validates a Job. The server generates its selector, unless it has `manualSelector`."""
     spec = child(job, "spec")
     yield from _check_job_spec(spec, _SPEC)
     selector = spec.get("selector")
@@ -49,23 +49,23 @@ def check_job(job: Value) -> Problems:
 
 
 def create_cron_job(cron_job: Value) -> Problems:
-    """A new CronJob: its name must leave room for those of its Jobs."""
+    """Validates a new CronJob: its name must leave room for the suffix of Job names."""
     name = text(child(cron_job, "metadata"), "name")
     if len(name) > _MAX_CRONJOB_NAME:
-        yield invalid(Path("metadata") / "name", name, f"must be no more than {_MAX_CRONJOB_NAME} characters")
+        yield invalid(FieldPath("metadata") / "name", name, f"must be no more than {_MAX_CRONJOB_NAME} characters")
     yield from _check_lengths(child(cron_job, "spec"))
     yield from check_cron_job(cron_job)
 
 
 def update_cron_job(new: Value, old: Value) -> Problems:
-    """A changed CronJob. One that was written before there were limits may keep what it has, so that it can be deleted."""
+    """Validates a changed CronJob. One that was stored before the limits existed may keep its values, so that it can be deleted."""
     spec, before = child(new, "spec"), child(old, "spec")
     changed = {field: value for field, value in spec.items() if before.get(field) != value}
     yield from _check_lengths(changed)
 
 
 def _check_lengths(spec: Value) -> Problems:
-    """What is too long to be parsed. Kubernetes has no such limits."""
+    """Validates the length of texts that are parsed. Kubernetes has no such limits."""
     if len(text(spec, "schedule")) > cron.MAX_LENGTH:
         yield too_long(_SPEC / "schedule", cron.MAX_LENGTH)
     if len(text(spec, "timeZone")) > cron.MAX_ZONE_LENGTH:
@@ -73,7 +73,7 @@ def _check_lengths(spec: Value) -> Problems:
 
 
 def check_cron_job(cron_job: Value) -> Problems:
-    """A CronJob."""
+    """Validates a CronJob."""
     spec = child(cron_job, "spec")
     yield from _check_schedule(spec, _SPEC)
     yield from check_nonnegative(spec, _SPEC, "startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
@@ -87,7 +87,10 @@ def check_cron_job(cron_job: Value) -> Problems:
 
 
 def update_job(new: Value, old: Value) -> Problems:
-    """Of a Job the template and the selector stay; a suspended one without pods may still be placed and measured anew."""
+    """Validates that a Job keeps its template and selector.
+
+    Scheduling fields and resources of a suspended Job without pods may change.
+    """
     spec, before = child(new, "spec"), child(old, "spec")
     for field in ("selector", "podFailurePolicy", "completionMode", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         yield from check_unchanged(spec.get(field), before.get(field), _SPEC / field)
@@ -103,13 +106,13 @@ def _is_indexed(spec: Value) -> bool:
     return text(spec, "completionMode") == "Indexed"
 
 
-def _check_job_spec(spec: Value, path: Path) -> Problems:
+def _check_job_spec(spec: Value, path: FieldPath) -> Problems:
     yield from check_nonnegative(spec, path, *_NUMBERS, "backoffLimitPerIndex", "maxFailedIndexes")
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         yield required(path / "backoffLimitPerIndex", "when maxFailedIndexes is specified")
     yield from _check_completion_mode(spec, path)
     yield from job_policies.check_replacement_policy(spec, path)
-    yield from check_optional_name(spec, path, "managedBy", names.domain_path)
+    yield from check_optional_name(spec, path, "managedBy", names.validate_domain_path)
     if len(text(spec, "managedBy")) > _MAX_MANAGER:
         yield too_long(path / "managedBy", _MAX_MANAGER)
     yield from check_template(child(spec, "template"), path / "template")
@@ -120,7 +123,7 @@ def _check_job_spec(spec: Value, path: Path) -> Problems:
         yield from job_policies.check_success_policy(spec, path)
 
 
-def _check_completion_mode(spec: Value, path: Path) -> Problems:
+def _check_completion_mode(spec: Value, path: FieldPath) -> Problems:
     yield from check_choice(spec, path, "completionMode", ("NonIndexed", "Indexed"))
     if _is_indexed(spec):
         yield from job_policies.check_index_limits(spec, path)
@@ -130,7 +133,7 @@ def _check_completion_mode(spec: Value, path: Path) -> Problems:
             yield invalid(path / field, spec[field], "requires indexed completion mode")
 
 
-def _check_restart(spec: Value, path: Path) -> Problems:
+def _check_restart(spec: Value, path: FieldPath) -> Problems:
     policy = text(child(child(spec, "template"), "spec"), "restartPolicy") or "Always"
     at = path / "template" / "spec" / "restartPolicy"
     if policy == "Always":
@@ -141,11 +144,11 @@ def _check_restart(spec: Value, path: Path) -> Problems:
 
 def _check_indexed_name(name: str, completions: int) -> Problems:
     last = f"{name}-{completions - 1}"
-    for problem in names.dns_label(last):
-        yield invalid(Path("metadata") / "name", name, f"its pods could not be called {last!r}: {problem}")
+    for problem in names.validate_dns_label(last):
+        yield invalid(FieldPath("metadata") / "name", name, f"its pods could not be called {last!r}: {problem}")
 
 
-def _check_schedule(spec: Value, path: Path) -> Problems:
+def _check_schedule(spec: Value, path: FieldPath) -> Problems:
     schedule, zone = text(spec, "schedule"), spec.get("timeZone")
     if not schedule:
         yield required(path / "schedule")
@@ -157,14 +160,14 @@ def _check_schedule(spec: Value, path: Path) -> Problems:
         yield from _check_zone(zone, path / "timeZone")
 
 
-def _check_parses(schedule: str, path: Path) -> Problems:
+def _check_parses(schedule: str, path: FieldPath) -> Problems:
     try:
         cron.parse(schedule)
     except cron.BadSchedule as error:
         yield invalid(path, schedule, str(error))
 
 
-def _check_zone(zone: str, path: Path) -> Problems:
+def _check_zone(zone: str, path: FieldPath) -> Problems:
     if not zone:
         yield invalid(path, zone, "timeZone must be nil or non-empty string")
     elif zone.lower() == "local":
@@ -177,7 +180,7 @@ def _check_zone(zone: str, path: Path) -> Problems:
 
 
 def _check_completions(spec: Value, before: Value) -> Problems:
-    """An indexed Job grows and shrinks as long as all its indexes run at once."""
+    """Validates `completions`: an indexed Job may change it together with its parallelism, if both stay equal."""
     new, old = spec.get("completions"), before.get("completions")
     is_elastic = _is_indexed(spec) and new is not None and new == spec.get("parallelism")
     if new != old and not is_elastic:
@@ -185,35 +188,35 @@ def _check_completions(spec: Value, before: Value) -> Problems:
 
 
 def _fixed(spec: Value, old: Value) -> Value:
-    """The part of the template that stays, of a Job that was like this."""
+    """Returns the part of the template that may not change, given the old Job."""
     template = child(spec, "template")
-    if _is_placeable(old):
-        template = _unplaced(template)
-    return _unmeasured(template) if _is_at_rest(old) else template
+    if _can_change_scheduling(old):
+        template = _without_scheduling(template)
+    return _without_resources(template) if _has_no_pods(old) else template
 
 
-def _is_placeable(job: Value) -> bool:
+def _can_change_scheduling(job: Value) -> bool:
     has_begun = bool(child(job, "status").get("startTime"))
-    return bool(child(job, "spec").get("suspend")) and (not has_begun or _is_at_rest(job))
+    return bool(child(job, "spec").get("suspend")) and (not has_begun or _has_no_pods(job))
 
 
-def _is_at_rest(job: Value) -> bool:
-    """Whether the Job is suspended and has no pods: it has not begun yet, or they are gone."""
+def _has_no_pods(job: Value) -> bool:
+    """Reports whether the Job is suspended and has no pods: it has not started yet, or its pods are gone."""
     status = child(job, "status")
-    is_told = any(text(one, "type") == "Suspended" and text(one, "status") == "True" for one in objects(status, "conditions"))
-    return bool(child(job, "spec").get("suspend")) and not status.get("active") and (is_told or not status.get("startTime"))
+    is_suspended = any(text(one, "type") == "Suspended" and text(one, "status") == "True" for one in objects(status, "conditions"))
+    return bool(child(job, "spec").get("suspend")) and not status.get("active") and (is_suspended or not status.get("startTime"))
 
 
-def _unplaced(template: Value) -> Value:
-    """The template without what says where its pods go. Of the affinity that is the part about nodes only."""
+def _without_scheduling(template: Value) -> Value:
+    """Returns the template without its scheduling fields. Of the affinity, only the node affinity is removed."""
     pod = child(template, "spec")
     others = without(child(pod, "affinity"), "nodeAffinity")
     meta = without(child(template, "metadata"), "labels", "annotations")
     return {"metadata": meta, "spec": {**without(pod, *_PLACEMENT), "affinity": others}}
 
 
-def _unmeasured(template: Value) -> Value:
-    """The template without what its containers ask for."""
+def _without_resources(template: Value) -> Value:
+    """Returns the template without the resources of its containers."""
     pod = child(template, "spec")
     bare = {field: [without(one, "resources") for one in objects(pod, field)] for field in _CONTAINERS}
     return {**template, "spec": {**pod, **bare}}

@@ -1,17 +1,16 @@
-"""The built-in kinds of Kubernetes: which there are, what may be done with them, and their schemas.
+"""Loads the catalog of Kubernetes' built-in kinds: resources, verbs and schemas.
 
-The build writes `kubernetes.json.gz` beside this module: the OpenAPI definitions of one release and its stable resources, which
-are those that an API server serves unless told otherwise. `builtin_names` adds what is known only by hand. The file is read once;
-a schema is made when it is first asked for.
+The build writes `kubernetes.json.gz` beside this module: the OpenAPI definitions of one release and its stable resources, which are
+those that an API server serves by default. `kind_names` adds facts that are maintained by hand. The file is read once; a schema is
+built when it is first requested.
 
-All that is returned is shared: nobody may change it.
+All returned objects are shared: callers must not change them.
 """
 
 from __future__ import annotations
 
 import gzip
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -20,36 +19,36 @@ from probate.api.catalog import Catalog, Resource, Subresource
 from probate.api.gvk import GroupResource, GroupVersionKind
 from probate.api.schema.node import Schema
 from probate.api.schema.openapi import Schemas
-from probate.core import errors
+from probate.core import errors, package_data
 from probate.kinds.builtin import kind_names as names
 
-_FILE = Path(__file__).with_name("kubernetes.json.gz")  # importlib.resources would take longer to import than all else here
+_FILE = "kubernetes.json.gz"
 
 
 @cache
 def load() -> Catalog:
-    """All built-in resources, in the order in which discovery shows them."""
+    """Returns all built-in resources, in the order of discovery."""
     return Catalog(sorted((_resource(row) for row in _content()["resources"]), key=_place))
 
 
 def version() -> str:
-    """The release of Kubernetes that the built-in kinds are of: 1.37.0."""
+    """Returns the Kubernetes release of the built-in kinds: 1.37.0."""
     return str(_content()["version"])
 
 
 def definitions() -> dict[str, dict[str, Any]]:
-    """The OpenAPI v2 definitions of all built-in kinds and what they are made of, by name, as Kubernetes publishes them."""
+    """Returns the OpenAPI v2 definitions of all built-in kinds and their types, by name, as Kubernetes publishes them."""
     found: dict[str, dict[str, Any]] = _content()["definitions"]
     return found
 
 
 def definition_name(group: str, version: str, kind: str) -> str | None:
-    """The name of a kind's definition: also of lists, of what subresources take (Scale, Eviction), and of DeleteOptions."""
+    """Returns the definition name of a kind, including lists, DeleteOptions, and kinds of subresources (Scale, Eviction)."""
     return _names_by_kind().get((group, version, kind))
 
 
 def schema(group: str, version: str, kind: str) -> Schema | None:
-    """The schema of a kind, if there is a definition of it."""
+    """Returns the schema of a kind, or None if there is no definition of it."""
     name = definition_name(group, version, kind)
     return None if name is None else _schemas().schema(name)
 
@@ -57,10 +56,10 @@ def schema(group: str, version: str, kind: str) -> Schema | None:
 @cache
 def _content() -> dict[str, Any]:
     try:
-        packed = _FILE.read_bytes()
+        packed = package_data.read_bytes(__file__, _FILE)
     except FileNotFoundError:
         raise errors.ProbateError(
-            f"{_FILE.name} is not in this installation: it is written when the package is built. Install Probate again, "
+            f"{_FILE} is not in this installation: it is written when the package is built. Install Probate again, "
             "with `pip install .` or, to work on it, with `pip install --editable .`"
         ) from None
     content: dict[str, Any] = orjson.loads(gzip.decompress(packed))
@@ -94,14 +93,14 @@ def _resource(row: dict[str, Any]) -> Resource:
         short_names=names.SHORT_NAMES.get(name, ()),
         categories=tuple(category for category, members in names.CATEGORIES.items() if name in members),
         subresources=_subresources(name, row["subresources"]),
-        stored_as=names.STORED_AS.get(GroupVersionKind(row["group"], row["version"], row["kind"])),
+        storage_gvk=names.STORED_AS.get(GroupVersionKind(row["group"], row["version"], row["kind"])),
         load_schema=partial(_load_schema, row["group"], row["version"], row["kind"]),
-        deprecation=names.DEPRECATIONS.get(name, ""),
+        deprecation_warning=names.DEPRECATIONS.get(name, ""),
     )
 
 
 def _subresources(name: str, rows: list[dict[str, Any]]) -> tuple[Subresource, ...]:
-    off = names.OFF.get(name, ())
+    off = names.DISABLED_SUBRESOURCES.get(name, ())
     found = [
         Subresource(row["name"], row["kind"], tuple(row["verbs"]), row["group"], row["version"])
         for row in rows
@@ -115,7 +114,7 @@ def _load_schema(group: str, version: str, kind: str) -> Schema:
 
 
 def _place(resource: Resource) -> tuple[int, str, int, str]:
-    """Where a resource comes among all: by group, the newest version of it first, then by name."""
+    """Returns the sort key of a resource: by group, the newest version first, then by name."""
     is_known = resource.group in names.GROUPS
     rank = names.GROUPS.index(resource.group) if is_known else len(names.GROUPS)
     return rank, resource.group, -int(resource.version.removeprefix("v")), resource.plural

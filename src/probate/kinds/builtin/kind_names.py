@@ -1,7 +1,7 @@
-"""What no package says of the built-in kinds: written by hand, as Kubernetes has it.
+"""Facts about built-in kinds that no published package contains, written by hand as Kubernetes has them.
 
-Resources are named like `deployments.apps`, as `GroupResource` writes them. `builtin` puts these rows together with what the build
-found. A row for a resource that is not there fails a test, so nothing here outlives its kind.
+Resources are named like `deployments.apps`, as `GroupResource` writes them. `catalog` merges these rows with the output of the
+build. A row for a resource that does not exist fails a test, so no row outlives its kind.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from probate.api.catalog import Subresource
 from probate.api.gvk import GroupVersionKind
 
-# In the order in which discovery shows them; a group that is not here comes after, by its name.
+# In the order of discovery; a group that is not listed comes after these, sorted by name.
 GROUPS = (
     "",
     "apiregistration.k8s.io",
@@ -41,7 +41,7 @@ DEPRECATIONS = {
     "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
     "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 }
-"""What every answer about these warns of."""
+"""The deprecation warning of every response about these resources."""
 
 SHORT_NAMES = {
     "certificatesigningrequests.certificates.k8s.io": ("csr",),
@@ -101,12 +101,12 @@ CATEGORIES = {
     ),
 }
 
-# Paths that exist only with a feature that is off unless asked for: csinodes/status is of CSIVolumeHealth.
-OFF = {"csinodes.storage.k8s.io": ("status",)}
+# Paths that exist only with a feature that is off by default: csinodes/status belongs to CSIVolumeHealth.
+DISABLED_SUBRESOURCES = {"csinodes.storage.k8s.io": ("status",)}
 
-VERBS = {"componentstatuses": ("get", "list")}  # the build finds a watch that is not served
+VERBS = {"componentstatuses": ("get", "list")}  # the published data has a watch that is not served
 
-# Kinds that are stored in the shape of another version, which serves the same objects.
+# Kinds that are stored in the form of another version, which serves the same objects.
 _SCALER = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
 STORED_AS = {
     _SCALER._replace(version="v1"): _SCALER,
@@ -126,7 +126,7 @@ CONNECTIONS = {
     "services": (Subresource("proxy", "ServiceProxyOptions", _PROXY),),
 }
 
-# The defaults without which list items could not be told apart: they are keys. OpenAPI v3 has them, v2 cannot.
+# Defaults of map keys of list items: without them items could not be identified. OpenAPI v3 has them, v2 cannot.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "io.k8s.api.core.v1.ContainerPort": {"protocol": "TCP"},
     "io.k8s.api.core.v1.ReplicationControllerSpec": {"replicas": 1},

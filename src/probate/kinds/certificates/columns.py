@@ -1,34 +1,35 @@
-"""Requests for certificates, and bundles of those to trust."""
+"""Table columns of CertificateSigningRequests, ClusterTrustBundles and PodCertificateRequests."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.printing import ages, cell_text, object_fields
-from probate.api.printing.columns import AGE, NAME, Object, Printer, text
+from probate.api.objects import Object
+from probate.api.printers import ages, cell_text, object_fields
+from probate.api.printers.columns import AGE, NAME, Printer, text
 
 
 def _request(request: Object, now: float) -> list[Any]:
     lifetime = object_fields.at(request, "spec", "expirationSeconds")
     return [
         object_fields.name(request),
-        ages.of(request, now),
+        ages.object_age(request, now),
         object_fields.text(request, "spec", "signerName") or cell_text.NONE,
         object_fields.text(request, "spec", "username"),
-        ages.duration(lifetime) if isinstance(lifetime, int) else cell_text.NONE,
+        ages.format_duration(lifetime) if isinstance(lifetime, int) else cell_text.NONE,
         _condition(request),
     ]
 
 
 def _condition(request: Object) -> str:
-    """A denial outweighs an approval. Failure and the certificate are told besides."""
+    """Returns the state of a request: a denial takes precedence over an approval; failure and issuance are added."""
     types = {object_fields.text(one, "type") for one in object_fields.objects(request, "status", "conditions")}
-    said = [next((one for one in ("Denied", "Approved") if one in types), "Pending")]
+    states = [next((one for one in ("Denied", "Approved") if one in types), "Pending")]
     if "Failed" in types:
-        said.append("Failed")
+        states.append("Failed")
     if object_fields.text(request, "status", "certificate"):
-        said.append("Issued")
-    return ",".join(said)
+        states.append("Issued")
+    return ",".join(states)
 
 
 def _trust_bundle(bundle: Object, _: float) -> list[Any]:
@@ -37,8 +38,8 @@ def _trust_bundle(bundle: Object, _: float) -> list[Any]:
 
 def _pod_request(request: Object, _: float) -> list[Any]:
     spec = object_fields.mapping(request, "spec")
-    told = (object_fields.text(spec, one) for one in ("podName", "serviceAccountName", "nodeName", "signerName"))
-    return [object_fields.name(request), *told, _state(request)]
+    cells = (object_fields.text(spec, one) for one in ("podName", "serviceAccountName", "nodeName", "signerName"))
+    return [object_fields.name(request), *cells, _state(request)]
 
 
 def _state(request: Object) -> str:

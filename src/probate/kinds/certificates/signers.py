@@ -1,10 +1,10 @@
-"""Which requests for certificates the server signs, once somebody has approved them: the rules of Kubernetes' signers of clients.
+"""Decides which approved CertificateSigningRequests the server signs: the rules of Kubernetes' signers of client certificates.
 
-    kubernetes.io/kube-apiserver-client            anybody but a master
+    kubernetes.io/kube-apiserver-client            any client except members of system:masters
     kubernetes.io/kube-apiserver-client-kubelet    a node, and nothing else
 
-The signers `kubelet-serving` and `legacy-unknown` are not here. Their certificates are for servers, and there is one authority, by
-which clients know the API server itself: whoever got such a certificate could pass for it.
+The signers `kubelet-serving` and `legacy-unknown` are not supported. Their certificates are for servers, and there is one CA, by
+which clients verify the API server itself: the holder of such a certificate could impersonate it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _POSSIBLE = frozenset({"digital signature", "key encipherment", _CLIENT_AUTH})
 _OF_KUBELETS = (_POSSIBLE, frozenset({"digital signature", _CLIENT_AUTH}))
 
 
-class Wanted(NamedTuple):
-    """A certificate that was asked for: of whom, how (PEM), for which usages, for how long."""
+class RequestedCertificate(NamedTuple):
+    """A requested certificate: its subject, the request in PEM, its usages, its lifetime."""
 
     signer: str
     request: bytes
@@ -31,53 +31,53 @@ class Wanted(NamedTuple):
     seconds: int | None = None
 
 
-class Asked(NamedTuple):
-    """What a request says about its author. (It has one name, if it is fit to be signed.)"""
+class RequestSubject(NamedTuple):
+    """The subject of a request. (It has one common name, if it can be signed.)"""
 
     names: tuple[str, ...]
     groups: tuple[str, ...] = ()
-    other_names: frozenset[str] = frozenset()  # the kinds of them: DNS, Email, IP, URI
+    other_names: frozenset[str] = frozenset()  # the types of SANs: DNS, Email, IP, URI
 
 
-class Unfit(Exception):
-    """Why a request is not signed."""
+class CannotSign(Exception):
+    """A request cannot be signed. The message says why."""
 
 
-def check(signer: str, asked: Asked, usages: tuple[str, ...]) -> None:
-    """`Unfit` if the signer does not sign this."""
+def check(signer: str, subject: RequestSubject, usages: tuple[str, ...]) -> None:
+    """Raises `CannotSign` if the signer does not sign this request."""
     if signer not in SIGNERS:
-        raise Unfit(f"there is no signer {signer} here")
-    if len(asked.names) != 1 or not asked.names[0]:
-        raise Unfit("the subject has to have one common name: that is the user")
-    if not all(part and part.isprintable() for part in (*asked.names, *asked.groups)):
-        raise Unfit("the subject has empty parts, or characters that nobody can see")
-    if MASTERS in asked.groups:
-        raise Unfit(f"use of {signer} signer with {MASTERS} group is not allowed")
-    why = SIGNERS[signer](asked, frozenset(usages))
+        raise CannotSign(f"there is no signer {signer}")
+    if len(subject.names) != 1 or not subject.names[0]:
+        raise CannotSign("the subject must have exactly one common name, which becomes the user name")
+    if not all(part and part.isprintable() for part in (*subject.names, *subject.groups)):
+        raise CannotSign("the subject has empty parts or invisible characters")
+    if MASTERS in subject.groups:
+        raise CannotSign(f"use of {signer} signer with {MASTERS} group is not allowed")
+    why = SIGNERS[signer](subject, frozenset(usages))
     if why:
-        raise Unfit(why)
+        raise CannotSign(why)
 
 
-def lifetime(wanted: int | None) -> int:
-    """For how many seconds a certificate is."""
-    return MOST_SECONDS if wanted is None else max(LEAST_SECONDS, min(wanted, MOST_SECONDS))
+def lifetime(requested_seconds: int | None) -> int:
+    """Returns the lifetime of a certificate in seconds."""
+    return MOST_SECONDS if requested_seconds is None else max(LEAST_SECONDS, min(requested_seconds, MOST_SECONDS))
 
 
-def _of_client(_: Asked, usages: frozenset[str]) -> str:
+def _of_client(_: RequestSubject, usages: frozenset[str]) -> str:
     if not usages <= _POSSIBLE:
         return f"invalid usage for client certificate: {', '.join(sorted(usages - _POSSIBLE))}"
     return "" if _CLIENT_AUTH in usages else f"missing required usage for client certificate: {_CLIENT_AUTH}"
 
 
-def _of_kubelet(asked: Asked, usages: frozenset[str]) -> str:
-    if asked.groups != (_NODES,):
+def _of_kubelet(subject: RequestSubject, usages: frozenset[str]) -> str:
+    if subject.groups != (_NODES,):
         return f"subject organization is not {_NODES}"
-    if not asked.names[0].startswith(_NODE):
+    if not subject.names[0].startswith(_NODE):
         return f"subject common name does not begin with {_NODE}"
-    if asked.other_names:
-        return f"{', '.join(sorted(asked.other_names))} subjectAltNames are not allowed"
+    if subject.other_names:
+        return f"{', '.join(sorted(subject.other_names))} subjectAltNames are not allowed"
     return "" if usages in _OF_KUBELETS else f"usages did not match {', '.join(sorted(_POSSIBLE))}"
 
 
-SIGNERS: Mapping[str, Callable[[Asked, frozenset[str]], str]] = {CLIENT: _of_client, KUBELET: _of_kubelet}
-"""What each has against a request; nothing if it signs."""
+SIGNERS: Mapping[str, Callable[[RequestSubject, frozenset[str]], str]] = {CLIENT: _of_client, KUBELET: _of_kubelet}
+"""For each signer, a function that returns why it rejects a request; empty if it signs."""

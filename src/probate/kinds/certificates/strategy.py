@@ -1,46 +1,58 @@
-"""CertificateSigningRequests: who decides on them and who signs them write the same list of conditions, by two paths.
+"""Prepares CertificateSigningRequests: approvers and signers write the same list of conditions, through two subresources.
 
-Both change metadata too, as in Kubernetes: approvers and signers leave notes in annotations.
+Both also change metadata, as in Kubernetes: approvers and signers write annotations.
 """
 
 from __future__ import annotations
 
-from probate.kinds.shared.object_fields import Object, child, fill_zero, items, made, text
+from probate.api.objects import Object
+from probate.kinds.shared.object_fields import child, ensure_child, fill_zero, items, restore_fields, text
 
 DECISIONS = ("Approved", "Denied")
 
 
 def update_status(new: Object, old: Object, *, now: str) -> None:
-    """Prepare a change through `status`: decisions stay as they are. Those added or taken away are for the checks to refuse."""
-    status, before = made(new, "status"), items(child(old, "status"), "conditions")
-    wanted = items(status, "conditions")
-    if status is not None and wanted:
-        status["conditions"] = _stamped(_with_decisions(wanted, before), before, now)
+    """Prepares a change through `status`: decisions keep their old values.
+
+    Added or removed ones are kept, so that validation rejects them.
+    """
+    status, before = ensure_child(new, "status"), items(child(old, "status"), "conditions")
+    requested = items(status, "conditions")
+    if status is not None and requested:
+        status["conditions"] = _stamped(_with_decisions(requested, before), before, now)
 
 
 def update_approval(new: Object, old: Object, *, now: str) -> Object:
-    """What a change through `approval` makes of the request: other metadata and conditions, and nothing else."""
-    before, wanted = (items(child(request, "status"), "conditions") for request in (old, new))
+    """Returns the request after a change through `approval`: metadata and conditions change, and nothing else."""
+    before, requested = (items(child(request, "status"), "conditions") for request in (old, new))
     status = {name: value for name, value in (child(old, "status") or {}).items() if name != "conditions"}
-    if wanted:  # an empty list is as good as none
-        status["conditions"] = _stamped(wanted, before, now)
+    if requested:  # an empty list equals an absent one
+        status["conditions"] = _stamped(requested, before, now)
     return {**old, "metadata": new["metadata"], "status": status}
 
 
-def _with_decisions(wanted: list[Object], before: list[Object]) -> list[Object]:
-    """The conditions with decisions as they were, each in the place of one of its type. What is of another number stays."""
+def _with_decisions(conditions: list[Object], before: list[Object]) -> list[Object]:
+    """Returns the conditions with their old decisions, each in the place of one of its type.
+
+    If the number of decisions of a type changed, they are kept as requested.
+    """
     for decision in DECISIONS:
         kept = [one for one in before if text(one, "type") == decision]
-        if len(kept) == sum(text(one, "type") == decision for one in wanted):
+        if len(kept) == sum(text(one, "type") == decision for one in conditions):
             left = iter(kept)
-            wanted = [next(left) if text(one, "type") == decision else one for one in wanted]
-    return wanted
+            conditions = [next(left) if text(one, "type") == decision else one for one in conditions]
+    return conditions
 
 
-def _stamped(wanted: list[Object], before: list[Object], now: str) -> list[Object]:
-    """Conditions that do not say since when are from now; one that was there with the same status, since it was."""
+def _stamped(conditions: list[Object], before: list[Object], now: str) -> list[Object]:
+    """Returns the conditions with times: a condition without one gets now, or its old time if its status is unchanged."""
     since = {(text(one, "type"), text(one, "status")): one.get("lastTransitionTime") for one in before}
-    stamped = [dict(one) for one in wanted]
+    stamped = [dict(one) for one in conditions]
     for one in stamped:
         fill_zero(one, lastUpdateTime=now, lastTransitionTime=since.get((text(one, "type"), text(one, "status"))) or now)
     return stamped
+
+
+def update_signing_request(new: Object, old: Object) -> None:
+    """Prepares a changed CertificateSigningRequest: its spec never changes."""
+    restore_fields(new, old, "spec")

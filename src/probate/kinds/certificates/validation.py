@@ -1,6 +1,7 @@
-"""Certificates that are asked for: what a CertificateSigningRequest asks, who decided on it, and what was signed.
+"""Validates CertificateSigningRequests: the request, its approval, and the issued certificate.
 
-What an object has that would be refused now (both decisions, a type twice) stays with it: a write is refused for what it adds.
+What an object already has and would be rejected now (both decisions, a duplicate type) may stay: a write is rejected only for what
+it adds.
 """
 
 from __future__ import annotations
@@ -8,15 +9,15 @@ from __future__ import annotations
 from collections import Counter
 
 from probate.api import names
-from probate.api.field_errors import Path, duplicate, forbidden, invalid, not_supported, required
+from probate.api.field_errors import FieldPath, duplicate, forbidden, invalid, not_supported, required
 from probate.kinds.certificates.strategy import DECISIONS
 from probate.kinds.shared.condition_validation import STATUSES
 from probate.kinds.shared.field_checks import Problems, Value, check_rule, child, each, is_same, objects, text, texts
 from probate.lib.x509 import pem
 
-_SPEC = Path("spec")
-_CONDITIONS = Path("status") / "conditions"
-_CERTIFICATE = Path("status") / "certificate"
+_SPEC = FieldPath("spec")
+_CONDITIONS = FieldPath("status") / "conditions"
+_CERTIFICATE = FieldPath("status") / "certificate"
 _LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
 _MIN_EXPIRATION_SECONDS = 600
 _USAGES = frozenset(
@@ -49,7 +50,7 @@ _USAGES = frozenset(
 
 
 def create_signing_request(request: Value) -> Problems:
-    """A new CertificateSigningRequest: what it asks for can be read, and is asked of a signer that there may be."""
+    """Validates a new CertificateSigningRequest: the request can be parsed, and the signer name is valid."""
     yield from check_signing_request(request)
     spec = child(request, "spec")
     encoded = text(spec, "request")
@@ -60,7 +61,7 @@ def create_signing_request(request: Value) -> Problems:
 
 
 def check_signing_request(request: Value) -> Problems:
-    """A CertificateSigningRequest."""
+    """Validates a CertificateSigningRequest."""
     spec = child(request, "spec")
     encoded = text(spec, "request")
     if not _first_is_request(encoded):
@@ -75,13 +76,13 @@ def check_signing_request(request: Value) -> Problems:
 
 
 def update_signing_request(new: Value, old: Value) -> Problems:
-    """What was asked for stays."""
+    """Validates that the request does not change."""
     if not is_same(new.get("spec"), old.get("spec")):
         yield invalid(_SPEC, "", "field is immutable")
 
 
 def check_approval(new: Value, old: Value) -> Problems:
-    """A CertificateSigningRequest sent to its `approval`: what was decided stays decided."""
+    """Validates a CertificateSigningRequest written through `approval`: decisions cannot be removed or changed."""
     yield from _check_conditions(new, old)
     for type_ in (*DECISIONS, "Failed"):
         if len(_conditions(new, type_)) < len(_conditions(old, type_)):
@@ -89,7 +90,7 @@ def check_approval(new: Value, old: Value) -> Problems:
 
 
 def check_signed(new: Value, old: Value) -> Problems:
-    """A CertificateSigningRequest sent to its `status`: who signs does not decide."""
+    """Validates a CertificateSigningRequest written through `status`: a signer cannot approve or deny."""
     yield from check_approval(new, old)
     for type_ in DECISIONS:
         after, before = _conditions(new, type_), _conditions(old, type_)
@@ -107,7 +108,7 @@ def _conditions(request: Value, type_: str) -> list[Value]:
 def _check_conditions(new: Value, old: Value) -> Problems:
     before = Counter(text(one, "type") for one in objects(child(old, "status"), "conditions"))
     seen: set[str] = set()
-    for one, at in each(child(new, "status"), Path("status"), "conditions"):
+    for one, at in each(child(new, "status"), FieldPath("status"), "conditions"):
         type_ = text(one, "type")
         if not type_ and not before[""]:
             yield required(at / "type")
@@ -119,8 +120,8 @@ def _check_conditions(new: Value, old: Value) -> Problems:
         yield invalid(_CONDITIONS, "", "Approved and Denied conditions are mutually exclusive")
 
 
-def _check_condition_status(condition: Value, path: Path) -> Problems:
-    """A decision, or a failure, is there or is not: its condition is never false."""
+def _check_condition_status(condition: Value, path: FieldPath) -> Problems:
+    """Validates that a condition of approval, denial or failure is never False."""
     allowed = ("True",) if text(condition, "type") in (*DECISIONS, "Failed") else STATUSES
     if not text(condition, "status"):
         yield required(path / "status")
@@ -156,15 +157,15 @@ def _check_usages(spec: Value) -> Problems:
             yield duplicate(_SPEC / "usages" / index, usage)
 
 
-def _check_signer(name: str, path: Path) -> Problems:
+def _check_signer(name: str, path: FieldPath) -> Problems:
     domain, slash, rest = name.partition("/")
     if not name:
         yield required(path)
     elif not slash or not rest:
         yield invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")
     else:
-        yield from check_rule(domain, path, names.dns_subdomain)
+        yield from check_rule(domain, path, names.validate_dns_subdomain)
         if "." not in domain:
             yield invalid(path, name, "should be a domain with at least two segments separated by dots")
         for part in rest.split("."):
-            yield from check_rule(part, path, names.dns_label)
+            yield from check_rule(part, path, names.validate_dns_label)

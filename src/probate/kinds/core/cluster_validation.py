@@ -1,14 +1,13 @@
-"""What a cluster is made of: Namespaces, Nodes, Leases."""
+"""Validates Namespaces, Nodes and Leases."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.api import metadata, names
-from probate.api.field_errors import Path, duplicate, forbidden, invalid
+from probate.api.field_errors import FieldPath, duplicate, forbidden, invalid
 from probate.kinds.core.cluster_status_validation import check_node_resources
 from probate.kinds.core.pods.validation.placement import EFFECTS
-from probate.kinds.core.services.reachable_addresses import check_families
 from probate.kinds.shared.field_checks import (
     Problems,
     Value,
@@ -22,29 +21,30 @@ from probate.kinds.shared.field_checks import (
     texts,
 )
 from probate.kinds.shared.ip_addresses import check_new_cidr
+from probate.kinds.shared.reachable_addresses import check_families
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 
 
 def check_namespace(namespace: Value) -> Problems:
-    """A Namespace, whose finalizers are part of its spec."""
+    """Validates a Namespace, whose finalizers are part of its spec."""
     for finalizer in texts(child(namespace, "spec"), "finalizers"):
-        yield from metadata.check_namespace_finalizer(finalizer, _SPEC / "finalizers")
+        yield from metadata.validate_namespace_finalizer(finalizer, _SPEC / "finalizers")
 
 
 def check_node(node: Value) -> Problems:
-    """A new Node. Its taints are reported as if they were metadata."""
+    """Validates a new Node. Problems of its taints are reported with a path below `metadata`, as in Kubernetes."""
     yield from check_known_node(node)
     yield from check_node_resources(node)
 
 
 def check_known_node(node: Value) -> Problems:
-    """A Node, new or changed: but what it has is for its status to say."""
+    """Validates a Node, new or changed. Its resources are validated with its status."""
     spec = child(node, "spec")
     seen: set[Any] = set()
-    for taint, at in each(spec, Path("metadata"), "taints"):
-        yield from check_rule(text(taint, "key"), at / "key", names.qualified_name)
-        yield from check_rule(text(taint, "value"), at / "value", names.label_value)
+    for taint, at in each(spec, FieldPath("metadata"), "taints"):
+        yield from check_rule(text(taint, "key"), at / "key", names.validate_qualified_name)
+        yield from check_rule(text(taint, "value"), at / "value", names.validate_label_value)
         yield from check_choice(taint, at, "effect", EFFECTS, is_required=True)
         if (text(taint, "key"), text(taint, "effect")) in seen:
             yield duplicate(at, taint)
@@ -55,7 +55,7 @@ def check_known_node(node: Value) -> Problems:
 
 
 def check_lease(lease: Value) -> Problems:
-    """A Lease."""
+    """Validates a Lease."""
     spec = child(lease, "spec")
     seconds = spec.get("leaseDurationSeconds")
     if seconds is not None and seconds <= 0:
@@ -64,7 +64,7 @@ def check_lease(lease: Value) -> Problems:
 
 
 def update_node(new: Value, old: Value) -> Problems:
-    """Which machine a Node is and which addresses its Pods have is settled once."""
+    """Validates that a Node keeps its provider ID and pod CIDRs once they are set."""
     spec, before = child(new, "spec"), child(old, "spec")
     for field in ("providerID", "podCIDRs"):
         if before.get(field) and not is_same(spec.get(field), before[field]):

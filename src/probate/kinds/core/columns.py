@@ -1,20 +1,21 @@
-"""Namespaces and the plain things in them: config maps, secrets, service accounts, quotas; and the health of components."""
+"""Table columns of Namespaces, ConfigMaps, Secrets, ServiceAccounts, ResourceQuotas and ComponentStatuses."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.printing import ages, object_fields
-from probate.api.printing.columns import AGE, NAME, Object, Printer, text
+from probate.api.objects import Object
+from probate.api.printers import ages, object_fields
+from probate.api.printers.columns import AGE, NAME, Printer, text
 
 
 def _namespace(namespace: Object, now: float) -> list[Any]:
-    return [object_fields.name(namespace), object_fields.text(namespace, "status", "phase"), ages.of(namespace, now)]
+    return [object_fields.name(namespace), object_fields.text(namespace, "status", "phase"), ages.object_age(namespace, now)]
 
 
 def _config_map(config_map: Object, now: float) -> list[Any]:
     entries = object_fields.count(config_map, "data") + object_fields.count(config_map, "binaryData")
-    return [object_fields.name(config_map), entries, ages.of(config_map, now)]
+    return [object_fields.name(config_map), entries, ages.object_age(config_map, now)]
 
 
 def _secret(secret: Object, now: float) -> list[Any]:
@@ -22,12 +23,12 @@ def _secret(secret: Object, now: float) -> list[Any]:
         object_fields.name(secret),
         object_fields.text(secret, "type"),
         object_fields.count(secret, "data"),
-        ages.of(secret, now),
+        ages.object_age(secret, now),
     ]
 
 
 def _service_account(service_account: Object, now: float) -> list[Any]:
-    return [object_fields.name(service_account), ages.of(service_account, now)]
+    return [object_fields.name(service_account), ages.object_age(service_account, now)]
 
 
 def _resource_quota(quota: Object, now: float) -> list[Any]:
@@ -36,7 +37,7 @@ def _resource_quota(quota: Object, now: float) -> list[Any]:
     for resource in sorted(object_fields.mapping(quota, "status", "hard")):
         used, hard = (object_fields.quantity(quota, "status", field, resource) for field in ("used", "hard"))
         (limits if resource.startswith("limits.") else requests).append(f"{resource}: {used}/{hard}")
-    return [object_fields.name(quota), ", ".join(requests), ", ".join(limits), ages.of(quota, now)]
+    return [object_fields.name(quota), ", ".join(requests), ", ".join(limits), ages.object_age(quota, now)]
 
 
 def _component_status(component: Object, _: float) -> list[Any]:

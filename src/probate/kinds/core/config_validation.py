@@ -1,6 +1,6 @@
-"""ConfigMaps, Secrets and ServiceAccounts: keys that can be files' names, sizes, and what each type of Secret must hold.
+"""Validates ConfigMaps, Secrets and ServiceAccounts: keys that are valid file names, sizes, and the data each Secret type requires.
 
-Messages never show what a Secret holds.
+Messages never contain the data of a Secret.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterable
 import msgspec
 
 from probate.api import names
-from probate.api.field_errors import Path, forbidden, invalid, required, too_long
+from probate.api.field_errors import FieldPath, forbidden, invalid, required, too_long
 from probate.kinds.shared.field_checks import Problems, Value, check_unchanged, child, text
 
 MAX_BYTES = 1024 * 1024
 
-_DATA = Path("data")
+_DATA = FieldPath("data")
 _REDACTED = "<secret contents redacted>"
 _FROZEN = "field is immutable when `immutable` is set"
 _SERVICE_ACCOUNT = "kubernetes.io/service-account.name"
@@ -25,18 +25,18 @@ _DOCKER = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigj
 
 
 def check_config_map(config_map: Value) -> Problems:
-    """A ConfigMap."""
+    """Validates a ConfigMap."""
     data, binary = child(config_map, "data"), child(config_map, "binaryData")
     yield from _check_keys(data, _DATA)
     if binary:
-        yield from _check_keys(binary, Path("binaryData"))
+        yield from _check_keys(binary, FieldPath("binaryData"))
         yield from (invalid(_DATA @ key, key, "duplicate of key present in binaryData") for key in binary if key in data)
     if _are_over(data, MAX_BYTES - sum(map(_decoded_size, binary.values()))):
-        yield too_long(Path(), MAX_BYTES)
+        yield too_long(FieldPath(), MAX_BYTES)
 
 
 def check_secret(secret: Value) -> Problems:
-    """A Secret."""
+    """Validates a Secret."""
     data = _data_of(secret)
     yield from _check_keys(data, _DATA)
     if sum(len(value) for value in data.values()) > MAX_BYTES:
@@ -49,26 +49,26 @@ def check_secret(secret: Value) -> Problems:
 
 
 def update_config_map(new: Value, old: Value) -> Problems:
-    """An immutable ConfigMap stays so, and its data too."""
+    """Validates that an immutable ConfigMap stays immutable and keeps its data."""
     yield from _check_frozen(new, old, ("data", "binaryData"))
 
 
 def update_secret(new: Value, old: Value) -> Problems:
-    """A Secret's type stays; an immutable one stays so, and its data too."""
-    yield from check_unchanged(new.get("type"), old.get("type"), Path("type"))
+    """Validates that a Secret keeps its type, and that an immutable one stays immutable and keeps its data."""
+    yield from check_unchanged(new.get("type"), old.get("type"), FieldPath("type"))
     yield from _check_frozen(new, old, ("data",))
 
 
-def _check_keys(keys: Iterable[str], path: Path) -> Problems:
+def _check_keys(keys: Iterable[str], path: FieldPath) -> Problems:
     for key in keys:
-        for problem in names.config_key(key):
+        for problem in names.validate_config_key(key):
             yield invalid(path @ key, key, problem)
 
 
 def _check_type(kind: str, data: dict[str, bytes], secret: Value) -> Problems:
     if kind == "kubernetes.io/service-account-token":
         if not child(child(secret, "metadata"), "annotations").get(_SERVICE_ACCOUNT):
-            yield required(Path("metadata") / "annotations" @ _SERVICE_ACCOUNT)
+            yield required(FieldPath("metadata") / "annotations" @ _SERVICE_ACCOUNT)
     elif kind == "kubernetes.io/basic-auth":
         if not {"username", "password"} & data.keys():
             yield from (required(_DATA @ key) for key in ("username", "password"))
@@ -95,10 +95,10 @@ def _check_frozen(new: Value, old: Value, fields: Iterable[str]) -> Problems:
     if not old.get("immutable"):
         return
     if not new.get("immutable"):
-        yield forbidden(Path("immutable"), _FROZEN)
-    for field in fields:  # to leave out what was empty changes nothing, to send something empty for nothing does
+        yield forbidden(FieldPath("immutable"), _FROZEN)
+    for field in fields:  # removing an empty field is not a change; adding an empty field that was absent is one
         if new.get(field) != old.get(field) and (new.get(field) is not None or old.get(field)):
-            yield forbidden(Path(field), _FROZEN)
+            yield forbidden(FieldPath(field), _FROZEN)
 
 
 def _data_of(secret: Value) -> dict[str, bytes]:
@@ -114,7 +114,7 @@ def _decoded(value: str) -> bytes:
 
 
 def _are_over(data: Value, limit: int) -> bool:
-    """Whether the values have more bytes than that, which their characters tell of most."""
+    """Reports whether the values together have more than `limit` bytes. Their number of characters decides most cases."""
     texts = [value for value in data.values() if value]
     return 4 * sum(map(len, texts)) > limit and sum(len(text.encode(errors="replace")) for text in texts) > limit
 

@@ -1,11 +1,12 @@
-"""Nodes, what they can run containers with, and the leases by which they and others show that they live."""
+"""Table columns of Nodes, RuntimeClasses, Leases and LeaseCandidates."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.printing import ages, cell_text, object_fields
-from probate.api.printing.columns import AGE, NAME, Object, Printer, text, wide
+from probate.api.objects import Object
+from probate.api.printers import ages, cell_text, object_fields
+from probate.api.printers.columns import AGE, NAME, Printer, text, wide
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
@@ -17,7 +18,7 @@ def _node(node: Object, now: float) -> list[Any]:
         object_fields.name(node),
         _status(node),
         _roles(object_fields.mapping(node, "metadata", "labels")),
-        ages.of(node, now),
+        ages.object_age(node, now),
         object_fields.text(info, "kubeletVersion"),
         _address(node, "InternalIP"),
         _address(node, "ExternalIP"),
@@ -27,8 +28,8 @@ def _node(node: Object, now: float) -> list[Any]:
 
 def _status(node: Object) -> str:
     ready = object_fields.condition(node, "Ready")
-    told = "Ready" if object_fields.text(ready, "status") == "True" else "NotReady"
-    status = "Unknown" if ready is None else told
+    readiness = "Ready" if object_fields.text(ready, "status") == "True" else "NotReady"
+    status = "Unknown" if ready is None else readiness
     return f"{status},SchedulingDisabled" if object_fields.boolean(node, "spec", "unschedulable") else status
 
 
@@ -44,17 +45,17 @@ def _address(node: Object, type_: str) -> str:
 
 
 def _runtime_class(runtime_class: Object, now: float) -> list[Any]:
-    return [object_fields.name(runtime_class), object_fields.text(runtime_class, "handler"), ages.of(runtime_class, now)]
+    return [object_fields.name(runtime_class), object_fields.text(runtime_class, "handler"), ages.object_age(runtime_class, now)]
 
 
 def _lease(lease: Object, now: float) -> list[Any]:
-    return [object_fields.name(lease), object_fields.text(lease, "spec", "holderIdentity"), ages.of(lease, now)]
+    return [object_fields.name(lease), object_fields.text(lease, "spec", "holderIdentity"), ages.object_age(lease, now)]
 
 
 def _lease_candidate(candidate: Object, now: float) -> list[Any]:
     spec = object_fields.mapping(candidate, "spec")
-    told = (object_fields.text(spec, one) for one in ("leaseName", "binaryVersion", "emulationVersion"))
-    return [object_fields.name(candidate), *told, ages.of(candidate, now)]
+    cells = (object_fields.text(spec, one) for one in ("leaseName", "binaryVersion", "emulationVersion"))
+    return [object_fields.name(candidate), *cells, ages.object_age(candidate, now)]
 
 
 PRINTERS = {

@@ -1,23 +1,21 @@
-"""Which nodes a pod asks for: by its node selector, and by what its node affinity requires.
+"""Matches nodes against a pod's node selector and its node affinity.
 
-Terms are alternatives; what stands inside a term must all hold. A term in which nothing stands matches no node.
+Terms are alternatives; all requirements inside a term must hold. An empty term matches no node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from probate.api.selectors.requirements import whole_number
-
-Object = dict[str, Any]
+from probate.api.objects import Object
+from probate.api.selectors.requirements import parse_int64
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def is_wanted(spec: Object, node: Object) -> bool:
-    """Whether a pod of this spec may run on the node, as far as it has a say."""
+def is_selected(spec: Object, node: Object) -> bool:
+    """Reports whether the node satisfies the node selector and the required node affinity of this pod spec."""
     labels = node["metadata"].get("labels") or {}
     if not (spec.get("nodeSelector") or {}).items() <= labels.items():
         return False
@@ -26,13 +24,13 @@ def is_wanted(spec: Object, node: Object) -> bool:
 
 
 def preference(spec: Object, node: Object) -> int:
-    """The sum of the weights by which the pod prefers the node."""
+    """Returns the sum of the weights of the preferred terms that match the node."""
     preferred = _node_affinity(spec).get(PREFERRED) or ()
     return sum(one["weight"] for one in preferred if matches(one["preference"], node))
 
 
 def matches(term: Object, node: Object) -> bool:
-    """Whether all of a term holds for the node."""
+    """Reports whether all requirements of a term hold for the node."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False
@@ -60,7 +58,7 @@ def _holds(expression: Object, labels: Mapping[str, str]) -> bool:
 
 
 def _compares(operator: str, found: str | None, values: list[str]) -> bool:
-    number, limit = whole_number(found or ""), whole_number(values[0] if values else "")
+    number, limit = parse_int64(found or ""), parse_int64(values[0] if values else "")
     if number is None or limit is None:
         return False
     return number > limit if operator == "Gt" else number < limit

@@ -1,28 +1,26 @@
-"""Taints of nodes, and which of them a pod tolerates.
+"""Matches taints of nodes with tolerations of pods.
 
-A toleration without a key tolerates every taint, one without an effect all effects. `Equal` (which is meant when nothing is said)
-wants the same value, `Exists` wants none, `Lt` and `Gt` compare the taint's value with theirs as whole numbers.
+A toleration without a key tolerates every taint; one without an effect tolerates all effects. `Equal` (the default operator)
+requires the same value, `Exists` requires none, `Lt` and `Gt` compare the taint's value with the toleration's as integers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from probate.api.selectors.requirements import whole_number
-
-Object = dict[str, Any]
+from probate.api.objects import Object
+from probate.api.selectors.requirements import parse_int64
 
 NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "PreferNoSchedule", "NoExecute"
 
 
 def taints_of(node: Object, *effects: str) -> list[Object]:
-    """The node's taints of these effects."""
+    """Returns the node's taints with one of these effects."""
     return [one for one in (node.get("spec") or {}).get("taints") or () if one["effect"] in effects]
 
 
 def tolerates(toleration: Object, taint: Object) -> bool:
-    """Whether the toleration is for the taint."""
+    """Reports whether the toleration tolerates the taint."""
     if toleration.get("effect") and toleration["effect"] != taint["effect"]:
         return False
     if toleration.get("key") and toleration["key"] != taint["key"]:
@@ -37,19 +35,19 @@ def tolerates(toleration: Object, taint: Object) -> bool:
             return _compares(operator, value, theirs)
 
 
-def tolerated_by(tolerations: Iterable[Object], taint: Object) -> Object | None:
-    """The first of the tolerations that is for the taint."""
+def first_tolerating(tolerations: Iterable[Object], taint: Object) -> Object | None:
+    """Returns the first toleration that tolerates the taint."""
     return next((one for one in tolerations if tolerates(one, taint)), None)
 
 
-def untolerated(pod: Object, taints: Iterable[Object]) -> Object | None:
-    """The first of the taints that the pod does not tolerate."""
+def first_untolerated(pod: Object, taints: Iterable[Object]) -> Object | None:
+    """Returns the first taint that the pod does not tolerate."""
     tolerations = (pod.get("spec") or {}).get("tolerations") or []
-    return next((taint for taint in taints if tolerated_by(tolerations, taint) is None), None)
+    return next((taint for taint in taints if first_tolerating(tolerations, taint) is None), None)
 
 
-def merged(tolerations: list[Object]) -> list[Object]:
-    """The tolerations less those that another one covers. Of two that are the same the first stays."""
+def merge_tolerations(tolerations: list[Object]) -> list[Object]:
+    """Returns the tolerations without those that another one covers. Of two equal ones the first stays."""
     kept: list[Object] = []
     for index, one in enumerate(tolerations):
         later = (other for other in tolerations[index + 1 :] if other != one)
@@ -59,7 +57,7 @@ def merged(tolerations: list[Object]) -> list[Object]:
 
 
 def covers(wide: Object, narrow: Object) -> bool:
-    """Whether whatever the narrow one tolerates, for as long, the wide one does too."""
+    """Reports whether the wide toleration tolerates everything that the narrow one does, for at least as long."""
     if wide == narrow:
         return True
     operator = wide.get("operator") or "Equal"
@@ -78,7 +76,7 @@ def covers(wide: Object, narrow: Object) -> bool:
 
 
 def _compares(operator: str, value: str, theirs: str) -> bool:
-    ours, others = whole_number(value), whole_number(theirs)
+    ours, others = parse_int64(value), parse_int64(theirs)
     if ours is None or others is None:
         return False
     return others < ours if operator == "Lt" else others > ours

@@ -1,11 +1,12 @@
-"""Events, for both groups that serve them: what is printed is the stored event, which is the core one."""
+"""Table columns of Events, for both API groups: they show the stored event, which is the core one."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.printing import ages, object_fields
-from probate.api.printing.columns import NAME, Column, Object, Printer, text, wide
+from probate.api.objects import Object
+from probate.api.printers import ages, object_fields
+from probate.api.printers.columns import NAME, Column, Printer, text, wide
 
 
 def _event(event: Object, now: float) -> list[Any]:
@@ -16,14 +17,14 @@ def _event(event: Object, now: float) -> list[Any]:
     else:
         last, count = event.get("lastTimestamp") or first, object_fields.number(event, "count") or 1
     return [
-        ages.since(last, now),
+        ages.age_since(last, now),
         object_fields.text(event, "type"),
         object_fields.text(event, "reason"),
         _target(object_fields.mapping(event, "involvedObject")),
         object_fields.text(event, "involvedObject", "fieldPath"),
         _source(event),
         object_fields.text(event, "message").strip(),
-        ages.since(first, now),
+        ages.age_since(first, now),
         count,
         object_fields.name(event),
     ]

@@ -1,10 +1,8 @@
-"""Events: events.k8s.io renamed most fields of the core event, and kept what it has no use for under deprecated names."""
+"""Converts Events: events.k8s.io renamed most fields of the core event, and kept unused ones under deprecated names."""
 
 from __future__ import annotations
 
-from typing import Any
-
-Object = dict[str, Any]
+from probate.api.objects import Object
 
 _CORE_NAMES = {
     "note": "message",
@@ -19,10 +17,10 @@ _NAMES = {old: new for new, old in _CORE_NAMES.items()}
 
 
 def to_core(event: Object) -> Object:
-    """An Event of events.k8s.io/v1 as the core one."""
+    """Returns an Event of events.k8s.io/v1 as the core one."""
     return {_CORE_NAMES.get(name, name): value for name, value in event.items()}
 
 
 def from_core(event: Object) -> Object:
-    """A core Event as one of events.k8s.io/v1."""
+    """Returns a core Event as one of events.k8s.io/v1."""
     return {_NAMES.get(name, name): value for name, value in event.items()}

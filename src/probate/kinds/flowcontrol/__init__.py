@@ -1,6 +1,6 @@
-"""Priority and fairness, as far as there are objects of it: nobody is kept waiting by them.
+"""API Priority and Fairness objects. The server classifies requests by them but does not queue requests.
 
-bootstrap     the FlowSchemas and PriorityLevelConfigurations that every server has
-dangling      whether a FlowSchema names a level that is there
-classifying   which FlowSchema a request is of
+bootstrap_flows    the FlowSchemas and PriorityLevelConfigurations that every server has
+dangling           whether a FlowSchema names an existing priority level
+classification     the FlowSchema of a request
 """

@@ -1,14 +1,15 @@
-"""The FlowSchemas and PriorityLevelConfigurations that every server has, and what becomes of them when somebody has changed them.
+"""The bootstrap FlowSchemas and PriorityLevelConfigurations, and how a start restores them after changes.
 
-Two of each are mandatory: a start puts them back as they should be. The others are suggested: who changes one says by the
-annotation `apf.kubernetes.io/autoupdate-spec: "false"` that it is to stay so. Where nothing is said, one that was never changed
-follows.
+Two of each are mandatory: a start restores them. The others are suggested: the annotation `apf.kubernetes.io/autoupdate-spec:
+"false"` keeps a user's changes. Without the annotation, an object that was never changed is updated.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from probate.api.objects import Object
 
 GROUP = "flowcontrol.apiserver.k8s.io"
 SCHEMAS, LEVELS = "flowschemas", "prioritylevelconfigurations"
@@ -22,34 +23,32 @@ _MANAGER, _SCHEDULER = "user=system:kube-controller-manager", "user=system:kube-
 _SYSTEM_ACCOUNTS = "kube-system/*"
 _ELECTION = ["get", "create", "update"]
 
-Object = dict[str, Any]
 
-
-class Seed(NamedTuple):
-    """An object that has to be there, and of which resource."""
+class BootstrapObject(NamedTuple):
+    """A bootstrap object and its resource."""
 
     resource: str
     object: Object
 
 
 @cache
-def seeds() -> tuple[Seed, ...]:
-    """All of them, levels first. Shared: nobody may change them."""
-    return (*(Seed(LEVELS, one) for one in _levels()), *(Seed(SCHEMAS, one) for one in _schemas()))
+def bootstrap_objects() -> tuple[BootstrapObject, ...]:
+    """Returns all bootstrap objects, levels first. They are shared: callers must not change them."""
+    return (*(BootstrapObject(LEVELS, one) for one in _levels()), *(BootstrapObject(SCHEMAS, one) for one in _schemas()))
 
 
-def mended(seed: Seed, there: Object) -> Object | None:
-    """What is there as it should be; None if it is, or is to stay as it is."""
-    meta = there["metadata"]
-    said = (meta.get("annotations") or {}).get(AUTO_UPDATE)
-    follows = meta["name"] in MANDATORY or said == "true" or (said != "false" and meta.get("generation") == 1)
-    annotations = {**(meta.get("annotations") or {}), AUTO_UPDATE: "true" if follows else "false"}
-    changed = follows and there.get("spec") != seed.object["spec"]
+def restored_object(seed: BootstrapObject, existing: Object) -> Object | None:
+    """Returns the existing object with its spec and annotation restored; None if nothing has to change."""
+    meta = existing["metadata"]
+    auto_update = (meta.get("annotations") or {}).get(AUTO_UPDATE)
+    is_updated = meta["name"] in MANDATORY or auto_update == "true" or (auto_update != "false" and meta.get("generation") == 1)
+    annotations = {**(meta.get("annotations") or {}), AUTO_UPDATE: "true" if is_updated else "false"}
+    changed = is_updated and existing.get("spec") != seed.object["spec"]
     if not changed and annotations == meta.get("annotations"):
         return None
     generation = (meta.get("generation") or 0) + changed
-    spec = seed.object["spec"] if follows else there.get("spec")
-    return {**there, "metadata": {**meta, "annotations": annotations, "generation": generation}, "spec": spec}
+    spec = seed.object["spec"] if is_updated else existing.get("spec")
+    return {**existing, "metadata": {**meta, "annotations": annotations, "generation": generation}, "spec": spec}
 
 
 def _levels() -> list[Object]:
@@ -110,7 +109,7 @@ def _level(name: str, *, shares: int, lendable: int, queues: int, hand: int = 6)
 
 
 def _about(verbs: list[str], group: str, *resources: str, is_wide: bool = False) -> Object:
-    """A rule about resources in every namespace, and outside of them if it is wide."""
+    """Returns a rule about resources in every namespace, and also about cluster-scoped requests if it is wide."""
     rule = {"verbs": verbs, "apiGroups": [group], "resources": list(resources), "namespaces": _ALL}
     return {**rule, "clusterScope": True} if is_wide else rule
 
@@ -128,11 +127,11 @@ def _schema(
     resources: list[Object] | tuple[Object, ...] | None = None,
     urls: tuple[Object, ...] = (),
 ) -> Object:
-    """A FlowSchema of all requests of the subjects, or of those that are named."""
+    """Returns a FlowSchema that matches all requests of the subjects, or only those that the arguments name."""
     rule: Object = {"subjects": [_subject(one) for one in subjects]}
-    about, where = ((_ANYTHING,), (_ANYWHERE,)) if resources is None else (resources, urls)
-    rule |= {"resourceRules": list(about)} if about else {}
-    rule |= {"nonResourceRules": list(where)} if where else {}
+    resource_rules, url_rules = ((_ANYTHING,), (_ANYWHERE,)) if resources is None else (resources, urls)
+    rule |= {"resourceRules": list(resource_rules)} if resource_rules else {}
+    rule |= {"nonResourceRules": list(url_rules)} if url_rules else {}
     spec = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence, "rules": [rule]}
     return _object("FlowSchema", name, {**spec, **({"distinguisherMethod": {"type": by}} if by else {})})
 

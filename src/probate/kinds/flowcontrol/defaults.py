@@ -1,19 +1,20 @@
-"""Priority and fairness: flow schemas and priority levels."""
+"""Sets the defaults of FlowSchemas and PriorityLevelConfigurations."""
 
 from __future__ import annotations
 
-from probate.kinds.shared.object_fields import Object, below, child, fill, fill_zero, made
+from probate.api.objects import Object
+from probate.kinds.shared.object_fields import below, child, ensure_child, fill, fill_zero
 
 
 def default_flow_schema(schema: Object) -> None:
-    """Fill a FlowSchema."""
-    if (spec := made(schema, "spec")) is not None:
+    """Sets the defaults of a FlowSchema."""
+    if (spec := ensure_child(schema, "spec")) is not None:
         fill_zero(spec, matchingPrecedence=1000)
 
 
 def default_priority_level(level: Object) -> None:
-    """Fill a PriorityLevelConfiguration. Of a limited one that no share was given to, zero is a share."""
-    spec = made(level, "spec")
+    """Sets the defaults of a PriorityLevelConfiguration. For a limited one, zero shares are a value, not an absent field."""
+    spec = ensure_child(level, "spec")
     if spec is None:
         return
     if (exempt := child(spec, "exempt")) is not None:

@@ -1,11 +1,11 @@
-"""Who waits when a server is busy: FlowSchemas sort requests into PriorityLevelConfigurations, which share what it can do."""
+"""Validates FlowSchemas, which classify requests, and PriorityLevelConfigurations, which share the server's capacity."""
 
 from __future__ import annotations
 
 import math
 
 from probate.api import names
-from probate.api.field_errors import Path, forbidden, invalid, not_supported, required
+from probate.api.field_errors import FieldPath, forbidden, invalid, not_supported, required
 from probate.kinds.shared.field_checks import (
     Problems,
     Value,
@@ -22,9 +22,9 @@ from probate.kinds.shared.field_checks import (
 
 ALL = "*"
 EXEMPT = "exempt"
-"""The schema, and the level, of those who never wait. Nobody else may be like them."""
+"""The FlowSchema and the level of requests that never queue. No other level may be exempt."""
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 _MAX_PRECEDENCE = 10_000
 _MAX_QUEUES = 10_000_000
 _MAX_HASH_BITS = 60
@@ -34,7 +34,7 @@ _LEVELS = {"Limited": "limited", "Exempt": "exempt"}
 
 
 def check_flow_schema(schema: Value) -> Problems:
-    """A FlowSchema: it sends requests to a priority level."""
+    """Validates a FlowSchema: it assigns requests to a priority level."""
     spec, name = child(schema, "spec"), text(child(schema, "metadata"), "name")
     precedence = spec.get("matchingPrecedence")
     if precedence is not None and not 1 <= precedence <= _MAX_PRECEDENCE:
@@ -44,13 +44,13 @@ def check_flow_schema(schema: Value) -> Problems:
     if spec.get("distinguisherMethod") is not None:
         yield from _check_one_of(spec["distinguisherMethod"], _SPEC / "distinguisherMethod", "type", ("ByUser", "ByNamespace"))
     level = child(spec, "priorityLevelConfiguration")
-    yield from check_name(level, _SPEC / "priorityLevelConfiguration", "name", names.dns_subdomain)
+    yield from check_name(level, _SPEC / "priorityLevelConfiguration", "name", names.validate_dns_subdomain)
     for rule, at in each(spec, _SPEC, "rules"):
         yield from _check_rule_of_flow(rule, at)
 
 
 def check_priority_level(level: Value) -> Problems:
-    """A PriorityLevelConfiguration: limited or exempt, and only what goes with it."""
+    """Validates a PriorityLevelConfiguration: it is limited or exempt, and has only the fields of that type."""
     spec, name = child(level, "spec"), text(child(level, "metadata"), "name")
     kind = text(spec, "type")
     if (name == EXEMPT) != (kind == "Exempt"):
@@ -68,13 +68,13 @@ def check_priority_level(level: Value) -> Problems:
         yield from _check_limit_response(child(spec["limited"], "limitResponse"), _SPEC / "limited" / "limitResponse")
 
 
-def _check_one_of(object_: Value, path: Path, field: str, supported: tuple[str, ...]) -> Problems:
-    """The text is one of those there are; nothing is not among them."""
+def _check_one_of(object_: Value, path: FieldPath, field: str, supported: tuple[str, ...]) -> Problems:
+    """Validates that the text is one of the supported values. Empty is not supported."""
     if text(object_, field) not in supported:
         yield not_supported(path / field, text(object_, field), supported)
 
 
-def _check_rule_of_flow(rule: Value, path: Path) -> Problems:
+def _check_rule_of_flow(rule: Value, path: FieldPath) -> Problems:
     yield from check_given(rule, path, "subjects")
     for subject, at in each(rule, path, "subjects"):
         yield from _check_subject(subject, at)
@@ -92,7 +92,7 @@ def _check_rule_of_flow(rule: Value, path: Path) -> Problems:
             yield from _check_urls(texts(one, "nonResourceURLs"), at / "nonResourceURLs")
 
 
-def _check_subject(subject: Value, path: Path) -> Problems:
+def _check_subject(subject: Value, path: FieldPath) -> Problems:
     kind = text(subject, "kind")
     if kind not in _SUBJECTS:
         yield not_supported(path / "kind", kind, _SUBJECTS)
@@ -109,14 +109,14 @@ def _check_subject(subject: Value, path: Path) -> Problems:
         yield from check_given(subject[field], path / field, "name")
 
 
-def _check_account(account: Value, path: Path) -> Problems:
+def _check_account(account: Value, path: FieldPath) -> Problems:
     if text(account, "name") != ALL:
-        yield from check_name(account, path, "name", names.dns_subdomain)
-    yield from check_name(account, path, "namespace", names.dns_label)
+        yield from check_name(account, path, "name", names.validate_dns_subdomain)
+    yield from check_name(account, path, "namespace", names.validate_dns_label)
 
 
-def _check_listed(rule: Value, path: Path, field: str) -> Problems:
-    """There is one at least, and `*` stands alone."""
+def _check_listed(rule: Value, path: FieldPath, field: str) -> Problems:
+    """Validates that the list has at least one item, and that `*` is the only item."""
     values = texts(rule, field)
     if not values:
         yield required(path / field, f"{field} must contain at least one value")
@@ -124,29 +124,29 @@ def _check_listed(rule: Value, path: Path, field: str) -> Problems:
         yield invalid(path / field, values, f"if '*' is present, must not specify other {field}")
 
 
-def _check_verbs(rule: Value, path: Path) -> Problems:
+def _check_verbs(rule: Value, path: FieldPath) -> Problems:
     verbs = texts(rule, "verbs")
     yield from _check_listed(rule, path, "verbs")
     if ALL not in verbs and not set(verbs) <= set(_VERBS):
         yield not_supported(path / "verbs", verbs, _VERBS)
 
 
-def _check_namespaces(rule: Value, path: Path) -> Problems:
+def _check_namespaces(rule: Value, path: FieldPath) -> Problems:
     namespaces = texts(rule, "namespaces")
     if namespaces or not rule.get("clusterScope"):
         yield from _check_listed(rule, path, "namespaces")
     for index, namespace in enumerate(() if ALL in namespaces else namespaces):
-        yield from check_rule(namespace, path / "namespaces" / index, names.dns_label)
+        yield from check_rule(namespace, path / "namespaces" / index, names.validate_dns_label)
 
 
-def _check_urls(urls: list[str], path: Path) -> Problems:
+def _check_urls(urls: list[str], path: FieldPath) -> Problems:
     for index, url in enumerate(urls):
-        fault = _url_fault(url)
+        fault = _url_problem(url)
         if fault:
             yield invalid(path / index, url, fault)
 
 
-def _url_fault(url: str) -> str:
+def _url_problem(url: str) -> str:
     if not url:
         return "must not be empty"
     if not url.startswith("/"):
@@ -159,12 +159,12 @@ def _url_fault(url: str) -> str:
     return "wildcard can only do suffix matching" if is_pattern else ""
 
 
-def _check_shares(level: Value, path: Path) -> Problems:
+def _check_shares(level: Value, path: FieldPath) -> Problems:
     yield from check_nonnegative(level, path, "nominalConcurrencyShares", "borrowingLimitPercent")
     yield from check_between(level, path, "lendablePercent", 0, 100)
 
 
-def _check_limit_response(response: Value, path: Path) -> Problems:
+def _check_limit_response(response: Value, path: FieldPath) -> Problems:
     kind, queuing = text(response, "type"), response.get("queuing")
     yield from _check_one_of(response, path, "type", ("Queue", "Reject"))
     if kind == "Reject" and queuing is not None:
@@ -175,7 +175,7 @@ def _check_limit_response(response: Value, path: Path) -> Problems:
         yield from _check_queuing(queuing, path / "queuing")
 
 
-def _check_queuing(queuing: Value, path: Path) -> Problems:
+def _check_queuing(queuing: Value, path: FieldPath) -> Problems:
     numbers = {field: queuing.get(field) or 0 for field in ("queueLengthLimit", "queues", "handSize")}
     for field, number in numbers.items():
         if number <= 0:
@@ -187,8 +187,8 @@ def _check_queuing(queuing: Value, path: Path) -> Problems:
         yield from _check_hand(queues, hand, path / "handSize")
 
 
-def _check_hand(queues: int, hand: int, path: Path) -> Problems:
-    """A request's queues are drawn from one hash of its flow, which must be long enough for all of them."""
+def _check_hand(queues: int, hand: int, path: FieldPath) -> Problems:
+    """Validates that the hash of a flow has enough bits to draw all queues of its hand from."""
     if hand > queues:
         yield invalid(path, hand, f"should not be greater than queues ({queues})")
     elif math.ceil(math.log2(queues) * hand) > _MAX_HASH_BITS:

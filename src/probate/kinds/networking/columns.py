@@ -1,12 +1,13 @@
-"""Network policies, ingresses and their classes, and the addresses that services are given."""
+"""Table columns of NetworkPolicies, Ingresses, IngressClasses, ServiceCIDRs and IPAddresses."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.api.gvk import GroupResource
-from probate.api.printing import ages, cell_text, object_fields
-from probate.api.printing.columns import AGE, NAME, Object, Printer, text
+from probate.api.objects import Object
+from probate.api.printers import ages, cell_text, object_fields
+from probate.api.printers.columns import AGE, NAME, Printer, text
 from probate.kinds.core.services import columns
 
 _MOST_HOSTS = 3
@@ -19,12 +20,12 @@ def _ingress(ingress: Object, now: float) -> list[Any]:
         _hosts(object_fields.objects(ingress, "spec", "rules")),
         columns.load_balancer(ingress),
         "80, 443" if object_fields.count(ingress, "spec", "tls") else "80",
-        ages.of(ingress, now),
+        ages.object_age(ingress, now),
     ]
 
 
 def _hosts(rules: list[Object]) -> str:
-    """Three hosts at most. What is said to be more counts rules, so those without a host too, as Kubernetes has it."""
+    """Returns up to three hosts. The count of further ones counts rules, including those without a host, as in Kubernetes."""
     hosts: list[str] = []
     for rule in rules:
         if len(hosts) == _MOST_HOSTS:
@@ -37,7 +38,7 @@ def _hosts(rules: list[Object]) -> str:
 def _ingress_class(ingress_class: Object, now: float) -> list[Any]:
     controller = object_fields.text(ingress_class, "spec", "controller")
     parameters = _parameters(object_fields.at(ingress_class, "spec", "parameters"))
-    return [object_fields.name(ingress_class), controller, parameters, ages.of(ingress_class, now)]
+    return [object_fields.name(ingress_class), controller, parameters, ages.object_age(ingress_class, now)]
 
 
 def _parameters(parameters: Any) -> str:
@@ -49,8 +50,8 @@ def _parameters(parameters: Any) -> str:
 
 
 def _network_policy(policy: Object, now: float) -> list[Any]:
-    selector = cell_text.selector_or_none(object_fields.at(policy, "spec", "podSelector"))
-    return [object_fields.name(policy), selector, ages.of(policy, now)]
+    selector = cell_text.format_selector_or_none(object_fields.at(policy, "spec", "podSelector"))
+    return [object_fields.name(policy), selector, ages.object_age(policy, now)]
 
 
 def _ip_address(address: Object, _: float) -> list[Any]:
@@ -69,7 +70,7 @@ def _service_cidr(service_cidr: Object, now: float) -> list[Any]:
     return [
         object_fields.name(service_cidr),
         ",".join(object_fields.texts(service_cidr, "spec", "cidrs")),
-        ages.of(service_cidr, now),
+        ages.object_age(service_cidr, now),
     ]
 
 

@@ -1,13 +1,14 @@
-"""Classes of ingresses, and network policies."""
+"""Sets the defaults of IngressClasses and NetworkPolicies."""
 
 from __future__ import annotations
 
-from probate.kinds.shared.object_fields import Object, child, fill, items, made
+from probate.api.objects import Object
+from probate.kinds.shared.object_fields import child, ensure_child, fill, items
 
 
 def default_network_policy(policy: Object) -> None:
-    """Fill a NetworkPolicy: it is about what comes in, and about what goes out if it says anything of that."""
-    spec = made(policy, "spec")
+    """Sets the defaults of a NetworkPolicy: it applies to ingress, and to egress if it has egress rules."""
+    spec = ensure_child(policy, "spec")
     if spec is None:
         return
     if not spec.get("policyTypes"):
@@ -19,7 +20,7 @@ def default_network_policy(policy: Object) -> None:
 
 
 def default_ingress_class(ingress_class: Object) -> None:
-    """Fill an IngressClass: its parameters are of the cluster unless they say otherwise."""
-    parameters = child(made(ingress_class, "spec") or {}, "parameters")
+    """Sets the defaults of an IngressClass: its parameters are cluster-scoped by default."""
+    parameters = child(ensure_child(ingress_class, "spec") or {}, "parameters")
     if parameters is not None:
         fill(parameters, scope="Cluster")

@@ -1,10 +1,10 @@
-"""Who may talk to whom: NetworkPolicies."""
+"""Validates NetworkPolicies."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from probate.api.field_errors import Path, forbidden, invalid, not_supported, required
+from probate.api.field_errors import FieldPath, forbidden, invalid, not_supported, required
 from probate.kinds.core.pods.validation.containers import PROTOCOLS
 from probate.kinds.shared.field_checks import (
     Problems,
@@ -21,23 +21,23 @@ from probate.kinds.shared.field_checks import (
 from probate.kinds.shared.ip_addresses import check_any_cidr, check_new_cidr, network
 from probate.kinds.shared.selector_validation import check_label_selector
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 _SIDES = (("ingress", "from"), ("egress", "to"))
 
 
 def create_network_policy(policy: Value) -> Problems:
-    """A new NetworkPolicy: all programs must read its ranges alike."""
+    """Validates a new NetworkPolicy: all programs must interpret its CIDRs alike."""
     yield from check_network_policy(policy)
     yield from _check_ranges(policy, frozenset())
 
 
 def update_network_policy(new: Value, old: Value) -> Problems:
-    """Ranges that were there before stay good."""
+    """Validates a changed NetworkPolicy: CIDRs that it had before stay valid."""
     yield from _check_ranges(new, frozenset(cidr for cidr, _ in _ranges(old)))
 
 
 def check_network_policy(policy: Value) -> Problems:
-    """A NetworkPolicy."""
+    """Validates a NetworkPolicy."""
     spec = child(policy, "spec")
     yield from check_label_selector(child(spec, "podSelector"), _SPEC / "podSelector")
     for side, peers in _SIDES:
@@ -55,7 +55,7 @@ def check_network_policy(policy: Value) -> Problems:
             yield not_supported(_SPEC / "policyTypes" / index, type_, ["Ingress", "Egress"])
 
 
-def _check_policy_port(port: Value, path: Path) -> Problems:
+def _check_policy_port(port: Value, path: FieldPath) -> Problems:
     number, end = port.get("port"), port.get("endPort")
     yield from check_choice(port, path, "protocol", PROTOCOLS)
     if number is not None:
@@ -71,7 +71,7 @@ def _check_policy_port(port: Value, path: Path) -> Problems:
         yield from check_port(end, path / "endPort")
 
 
-def _check_peer(peer: Value, path: Path) -> Problems:
+def _check_peer(peer: Value, path: FieldPath) -> Problems:
     block: Value | None = peer.get("ipBlock")
     given = [field for field in ("podSelector", "namespaceSelector") if peer.get(field) is not None]
     for field in given:
@@ -84,7 +84,7 @@ def _check_peer(peer: Value, path: Path) -> Problems:
         yield forbidden(path, "may not specify both ipBlock and another peer")
 
 
-def _check_ip_block(block: Value, path: Path) -> Problems:
+def _check_ip_block(block: Value, path: FieldPath) -> Problems:
     cidr = text(block, "cidr")
     found = list(check_given(block, path, "cidr")) or list(check_any_cidr(cidr, path / "cidr"))
     if found:
@@ -98,8 +98,8 @@ def _check_ip_block(block: Value, path: Path) -> Problems:
             yield invalid(at, exception, "must be a strict subset of `cidr`")
 
 
-def _ranges(policy: Value) -> Iterator[tuple[str, Path]]:
-    """All ranges in the policy, where they can be read at all."""
+def _ranges(policy: Value) -> Iterator[tuple[str, FieldPath]]:
+    """Yields all CIDRs in the policy that can be read."""
     spec = child(policy, "spec")
     for side, peers in _SIDES:
         for rule, at in each(spec, _SPEC, side):

@@ -1,37 +1,37 @@
-"""The ranges from which services get their addresses, as objects: ServiceCIDRs.
+"""ServiceCIDR objects: the ranges from which Services get their cluster IPs.
 
-One that is there is ready. A finalizer holds it until nobody has an address of it any more that no other range has as well.
+An existing one is ready. A finalizer holds it until no IPAddress is in it that is not also in another range.
 """
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-from typing import Any
 
-OWN = "kubernetes"
-"""The range that the server itself gives addresses from."""
+from probate.api.objects import Object
+
+DEFAULT_NAME = "kubernetes"
+"""The name of the ServiceCIDR of the server's own range."""
 FINALIZER = "networking.k8s.io/service-cidr-finalizer"
 READY = {"type": "Ready", "status": "True", "reason": "", "message": "services can have its addresses"}
 IN_USE = {
     "type": "Ready",
     "status": "False",
     "reason": "Terminating",
-    "message": "somebody still has an address of it that no other ServiceCIDR has",
+    "message": "IPAddresses are in this ServiceCIDR that no other ServiceCIDR contains",
 }
 
-Object = dict[str, Any]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-def own(range_: str) -> Object:
-    """The range that the server has."""
-    return {"metadata": {"name": OWN, "finalizers": [FINALIZER]}, "spec": {"cidrs": [range_]}}
+def default_service_cidr(range_: str) -> Object:
+    """Returns the ServiceCIDR of the server's own range."""
+    return {"metadata": {"name": DEFAULT_NAME, "finalizers": [FINALIZER]}, "spec": {"cidrs": [range_]}}
 
 
 def is_used(range_: Object, others: Iterable[Object], addresses: Iterable[Object]) -> bool:
-    """Whether somebody has an address of this range that none of the others has. Of the server's own somebody always has one."""
-    if range_["metadata"]["name"] == OWN:
+    """Reports whether an allocated address is in this range and in none of the others. The server's own range is always used."""
+    if range_["metadata"]["name"] == DEFAULT_NAME:
         return True
     mine, theirs = _networks(range_), [network for one in others for network in _networks(one)]
     found = [ipaddress.ip_address(one["metadata"]["name"]) for one in addresses]

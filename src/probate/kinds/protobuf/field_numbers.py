@@ -1,37 +1,38 @@
-"""Which number each field of a built-in type has in protobuf, and what JSON does with it when it is empty: OpenAPI says neither.
+"""The protobuf number of each field of a built-in type, and how Go writes the field to JSON when it is empty.
 
-The numbers never change once released; a new field gets a new number. `field_numbers.txt` has one line
-for each type under the heading of its package, with the fields in the order of their numbers:
+OpenAPI contains neither. The numbers never change once released; a new field gets a new number. `field_numbers.txt` has one line
+per type under the heading of its package, with the fields in the order of their numbers:
 
     [io.k8s.api.core.v1]
     ConfigMap = metadata data binaryData immutable                numbers 1, 2, 3, 4
     Volume = name <VolumeSource                                   number 2 is a message whose fields are this type's own in JSON
     ServiceSpec = ports ... externalIPs 7:sessionAffinity? ...    a number is given where it is not the one after the last
 
-The sign after a name says what Go writes into JSON when the field holds nothing:
+The sign after a name says what Go writes into JSON when the field is empty:
 
-    revision                 always written: zero, an empty text, null for a list or a time, an object with what it always has
-    paused?                  left out when empty: false, 0, "", [], {}
-    replicas*                a pointer: left out when absent; a zero was meant, and stays
+    revision                 always written: zero, an empty text, null for a list or a time, an object with its own such fields
+    paused?                  omitted when empty: false, 0, "", [], {}
+    replicas*                a pointer: omitted when absent; an explicit zero stays
     selector^                a pointer that is always written: null when absent
 
-Go writes a field that JSON leaves out into protobuf all the same, so that only the table can tell `generation: 0`, which nobody
-said, from `replicas: 0`, which somebody did.
+Go writes a field that JSON omits into protobuf all the same, so only this table can distinguish `generation: 0`, which no client
+set, from `replicas: 0`, which a client did.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-_FILE = Path(__file__).with_name("field_numbers.txt")
+from probate.core import package_data
+
+_FILE = "field_numbers.txt"
 _SIGNS = "?*^"
 
 
 class Field(NamedTuple):
-    """A field of a message. `inlined` names the type whose fields, in JSON, stand where this field would."""
+    """A field of a message. `inlined` names the type whose fields take the place of this field in JSON."""
 
     name: str
     number: int
@@ -49,21 +50,21 @@ class Field(NamedTuple):
 
 @cache
 def fields_of(definition: str) -> Mapping[int, Field] | None:
-    """The fields, by number, of the type of this name (io.k8s.api.core.v1.Pod), if it has a protobuf form."""
+    """Returns the fields, by number, of the type with this name (io.k8s.api.core.v1.Pod); None if it has no protobuf encoding."""
     written = _lines().get(definition)
     return None if written is None else {one.number: one for one in _parsed(definition, written)}
 
 
 def definitions() -> frozenset[str]:
-    """The names of all types that have a protobuf form."""
+    """Returns the names of all types that have a protobuf encoding."""
     return frozenset(_lines())
 
 
 @cache
 def _lines() -> dict[str, str]:
-    """What is written of each type: read once, understood when asked for."""
+    """Returns the line of each type. The file is read once; a line is parsed when its type is first used."""
     found, package = {}, ""
-    for line in _FILE.read_text(encoding="utf-8").splitlines():
+    for line in package_data.read_text(__file__, _FILE).splitlines():
         if line.startswith("["):
             package = line.strip("[]")
         elif line and not line.startswith("#"):

@@ -1,13 +1,13 @@
-"""Objects as protobuf messages, as Go writes them: the other way round than `messages`.
+"""Writes objects as protobuf messages, as Go does: the reverse of `messages`.
 
-What there is to know of a type is worked out once: one step for each field, in the order of their numbers. The rules:
+Each type is compiled once to one step per field, in the order of the field numbers. The rules:
 
-- a field that is no pointer is always written, also if it holds nothing: a number as zero, a text as empty, a struct as what it
-  always holds; lists, maps and bytes that hold nothing are not
-- a pointer is written if it is there
-- numbers in lists stand one by one
+- a field that is not a pointer is always written, even if it is empty: a number as zero, a text as empty, a struct with the fields
+it always has; empty lists, maps and bytes are not written
+- a pointer is written if it is present
+- numbers in lists are not packed
 - a map is a list of messages { key = 1, value = 2 } in the order of the keys, and a list within a map a message { items = 1 }
-- null is what Go reads from it: a pointer that is not there, or a value that holds nothing
+- null is read as Go reads it: an absent pointer, or an empty value
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _KEY, _VALUE, _ITEMS = protobuf.tag(1), protobuf.tag(2), protobuf.tag(1)
 
 
 class _Step(NamedTuple):
-    """How a field is written, with its tag; what stands for one that is not there. An inlined one is written from its owner."""
+    """How a field is written, with its tag, and what is written if the field is absent.
+
+    An inlined field is written from its owner.
+    """
 
     name: str
     write: Write
@@ -38,7 +41,7 @@ class _Step(NamedTuple):
 
 
 class Message:
-    """Writes the objects of one type. Complete once `steps` are; a type may hold itself."""
+    """Writes the objects of one type. It is complete once its `steps` are; a type may contain itself."""
 
     __slots__ = ("steps",)
 
@@ -46,7 +49,7 @@ class Message:
         self.steps: list[_Step] = []
 
     def write(self, object_: Any) -> bytes:
-        """The object's fields."""
+        """Returns the encoded fields of the object."""
         parts: list[bytes] = []
         get, add = object_.get, parts.append
         for name, write, absent in self.steps:
@@ -58,15 +61,15 @@ class Message:
         return b"".join(parts)
 
 
-_messages: dict[str, Message] = {}  # by definition, each complete
-_one_at_a_time = threading.Lock()
+_messages: dict[str, Message] = {}  # by definition name; every entry is complete
+_lock = threading.Lock()
 
 
 def message(schema: Schema) -> Message | None:
-    """What writes the objects of this definition; None if they have no protobuf form."""
+    """Returns the writer for the objects of this definition; None if they have no protobuf encoding."""
     found = _messages.get(schema.name)
     if found is None and schema.name in field_numbers.definitions():
-        with _one_at_a_time:  # whoever asks meanwhile, on another thread, must not get one that is half made
+        with _lock:  # another thread must not get an incomplete message
             maker = _Maker()
             found = maker.message(schema, schema.name)
             _messages.update(maker.made)
@@ -78,7 +81,7 @@ class _Maker:
         self.made: dict[str, Message] = {}
 
     def message(self, schema: Schema, definition: str) -> Message:
-        """What writes this type, whose fields are among those that the schema has."""
+        """Returns the writer of this type, whose fields are among those of the schema."""
         found = _messages.get(definition) or self.made.get(definition)
         if found is not None:
             return found
@@ -96,7 +99,7 @@ class _Maker:
         return _Step(field.name, self._field(field.number, schema, owner), absent)
 
     def _zero(self, number: int, schema: Schema) -> bytes:
-        """What Go writes of a field that is no pointer and holds nothing."""
+        """Returns what Go writes for an empty field that is not a pointer."""
         if schema.items is not None or schema.values is not None or schema.format == "byte":
             return b""
         if schema.type in _WHOLE:
@@ -109,7 +112,7 @@ class _Maker:
         return protobuf.chunk(number, self.message(schema, schema.name).write({}) if is_struct else b"")
 
     def _field(self, number: int, schema: Schema, owner: Schema) -> Write:
-        """Writes the field, with its tag."""
+        """Returns a function that writes the field with its tag."""
         if schema.type in _WHOLE:
             return _numbered(protobuf.tag(number, protobuf.VARINT))
         if schema.type == "number":
@@ -123,7 +126,7 @@ class _Maker:
         return _chunked(protobuf.tag(number), self._value(schema, owner))
 
     def _value(self, schema: Schema, owner: Schema) -> Write:
-        """Writes what a field holds, without tag and length."""
+        """Returns a function that writes the value of a field, without tag and length."""
         if schema.name in special_type_writers.WRITERS:
             return special_type_writers.WRITERS[schema.name]
         if schema.name in special_type_writers.SCHEMA_WRITERS:
@@ -148,8 +151,8 @@ class _Maker:
             parts: list[bytes] = []
             for key in sorted(entries):
                 found = entries[key]
-                entry = _KEY + protobuf.sized(key.encode()) + (nothing if found is None else value(found))
-                parts.append(tag + protobuf.sized(entry))
+                entry = _KEY + protobuf.with_length(key.encode()) + (nothing if found is None else value(found))
+                parts.append(tag + protobuf.with_length(entry))
             return b"".join(parts)
 
         return write
@@ -157,8 +160,8 @@ class _Maker:
 
 @cache
 def _openings(tag: bytes) -> tuple[bytes, ...]:
-    """The tag with each length that takes one byte, as most do."""
-    return tuple(tag + protobuf.written(size) for size in range(0x80))
+    """Returns the tag followed by each length that takes one byte, as most lengths do."""
+    return tuple(tag + protobuf.encode_varint(size) for size in range(0x80))
 
 
 def _chunked(tag: bytes, value: Write) -> Write:
@@ -166,24 +169,24 @@ def _chunked(tag: bytes, value: Write) -> Write:
 
     def write(found: Any) -> bytes:
         data = value(found)
-        return short[len(data)] + data if len(data) < 0x80 else tag + protobuf.sized(data)
+        return short[len(data)] + data if len(data) < 0x80 else tag + protobuf.with_length(data)
 
     return write
 
 
 def _text(tag: bytes) -> Write:
-    """The same as `_chunked` does for texts, which are most of what there is."""
+    """Fast path for texts, which are most of the data: equals `_chunked`."""
     short = _openings(tag)
 
     def write(found: str) -> bytes:
         data = found.encode()
-        return short[len(data)] + data if len(data) < 0x80 else tag + protobuf.sized(data)
+        return short[len(data)] + data if len(data) < 0x80 else tag + protobuf.with_length(data)
 
     return write
 
 
 def _numbered(tag: bytes) -> Write:
-    written = protobuf.written
+    written = protobuf.encode_varint
     return lambda found: tag + written(found)
 
 

@@ -1,13 +1,13 @@
-"""A protobuf message as the dict that the same object's JSON would have given.
+"""Converts a protobuf message to the dict that the same object's JSON would have given.
 
-The schema says what a field is, `numbers` which field is meant. The rules:
+The schema says what a field is, `field_numbers` which field a number means. The rules:
 
-- what JSON leaves out when it is empty is left out, though Go writes it into protobuf (`numbers` marks it); null is absent
+- fields that JSON omits when empty are omitted, though Go writes them into protobuf (`field_numbers` marks them); null is absent
 - a map is a list of messages { key = 1, value = 2 }, and a list within a map a message { items = 1 }
 - a list of numbers may be packed into one chunk or not
 - bytes are base64, and a floating-point number that is whole is an integer
-- text that is no UTF-8 is mended as Go's JSON mends it: events whose message was cut within a character are daily bread
-- a field that is not known is skipped and reported
+- invalid UTF-8 is repaired as Go's JSON encoder does: events whose message was cut within a character are common
+- an unknown field is skipped and reported
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.api.schema.node import Schema
-from probate.api.yaml_documents import MAX_PARTS
+from probate.api.serialization.yaml_documents import MAX_PARTS
 from probate.core import errors
 from probate.kinds.protobuf import field_numbers, special_types
 from probate.lib import protobuf
@@ -29,16 +29,16 @@ T = TypeVar("T")
 
 _KEY, _VALUE, _ITEMS = 1, 2, 1
 _BITS = {"int32": 32}
-_MAX_WHOLE = 1e21  # from here on Go writes an exponent, also for whole numbers
+_MAX_WHOLE = 1e21  # from here on Go writes an exponent, also for integers
 
 
 def decode(data: bytes, schema: Schema, on_unknown: Callable[[str], None] | None = None) -> dict[str, Any]:
-    """The object in these bytes, which must be a type that `numbers` knows. `BadRequest` says where it cannot be read."""
+    """Returns the object in these bytes, whose type must be in `field_numbers`. Raises `BadRequest` with the path of an error."""
     return _Reader(on_unknown).message(data, schema, _Place(None, "", 0))
 
 
 class _Place(NamedTuple):
-    """Where a value is. Its path is spelled only if somebody asks, which is when something is wrong."""
+    """The position of a value. The path text is built only when an error is reported."""
 
     outer: _Place | None
     part: str | int
@@ -50,9 +50,9 @@ class _Place(NamedTuple):
             raise errors.BadRequest(f"the body is nested deeper than {MAX_DEPTH} levels")
         return _Place(self, part, self.depth + 1, is_key)
 
-    def path(self) -> Path:
+    def path(self) -> FieldPath:
         if self.outer is None:
-            return Path()
+            return FieldPath()
         outer = self.outer.path()
         return outer @ str(self.part) if self.is_key else outer / self.part
 
@@ -72,7 +72,7 @@ class _Reader:
         return made
 
     def _fill(self, made: dict[str, Any], data: bytes, schema: Schema, type_name: str, place: _Place) -> None:
-        """Add the fields in this message, of this type, to those of the object that the schema is of."""
+        """Adds the fields in this message of the given type to the object of the schema."""
         found = _fields(data, place)
         known = field_numbers.fields_of(type_name) or {}
         for number in sorted(found.numbers()):
@@ -135,7 +135,7 @@ class _Reader:
         return self._list(found, _ITEMS, items, owner, place) if found.numbers() else []
 
     def _named(self, data: bytes, schema: Schema, owner: Schema, place: _Place) -> Any:
-        """The value of a type that has a name: a message or something special."""
+        """Returns the value of a named type: a message or a special type."""
         if schema.name in special_types.READERS:
             return special_types.READERS[schema.name](_fields(data, place))
         if schema.name in special_types.SCHEMA_READERS:
@@ -178,5 +178,5 @@ def _text(data: bytes) -> str:
 
 def _malformed(place: _Place, error: protobuf.Malformed) -> errors.BadRequest:
     path = place.path()
-    where = f"{path}: " if path.text else ""
-    return errors.BadRequest(f"the body is no valid protobuf: {where}{error}")
+    prefix = f"{path}: " if path.text else ""
+    return errors.BadRequest(f"the body is not valid protobuf: {prefix}{error}")

@@ -1,6 +1,6 @@
-"""The types whose JSON is something else than an object of their fields, written: the other way round than `special`.
+"""Writes the types whose JSON is not an object of their fields: the reverse of `special_types`.
 
-`ZEROS` is what Go writes of each when it holds nothing and is no pointer.
+`ZEROS` is what Go writes for each type when the field is empty and not a pointer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WriteSchema = Callable[[Any], bytes]
 
 @functools.lru_cache(maxsize=1024)
 def _time(text: str) -> bytes:
-    """To the second: what is in the nanoseconds of a Time nobody reads."""
+    """Writes a time in seconds: the nanoseconds of a Time are never read."""
     return _timestamp(text, nanos=0)
 
 
@@ -42,7 +42,7 @@ def _timestamp(text: str, *, nanos: int) -> bytes:
     if moment == _NO_TIME:
         return b""
     seconds = (moment.replace(microsecond=0) - _EPOCH) // timedelta(seconds=1)
-    return b"\x08%b\x10%b" % (protobuf.written(seconds), protobuf.written(nanos))
+    return b"\x08%b\x10%b" % (protobuf.encode_varint(seconds), protobuf.encode_varint(nanos))
 
 
 def _moment(text: str) -> datetime:
@@ -50,17 +50,17 @@ def _moment(text: str) -> datetime:
 
 
 def _quantity(value: Any) -> bytes:
-    return b"\x0a" + protobuf.sized(str(value).encode())
+    return b"\x0a" + protobuf.with_length(str(value).encode())
 
 
 def _int_or_string(value: Any) -> bytes:
     if isinstance(value, str):
-        return b"\x08\x01\x10\x00\x1a" + protobuf.sized(value.encode())
-    return b"\x08\x00\x10%b\x1a\x00" % protobuf.written(value)
+        return b"\x08\x01\x10\x00\x1a" + protobuf.with_length(value.encode())
+    return b"\x08\x00\x10%b\x1a\x00" % protobuf.encode_varint(value)
 
 
 def _json(value: Any) -> bytes:
-    return b"" if value is None else b"\x0a" + protobuf.sized(orjson.dumps(value))
+    return b"" if value is None else b"\x0a" + protobuf.with_length(orjson.dumps(value))
 
 
 def _schema_or_bool(value: Any, write_schema: WriteSchema) -> bytes:
@@ -98,4 +98,4 @@ SCHEMA_WRITERS: dict[str, Callable[[Any, WriteSchema], bytes]] = {
 }
 
 ZEROS: dict[str, bytes] = {_QUANTITY: _quantity("0"), _INT_OR_STRING: _int_or_string(0)}
-"""Nothing for the others."""
+"""The other special types write nothing."""

@@ -1,13 +1,13 @@
-"""The types whose JSON is something else than an object of their fields.
+"""Reads the types whose JSON is not an object of their fields.
 
-    Time { seconds = 1, nanos = 2 }                    "2030-01-02T03:04:05Z", null if there is nothing in it
+    Time { seconds = 1, nanos = 2 }                    "2030-01-02T03:04:05Z", null if it is empty
     MicroTime { seconds = 1, nanos = 2 }               "2030-01-02T03:04:05.000006Z"
     Quantity { string = 1 }                            "100m"
     IntOrString { type = 1, intVal = 2, strVal = 3 }   80 or "http"
-    RawExtension, FieldsV1, JSON { raw = 1 }           the JSON that is in these bytes
+    RawExtension, FieldsV1, JSON { raw = 1 }           the JSON in these bytes
     JSONSchemaPropsOrBool { allows = 1, schema = 2 }   true, false or a schema
 
-A schema may hold such a choice of schemas again, but OpenAPI tells nothing of what is in it: `read_schema` reads it.
+A schema may contain such types again, but OpenAPI does not describe their content: `read_schema` reads it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from probate.api import documents
+from probate.api.serialization import documents
 from probate.core import errors
 from probate.lib import protobuf
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  its zone is written as Z
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  the zone is written as Z
 _NO_TIME = -62135596800  # the first second of the year 1
 _INTEGER, _STRING = 0, 1  # the types of an IntOrString
 
@@ -39,7 +39,7 @@ def _micro_time(fields: protobuf.Fields) -> str | None:
 
 
 def _moment(fields: protobuf.Fields) -> str | None:
-    """The time to the second, or none for the time of Go that means that there is none."""
+    """Returns the time in seconds, or None for Go's zero time."""
     seconds = protobuf.signed(fields.varint(1), 64)
     if not fields.numbers() or seconds == _NO_TIME:
         return None

@@ -1,11 +1,12 @@
-"""Bindings of roles to users, groups and service accounts. (Roles themselves have no table of their own.)"""
+"""Table columns of RoleBindings and ClusterRoleBindings. (Roles have the generic columns.)"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.printing import ages, object_fields
-from probate.api.printing.columns import AGE, NAME, Object, Printer, text, wide
+from probate.api.objects import Object
+from probate.api.printers import ages, object_fields
+from probate.api.printers.columns import AGE, NAME, Printer, text, wide
 
 
 def _binding(binding: Object, now: float) -> list[Any]:
@@ -14,7 +15,7 @@ def _binding(binding: Object, now: float) -> list[Any]:
     return [
         object_fields.name(binding),
         f"{object_fields.text(role, 'kind')}/{object_fields.text(role, 'name')}",
-        ages.of(binding, now),
+        ages.object_age(binding, now),
         *(_subjects(subjects, kind) for kind in ("User", "Group", "ServiceAccount")),
     ]
 

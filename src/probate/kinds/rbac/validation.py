@@ -1,28 +1,31 @@
-"""Roles and bindings."""
+"""Validates roles and role bindings."""
 
 from __future__ import annotations
 
 from probate.api import names
-from probate.api.field_errors import Path, invalid, not_supported, required, too_many
+from probate.api.field_errors import FieldPath, invalid, not_supported, required, too_many
 from probate.kinds.shared.field_checks import Problems, Value, check_name, check_optional_name, child, each, is_same, items, text
 from probate.kinds.shared.selector_validation import check_label_selector
 
 GROUP = "rbac.authorization.k8s.io"
 MAX_SELECTORS = 100
-"""Of an aggregated ClusterRole. Each is held against all ClusterRoles whenever one changes. Kubernetes has no such limit."""
+"""The maximum number of selectors of an aggregated ClusterRole.
+
+Each is matched against all ClusterRoles whenever one changes. Kubernetes has no such limit.
+"""
 
 
 def check_role(role: Value) -> Problems:
-    """A Role, whose rules are about resources only."""
-    for rule, at in each(role, Path(), "rules"):
+    """Validates a Role, whose rules apply to resources only."""
+    for rule, at in each(role, FieldPath(), "rules"):
         yield from _check_rule(rule, at, is_namespaced=True)
 
 
 def check_cluster_role(role: Value) -> Problems:
-    """A ClusterRole, which may be put together from others."""
-    for rule, at in each(role, Path(), "rules"):
+    """Validates a ClusterRole, which may aggregate others."""
+    for rule, at in each(role, FieldPath(), "rules"):
         yield from _check_rule(rule, at, is_namespaced=False)
-    aggregation, path = role.get("aggregationRule"), Path("aggregationRule")
+    aggregation, path = role.get("aggregationRule"), FieldPath("aggregationRule")
     if aggregation is None:
         return
     if not items(aggregation, "clusterRoleSelectors"):
@@ -35,27 +38,27 @@ def check_cluster_role(role: Value) -> Problems:
 
 
 def check_role_binding(binding: Value) -> Problems:
-    """A RoleBinding."""
+    """Validates a RoleBinding."""
     yield from _check_role_ref(child(binding, "roleRef"), ("Role", "ClusterRole"))
-    for subject, at in each(binding, Path(), "subjects"):
+    for subject, at in each(binding, FieldPath(), "subjects"):
         yield from _check_subject(subject, at, is_namespaced=True)
 
 
 def check_cluster_role_binding(binding: Value) -> Problems:
-    """A ClusterRoleBinding."""
+    """Validates a ClusterRoleBinding."""
     yield from _check_role_ref(child(binding, "roleRef"), ("ClusterRole",))
-    for subject, at in each(binding, Path(), "subjects"):
+    for subject, at in each(binding, FieldPath(), "subjects"):
         yield from _check_subject(subject, at, is_namespaced=False)
 
 
 def update_binding(new: Value, old: Value) -> Problems:
-    """What is granted stays; only to whom may change."""
+    """Validates that the role reference does not change; only the subjects may."""
     one, other = ({"apiGroup": GROUP, **child(binding, "roleRef")} for binding in (new, old))
     if not is_same(one, other):
-        yield invalid(Path("roleRef"), new.get("roleRef"), "cannot change roleRef")
+        yield invalid(FieldPath("roleRef"), new.get("roleRef"), "cannot change roleRef")
 
 
-def _check_rule(rule: Value, path: Path, *, is_namespaced: bool) -> Problems:
+def _check_rule(rule: Value, path: FieldPath, *, is_namespaced: bool) -> Problems:
     if not items(rule, "verbs"):
         yield required(path / "verbs", "verbs must contain at least one value")
     urls = items(rule, "nonResourceURLs")
@@ -72,20 +75,20 @@ def _check_rule(rule: Value, path: Path, *, is_namespaced: bool) -> Problems:
 
 
 def _check_role_ref(reference: Value, kinds: tuple[str, ...]) -> Problems:
-    path, group = Path("roleRef"), text(reference, "apiGroup") or GROUP
+    path, group = FieldPath("roleRef"), text(reference, "apiGroup") or GROUP
     if group != GROUP:
         yield not_supported(path / "apiGroup", group, [GROUP])
     if text(reference, "kind") not in kinds:
         yield not_supported(path / "kind", text(reference, "kind"), kinds)
-    yield from check_name(reference, path, "name", names.path_segment)
+    yield from check_name(reference, path, "name", names.validate_path_segment)
 
 
-def _check_subject(subject: Value, path: Path, *, is_namespaced: bool) -> Problems:
+def _check_subject(subject: Value, path: FieldPath, *, is_namespaced: bool) -> Problems:
     kind, group = text(subject, "kind"), text(subject, "apiGroup")
     if not text(subject, "name"):
         yield required(path / "name")
     if kind == "ServiceAccount":
-        yield from check_optional_name(subject, path, "name", names.dns_subdomain)
+        yield from check_optional_name(subject, path, "name", names.validate_dns_subdomain)
         if group:
             yield not_supported(path / "apiGroup", group, [""])
         if not is_namespaced and not text(subject, "namespace"):

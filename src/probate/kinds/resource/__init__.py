@@ -1,13 +1,13 @@
-"""Devices and who gets them: the kinds of resource.k8s.io.
+"""Devices and their allocation: the kinds of resource.k8s.io (dynamic resource allocation).
 
-naming        what drivers, pools, devices, attributes and requests are called
-lists         lists that have a limit, and whose items are told apart
-selecting     expressions that select devices
-opaque        what is for a driver alone
-requesting    what a claim asks for
-claims        ResourceClaim, ResourceClaimTemplate, DeviceClass
-allocating    the status of a claim: which devices it has got, and for whom
-tainting      taints of devices, what tolerates them, and DeviceTaintRule
-capacities    how much of a device may be asked for
-slices        ResourceSlice: the devices that there are
+device_names         the names of drivers, pools, devices, attributes and requests
+bounded_lists        lists that have a limit, and whose items are unique
+device_selectors     CEL expressions that select devices
+opaque_parameters    parameters that only a driver interprets
+device_requests      what a claim requests
+validation           ResourceClaim, ResourceClaimTemplate, DeviceClass
+allocation_status    the status of a claim: its allocated devices and its consumers
+device_taints        taints of devices, their tolerations, and DeviceTaintRule
+capacities           how much of a device may be requested
+slice_validation     ResourceSlice: the devices that exist
 """

@@ -1,13 +1,13 @@
-"""The status of a ResourceClaim: which devices it has got, for whom they are kept, and how they are."""
+"""Validates the status of a ResourceClaim: its allocated devices, its consumers, and the device status."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from typing import Any
 
-from probate.api.field_errors import Path, forbidden, invalid, too_long, too_many
+from probate.api.field_errors import FieldPath, forbidden, invalid, too_long, too_many
 from probate.kinds.resource import device_names
-from probate.kinds.resource.bounded_lists import by_itself, check_distinct, check_items
+from probate.kinds.resource.bounded_lists import check_distinct, check_items, key_by_value
 from probate.kinds.resource.device_names import Requests
 from probate.kinds.resource.device_requests import check_named, devices_of
 from probate.kinds.resource.device_taints import check_conditions, check_tolerations
@@ -32,14 +32,14 @@ MAX_RESULTS = 32
 MAX_CONDITIONS = 8
 MAX_ADDRESSES = 16
 _MOST_CHARACTERS = {"interfaceName": 256, "hardwareAddress": 128}
-_STATUS = Path("status")
+_STATUS = FieldPath("status")
 _ANY = 2**31
 _SOURCES = ("FromClaim", "FromClass")
 _ID = ("driver", "pool", "device", "shareID")
 
 
 def check_status(new: Value, old: Value) -> Problems:
-    """The status of a claim that had another one."""
+    """Validates the new status of a claim in comparison with the old one."""
     status, before = child(new, "status"), child(old, "status")
     requests = device_names.requests_of(devices_of(new))
     yield from check_distinct(status, _STATUS, "reservedFor", MAX_CONSUMERS, _check_consumer, _uid)
@@ -52,7 +52,7 @@ def check_status(new: Value, old: Value) -> Problems:
         yield from _check_allocation(status["allocation"], _STATUS / "allocation", requests)
 
 
-def _check_consumer(consumer: Value | None, path: Path) -> Problems:
+def _check_consumer(consumer: Value | None, path: FieldPath) -> Problems:
     yield from check_given(consumer or {}, path, "resource", "name", "uid")
 
 
@@ -72,7 +72,7 @@ def _check_devices(status: Value) -> Problems:
     results = objects(child(child(status, "allocation"), "devices"), "results")
     allocated = {_id(one) for one in results}
 
-    def check(device: Value | None, path: Path) -> Problems:
+    def check(device: Value | None, path: FieldPath) -> Problems:
         yield from _check_device(device or {}, path)
         if _id(device) not in allocated:
             yield invalid(path, "/".join(_id(device)), "must be an allocated device in the claim")
@@ -84,7 +84,7 @@ def _id(device: Value | None) -> tuple[str, ...]:
     return tuple(text(device or {}, field) for field in _ID)
 
 
-def _check_device(device: Value, path: Path) -> Problems:
+def _check_device(device: Value, path: FieldPath) -> Problems:
     yield from device_names.check_device(device, path)
     if device.get("shareID") is not None:
         yield from device_names.check_uid(text(device, "shareID"), path / "shareID")
@@ -96,18 +96,18 @@ def _check_device(device: Value, path: Path) -> Problems:
     for field, most in _MOST_CHARACTERS.items():
         if len(text(network, field).encode(errors="replace")) > most:
             yield too_long(here / field, most)
-    yield from check_distinct(network, here, "ips", MAX_ADDRESSES, _check_address, by_itself)
+    yield from check_distinct(network, here, "ips", MAX_ADDRESSES, _check_address, key_by_value)
 
 
-def _check_address(address: str | None, path: Path) -> Problems:
+def _check_address(address: str | None, path: FieldPath) -> Problems:
     yield from check_interface(address or "", path)
 
 
-def _check_allocation(allocation: Value, path: Path, requests: Requests) -> Problems:
-    def result(one: Any, at: Path) -> Problems:
+def _check_allocation(allocation: Value, path: FieldPath, requests: Requests) -> Problems:
+    def result(one: Any, at: FieldPath) -> Problems:
         return _check_result(one or {}, at, requests)
 
-    def config(one: Any, at: Path) -> Problems:
+    def config(one: Any, at: FieldPath) -> Problems:
         yield from check_choice(one or {}, at, "source", _SOURCES, is_required=True)
         yield from check_named(one or {}, at, requests)
         yield from check_configuration(one, at)
@@ -119,7 +119,7 @@ def _check_allocation(allocation: Value, path: Path, requests: Requests) -> Prob
         yield from check_node_selector(allocation["nodeSelector"], path / "nodeSelector")
 
 
-def _check_result(result: Value, path: Path, requests: Requests) -> Problems:
+def _check_result(result: Value, path: FieldPath, requests: Requests) -> Problems:
     yield from device_names.check_request(text(result, "request"), path / "request", requests)
     yield from device_names.check_device(result, path)
     yield from check_conditions(result, path)

@@ -1,18 +1,21 @@
-"""Lists and maps that have a limit. Beyond it nothing in them is looked at, so that nobody pays for what is refused anyway."""
+"""Validates lists and maps that have a maximum size.
+
+If it is exceeded, the items are not checked, to bound the cost of rejected objects.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from probate.api.field_errors import Path, duplicate, too_many
+from probate.api.field_errors import FieldPath, duplicate, too_many
 from probate.kinds.shared.field_checks import Problems, Value, child, items
 
-Check = Callable[[Any, Path], Problems]
+Check = Callable[[Any, FieldPath], Problems]
 
 
-def check_items(parent: Value, path: Path, field: str, most: int, check: Check) -> Problems:
-    """Each item of a list, by itself."""
+def check_items(parent: Value, path: FieldPath, field: str, most: int, check: Check) -> Problems:
+    """Validates each item of a list, and the length of the list."""
     found, here = items(parent, field), path / field
     if len(found) > most:
         yield too_many(here, len(found), most)
@@ -21,8 +24,8 @@ def check_items(parent: Value, path: Path, field: str, most: int, check: Check) 
         yield from check(item, here / index)
 
 
-def check_distinct(parent: Value, path: Path, field: str, most: int, check: Check, key: Callable[[Any], Hashable]) -> Problems:
-    """The same, and no two items have the same key: the second one is to blame, as a whole."""
+def check_distinct(parent: Value, path: FieldPath, field: str, most: int, check: Check, key: Callable[[Any], Hashable]) -> Problems:
+    """Validates each item of a list, its length, and that no two items have the same key: the second one is reported as a whole."""
     yield from check_items(parent, path, field, most, check)
     found, seen = items(parent, field), set()
     for index, item in enumerate(found if len(found) <= most else ()):
@@ -31,8 +34,8 @@ def check_distinct(parent: Value, path: Path, field: str, most: int, check: Chec
         seen.add(key(item))
 
 
-def check_entries(parent: Value, path: Path, field: str, most: int, name: Check, check: Check) -> Problems:
-    """Each entry of a map: what is wrong with its name is told of the map."""
+def check_entries(parent: Value, path: FieldPath, field: str, most: int, name: Check, check: Check) -> Problems:
+    """Validates each entry of a map. Problems of a key are reported with the path of the map."""
     found, here = child(parent, field), path / field
     if len(found) > most:
         yield too_many(here, len(found), most)
@@ -42,11 +45,11 @@ def check_entries(parent: Value, path: Path, field: str, most: int, name: Check,
         yield from check(value or {}, here @ one)
 
 
-def by_name(item: Value) -> Hashable:
-    """Items that have a name are told apart by it."""
+def key_by_name(item: Value) -> Hashable:
+    """Returns the key of items that are identified by name."""
     return str((item or {}).get("name") or "")
 
 
-def by_itself(item: Hashable) -> Hashable:
-    """Texts are told apart as they are."""
+def key_by_value(item: Hashable) -> Hashable:
+    """Returns the key of items that are identified by their value."""
     return item

@@ -1,21 +1,21 @@
-"""How much of a device that several may have can be asked for: one of some amounts, or an amount in a range, by steps."""
+"""Validates how much of a shared device can be requested: one of several amounts, or an amount in a range, by steps."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any
 
-from probate.api.field_errors import Path, duplicate, forbidden, invalid, required, too_many
-from probate.api.quantities import value_of
+from probate.api.field_errors import FieldPath, duplicate, forbidden, invalid, required, too_many
+from probate.api.quantities import value_or_zero
 from probate.kinds.shared.field_checks import Problems, Value, child, items
 
 MAX_AMOUNTS = 10
 
 
-def check_capacity(capacity: Value, path: Path) -> Problems:
-    """A capacity of a device that several may have."""
+def check_capacity(capacity: Value, path: FieldPath) -> Problems:
+    """Validates a capacity of a device that several requests may share."""
     policy, here = child(capacity, "requestPolicy"), path / "requestPolicy"
-    most, amounts = value_of(capacity.get("value") or 0), items(policy, "validValues")
+    most, amounts = value_or_zero(capacity.get("value") or 0), items(policy, "validValues")
     if amounts and policy.get("validRange") is not None:
         yield forbidden(here, "validValues and validRange cannot be specified at the same time")
     elif (amounts or policy.get("validRange") is not None) and policy.get("default") is None:
@@ -26,14 +26,14 @@ def check_capacity(capacity: Value, path: Path) -> Problems:
         yield from _check_range(child(policy, "validRange"), policy["default"], most, here / "validRange")
 
 
-def check_whole(capacity: Value, path: Path) -> Problems:
-    """A capacity of a device that one has alone."""
+def check_whole(capacity: Value, path: FieldPath) -> Problems:
+    """Validates a capacity of a device that one request has alone."""
     if capacity.get("requestPolicy") is not None:
         yield forbidden(path / "requestPolicy", "allowMultipleAllocations must be true")
 
 
-def _check_amounts(written: list[Any], default: Any, most: Fraction, path: Path) -> Problems:
-    amounts = [value_of(one or 0) for one in written]
+def _check_amounts(written: list[Any], default: Any, most: Fraction, path: FieldPath) -> Problems:
+    amounts = [value_or_zero(one or 0) for one in written]
     for index in range(1, len(amounts)):
         if amounts[index] < amounts[index - 1]:
             yield invalid(path / index, written[index], "values must be sorted in ascending order")
@@ -45,16 +45,16 @@ def _check_amounts(written: list[Any], default: Any, most: Fraction, path: Path)
             yield invalid(path / index, written[index], "is larger than the capacity")
         if amount in amounts[:index]:
             yield duplicate(path / index, written[index])
-    if value_of(default) not in amounts:
+    if value_or_zero(default) not in amounts:
         yield invalid(path, default, "the default is not among the values")
 
 
-def _check_range(range_: Value, default: Any, most: Fraction, path: Path) -> Problems:
+def _check_range(range_: Value, default: Any, most: Fraction, path: FieldPath) -> Problems:
     if range_.get("min") is None:
         yield required(path / "min", "required when validRange is defined")
         return
-    wanted, low = value_of(default), value_of(range_["min"])
-    high = value_of(range_["max"]) if range_.get("max") is not None else None
+    wanted, low = value_or_zero(default), value_or_zero(range_["min"])
+    high = value_or_zero(range_["max"]) if range_.get("max") is not None else None
     if low > most:
         yield invalid(path / "min", range_["min"], "is larger than the capacity")
     if wanted < low or (high is not None and wanted > high):
@@ -65,8 +65,8 @@ def _check_range(range_: Value, default: Any, most: Fraction, path: Path) -> Pro
         yield from _check_step(range_, [wanted, *([] if high is None else [high])], low, most, path / "step")
 
 
-def _check_step(range_: Value, reached: list[Fraction], low: Fraction, most: Fraction, path: Path) -> Problems:
-    step = value_of(range_["step"])
+def _check_step(range_: Value, reached: list[Fraction], low: Fraction, most: Fraction, path: FieldPath) -> Problems:
+    step = value_or_zero(range_["step"])
     if step <= 0:
         yield invalid(path, range_["step"], "must be greater than zero")
         return

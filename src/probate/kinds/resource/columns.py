@@ -1,19 +1,20 @@
-"""Dynamic resource allocation: claims to devices, and the slices of devices that drivers offer."""
+"""Table columns of dynamic resource allocation: claims, templates, classes, slices and taint rules."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.printing import ages, object_fields
-from probate.api.printing.columns import AGE, NAME, Object, Printer, text
+from probate.api.objects import Object
+from probate.api.printers import ages, object_fields
+from probate.api.printers.columns import AGE, NAME, Printer, text
 
 
 def _named(object_: Object, now: float) -> list[Any]:
-    return [object_fields.name(object_), ages.of(object_, now)]
+    return [object_fields.name(object_), ages.object_age(object_, now)]
 
 
 def _resource_claim(claim: Object, now: float) -> list[Any]:
-    return [object_fields.name(claim), ",".join(_states(claim)), ages.of(claim, now)]
+    return [object_fields.name(claim), ",".join(_states(claim)), ages.object_age(claim, now)]
 
 
 def _states(claim: Object) -> list[str]:
@@ -32,7 +33,7 @@ def _resource_slice(slice_: Object, now: float) -> list[Any]:
         object_fields.text(slice_, "spec", "nodeName"),
         object_fields.text(slice_, "spec", "driver"),
         object_fields.text(slice_, "spec", "pool", "name"),
-        ages.of(slice_, now),
+        ages.object_age(slice_, now),
     ]
 
 
@@ -42,8 +43,8 @@ def _device_taint_rule(rule: Object, now: float) -> list[Any]:
     return [
         object_fields.name(rule),
         *(object_fields.text(taint, one) for one in ("key", "value", "effect")),
-        "" if added is None else ages.since(added, now),
-        ages.of(rule, now),
+        "" if added is None else ages.age_since(added, now),
+        ages.object_age(rule, now),
     ]
 
 

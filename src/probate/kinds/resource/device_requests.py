@@ -1,13 +1,13 @@
-"""What a claim asks for: requests, what holds for several of them together, and what drivers are told."""
+"""Validates what a claim requests: device requests, constraints across requests, and driver configuration."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.api import names
-from probate.api.field_errors import Path, invalid, required
+from probate.api.field_errors import FieldPath, invalid, required
 from probate.kinds.resource import device_names
-from probate.kinds.resource.bounded_lists import by_itself, by_name, check_distinct, check_items
+from probate.kinds.resource.bounded_lists import check_distinct, check_items, key_by_name, key_by_value
 from probate.kinds.resource.device_names import Requests
 from probate.kinds.resource.device_selectors import check_selectors
 from probate.kinds.resource.device_taints import check_tolerations
@@ -20,34 +20,34 @@ MAX_CONSTRAINTS = 32
 MODES = ("All", "ExactCount")
 
 
-def check_claim(devices: Value, path: Path) -> Problems:
-    """The devices of a claim."""
+def check_claim(devices: Value, path: FieldPath) -> Problems:
+    """Validates the devices of a claim's spec."""
     requests = device_names.requests_of(devices)
 
-    def constraint(one: Any, at: Path) -> Problems:
+    def constraint(one: Any, at: FieldPath) -> Problems:
         return _check_constraint(one or {}, at, requests)
 
-    def config(one: Any, at: Path) -> Problems:
+    def config(one: Any, at: FieldPath) -> Problems:
         yield from check_named(one or {}, at, requests)
         yield from check_configuration(one, at)
 
-    yield from check_distinct(devices, path, "requests", MAX_REQUESTS, _check_request, by_name)
+    yield from check_distinct(devices, path, "requests", MAX_REQUESTS, _check_request, key_by_name)
     yield from check_items(devices, path, "constraints", MAX_CONSTRAINTS, constraint)
     yield from check_items(devices, path, "config", MAX_CONFIGURATIONS, config)
 
 
-def check_named(parent: Value, path: Path, requests: Requests) -> Problems:
-    """The requests that something is about, each named once."""
+def check_named(parent: Value, path: FieldPath, requests: Requests) -> Problems:
+    """Validates a list of request names: each exists and appears once."""
 
-    def check(name: str | None, at: Path) -> Problems:
+    def check(name: str | None, at: FieldPath) -> Problems:
         return device_names.check_request(name or "", at, requests)
 
-    yield from check_distinct(parent, path, "requests", MAX_REQUESTS, check, by_itself)
+    yield from check_distinct(parent, path, "requests", MAX_REQUESTS, check, key_by_value)
 
 
-def _check_request(request: Value | None, path: Path) -> Problems:
+def _check_request(request: Value | None, path: FieldPath) -> Problems:
     request = request or {}
-    yield from check_name(request, path, "name", names.dns_label)
+    yield from check_name(request, path, "name", names.validate_dns_label)
     exactly, alternatives = request.get("exactly"), items(request, "firstAvailable")
     if exactly is None and not alternatives:
         yield required(path, "exactly one of `exactly` or `firstAvailable` is required")
@@ -56,22 +56,22 @@ def _check_request(request: Value | None, path: Path) -> Problems:
     elif exactly is not None:
         yield from _check_wanted(exactly, path / "exactly")
     else:
-        yield from check_distinct(request, path, "firstAvailable", MAX_ALTERNATIVES, _check_alternative, by_name)
+        yield from check_distinct(request, path, "firstAvailable", MAX_ALTERNATIVES, _check_alternative, key_by_name)
 
 
-def _check_alternative(request: Value | None, path: Path) -> Problems:
-    yield from check_name(request or {}, path, "name", names.dns_label)
+def _check_alternative(request: Value | None, path: FieldPath) -> Problems:
+    yield from check_name(request or {}, path, "name", names.validate_dns_label)
     yield from _check_wanted(request or {}, path)
 
 
-def _check_wanted(request: Value, path: Path) -> Problems:
-    yield from check_name(request, path, "deviceClassName", names.dns_subdomain)
+def _check_wanted(request: Value, path: FieldPath) -> Problems:
+    yield from check_name(request, path, "deviceClassName", names.validate_dns_subdomain)
     yield from check_selectors(request, path)
     yield from _check_amount(request, path)
     yield from check_tolerations(request, path)
 
 
-def _check_amount(request: Value, path: Path) -> Problems:
+def _check_amount(request: Value, path: FieldPath) -> Problems:
     mode, count = text(request, "allocationMode"), request.get("count") or 0
     yield from check_choice(request, path, "allocationMode", MODES, is_required=True)
     if mode == "All" and count:
@@ -80,7 +80,7 @@ def _check_amount(request: Value, path: Path) -> Problems:
         yield invalid(path / "count", count, "must be greater than zero")
 
 
-def _check_constraint(constraint: Value, path: Path, requests: Requests) -> Problems:
+def _check_constraint(constraint: Value, path: FieldPath, requests: Requests) -> Problems:
     yield from check_named(constraint, path, requests)
     given = [field for field in ("matchAttribute", "distinctAttribute") if constraint.get(field) is not None]
     if not given:
@@ -90,5 +90,5 @@ def _check_constraint(constraint: Value, path: Path, requests: Requests) -> Prob
 
 
 def devices_of(claim: Value) -> Value:
-    """What a claim asks for."""
+    """Returns the `devices` of a claim's spec."""
     return child(child(claim, "spec"), "devices")

@@ -1,9 +1,9 @@
-"""Devices that not everybody gets: their taints, what tolerates them, and which conditions must hold before they are used."""
+"""Validates device taints, their tolerations, and the binding conditions of devices."""
 
 from __future__ import annotations
 
 from probate.api import names
-from probate.api.field_errors import Path, duplicate, invalid, too_many
+from probate.api.field_errors import FieldPath, duplicate, invalid, too_many
 from probate.kinds.resource import device_names
 from probate.kinds.resource.bounded_lists import check_items
 from probate.kinds.shared.field_checks import Problems, Value, check_choice, check_rule, child, each, items, text, texts
@@ -11,17 +11,17 @@ from probate.kinds.shared.field_checks import Problems, Value, check_choice, che
 EFFECTS = ("NoSchedule", "NoExecute", "None")
 MAX_CONDITIONS = 4
 MAX_STATUS_CONDITIONS = 8
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 
 
-def check_taint(taint: Value | None, path: Path) -> Problems:
-    """A taint of a device."""
+def check_taint(taint: Value | None, path: FieldPath) -> Problems:
+    """Validates a taint of a device."""
     yield from _check_taint(taint or {}, path)
     yield from check_choice(taint or {}, path, "effect", EFFECTS, is_required=True)
 
 
-def check_tolerations(parent: Value, path: Path) -> Problems:
-    """What a request tolerates, or tolerated when it was allocated."""
+def check_tolerations(parent: Value, path: FieldPath) -> Problems:
+    """Validates the tolerations of a request, or those recorded in its allocation."""
     for toleration, at in each(parent, path, "tolerations"):
         value = text(toleration, "value")
         if text(toleration, "key"):
@@ -29,13 +29,13 @@ def check_tolerations(parent: Value, path: Path) -> Problems:
         if text(toleration, "operator") == "Exists" and value:
             yield invalid(at / "value", value, "must be empty for operator `Exists`")
         elif text(toleration, "operator") == "Equal":
-            yield from check_rule(value, at / "value", names.label_value)
+            yield from check_rule(value, at / "value", names.validate_label_value)
         yield from check_choice(toleration, at, "operator", ("Equal", "Exists"), is_required=True)
         yield from check_choice(toleration, at, "effect", EFFECTS)
 
 
-def check_conditions(device: Value, path: Path) -> Problems:
-    """The conditions by which a device is ready, or has failed: there are both or none, and none is both."""
+def check_conditions(device: Value, path: FieldPath) -> Problems:
+    """Validates binding conditions and binding failure conditions: both or neither are set, and no condition is in both."""
     ready, failed = texts(device, "bindingConditions"), texts(device, "bindingFailureConditions")
     for field in ("bindingConditions", "bindingFailureConditions"):
         yield from check_items(device, path, field, MAX_CONDITIONS, device_names.check_key)
@@ -50,13 +50,13 @@ def check_conditions(device: Value, path: Path) -> Problems:
 
 
 def check_rule_of_taints(rule: Value) -> Problems:
-    """A DeviceTaintRule."""
+    """Validates a DeviceTaintRule."""
     yield from _check_selected(rule)
     yield from check_taint(child(child(rule, "spec"), "taint"), _SPEC / "taint")
 
 
 def update_rule_of_taints(new: Value, old: Value) -> Problems:
-    """The same, but that an effect may stay as it is."""
+    """Validates a changed DeviceTaintRule: an unchanged effect stays valid."""
     taint = child(child(new, "spec"), "taint")
     is_same = text(taint, "effect") == text(child(child(old, "spec"), "taint"), "effect")
     yield from _check_selected(new)
@@ -64,15 +64,15 @@ def update_rule_of_taints(new: Value, old: Value) -> Problems:
 
 
 def check_rule_status(new: Value, _: Value) -> Problems:
-    """The status of a DeviceTaintRule."""
+    """Validates the status of a DeviceTaintRule."""
     count = len(items(child(new, "status"), "conditions"))
     if count > MAX_STATUS_CONDITIONS:
-        yield too_many(Path("status") / "conditions", count, MAX_STATUS_CONDITIONS)
+        yield too_many(FieldPath("status") / "conditions", count, MAX_STATUS_CONDITIONS)
 
 
-def _check_taint(taint: Value, path: Path) -> Problems:
+def _check_taint(taint: Value, path: FieldPath) -> Problems:
     yield from device_names.check_key(text(taint, "key"), path / "key")
-    yield from check_rule(text(taint, "value"), path / "value", names.label_value)
+    yield from check_rule(text(taint, "value"), path / "value", names.validate_label_value)
 
 
 def _check_selected(rule: Value) -> Problems:
@@ -82,10 +82,10 @@ def _check_selected(rule: Value) -> Problems:
     if selector.get("pool") is not None:
         yield from device_names.check_pool(text(selector, "pool"), path / "pool")
     if selector.get("device") is not None:
-        yield from check_rule(text(selector, "device"), path / "device", names.dns_label)
+        yield from check_rule(text(selector, "device"), path / "device", names.validate_dns_label)
 
 
-def _check_repeated(conditions: list[str], path: Path) -> Problems:
+def _check_repeated(conditions: list[str], path: FieldPath) -> Problems:
     for index, condition in enumerate(conditions):
         if condition in conditions[:index]:
             yield duplicate(path / index, condition)

@@ -1,4 +1,4 @@
-"""What is for a driver alone. Nobody else knows what it means, so it has to be an object, and not too large, and that is all."""
+"""Validates opaque driver parameters. Only the driver interprets them, so they must only be an object of limited size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from probate.api.field_errors import Path, invalid, required, too_long
+from probate.api.field_errors import FieldPath, invalid, required, too_long
 from probate.kinds.resource.device_names import check_driver
 from probate.kinds.shared.field_checks import Problems, Value, child, text
 
@@ -14,8 +14,8 @@ MAX_CONFIGURATIONS = 32
 MAX_BYTES = 10 * 1024
 
 
-def check_configuration(config: Value | None, path: Path, *, is_new: bool = True) -> Problems:
-    """A configuration, which has nothing but what is for a driver. It may be as large as it is already."""
+def check_configuration(config: Value | None, path: FieldPath, *, is_new: bool = True) -> Problems:
+    """Validates a configuration, which has only opaque driver parameters. Existing parameters may keep their size."""
     if (config or {}).get("opaque") is None:
         yield required(path / "opaque")
         return
@@ -24,8 +24,8 @@ def check_configuration(config: Value | None, path: Path, *, is_new: bool = True
     yield from check_parameters(opaque.get("parameters"), path / "opaque" / "parameters", is_new=is_new)
 
 
-def check_parameters(value: Any, path: Path, *, is_new: bool = True) -> Problems:
-    """What is for a driver."""
+def check_parameters(value: Any, path: FieldPath, *, is_new: bool = True) -> Problems:
+    """Validates opaque driver parameters."""
     if value is None:
         yield required(path)
     elif not isinstance(value, dict):

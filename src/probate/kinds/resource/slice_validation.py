@@ -1,4 +1,4 @@
-"""ResourceSlice: the devices that a driver has, where they are, and what they are like."""
+"""Validates ResourceSlices: the devices of a driver, where they are, and their properties."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 
 from probate.api import names
 from probate.api.cel.library import semantic_versions
-from probate.api.field_errors import Path, invalid, required, too_long
+from probate.api.field_errors import FieldPath, invalid, required, too_long
 from probate.kinds.resource import capacities, device_names
-from probate.kinds.resource.bounded_lists import by_name, check_distinct, check_entries, check_items
+from probate.kinds.resource.bounded_lists import check_distinct, check_entries, check_items, key_by_name
 from probate.kinds.resource.device_selectors import MAX_ENTRIES, MAX_VALUE, MAX_VALUES
 from probate.kinds.resource.device_taints import check_conditions, check_taint
 from probate.kinds.shared.field_checks import (
@@ -28,25 +28,25 @@ from probate.kinds.shared.selector_validation import check_node_selector
 
 MAX_DEVICES = 128
 MAX_ELABORATE_DEVICES = 64
-"""If some have taints, counters or several values of an attribute."""
+"""The maximum number of devices if some have taints, counters or attributes with several values."""
 MAX_COUNTER_SETS = 8
 MAX_COUNTERS = 32
 MAX_CONSUMPTIONS = 2
 MAX_TAINTS = 16
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 _PLACES = ("nodeName", "nodeSelector", "allNodes")
 _LISTS = ("bools", "ints", "strings", "versions")
 _VALUES = ("bool", "int", "string", "version", *_LISTS)
 
 
 def create_slice(slice_: Value) -> Problems:
-    """A ResourceSlice."""
+    """Validates a new ResourceSlice."""
     yield from _check_slice(slice_, None)
 
 
 def update_slice(new: Value, old: Value) -> Problems:
-    """A ResourceSlice that changes: whose devices it tells of, and of which node, stays."""
+    """Validates a changed ResourceSlice: its driver, pool and node do not change."""
     spec, before = child(new, "spec"), child(old, "spec")
     yield from _check_slice(new, old)
     pools = child(spec, "pool").get("name"), child(before, "pool").get("name")
@@ -67,10 +67,10 @@ def _check_slice(slice_: Value, old: Value | None) -> Problems:
     if items(spec, "sharedCounters") and items(spec, "devices"):
         yield invalid(_SPEC, "", "only one of `sharedCounters` or `devices` is allowed")
     yield from _check_devices(spec, before)
-    yield from check_distinct(spec, _SPEC, "sharedCounters", MAX_COUNTER_SETS, _check_counters, by_name)
+    yield from check_distinct(spec, _SPEC, "sharedCounters", MAX_COUNTER_SETS, _check_counters, key_by_name)
 
 
-def _check_pool(pool: Value, path: Path) -> Problems:
+def _check_pool(pool: Value, path: FieldPath) -> Problems:
     yield from device_names.check_pool(text(pool, "name"), path / "name")
     if (pool.get("resourceSliceCount") or 0) <= 0:
         yield invalid(path / "resourceSliceCount", pool.get("resourceSliceCount") or 0, "must be greater than zero")
@@ -78,27 +78,27 @@ def _check_pool(pool: Value, path: Path) -> Problems:
         yield invalid(path / "generation", pool["generation"], "must be greater than or equal to zero")
 
 
-def _check_place(parent: Value, path: Path, fields: Collection[str]) -> Problems:
-    """Where devices are: by exactly one of the fields."""
+def _check_place(parent: Value, path: FieldPath, fields: Collection[str]) -> Problems:
+    """Validates that exactly one of the fields says where devices are."""
     given = [field for field in fields if parent.get(field) not in (None, False, "")]
     for field in fields:
         if parent.get(field) in (False, ""):
             yield invalid(path / field, parent[field], "must be either unset, or name a node or be true")
     if text(parent, "nodeName"):
-        yield from check_rule(text(parent, "nodeName"), path / "nodeName", names.dns_subdomain)
+        yield from check_rule(text(parent, "nodeName"), path / "nodeName", names.validate_dns_subdomain)
     if parent.get("nodeSelector") is not None:
         yield from check_node_selector(child(parent, "nodeSelector"), path / "nodeSelector")
-    told = f"exactly one of {', '.join(f'`{one}`' for one in fields)} is required"
+    message = f"exactly one of {', '.join(f'`{one}`' for one in fields)} is required"
     if not given:
-        yield required(path, told)
+        yield required(path, message)
     elif len(given) > 1:
-        yield invalid(path, given, f"{told}, but multiple fields are set")
+        yield invalid(path, given, f"{message}, but multiple fields are set")
 
 
 def _check_devices(spec: Value, before: Mapping[str, Value]) -> Problems:
     is_selected_each = bool(spec.get("perDeviceNodeSelection"))
 
-    def check(device: Value | None, path: Path) -> Problems:
+    def check(device: Value | None, path: FieldPath) -> Problems:
         device = device or {}
         yield from _check_device(device, before.get(text(device, "name")), path)
         if is_selected_each:
@@ -107,7 +107,7 @@ def _check_devices(spec: Value, before: Mapping[str, Value]) -> Problems:
             yield invalid(path, None, "only devices of slices with `perDeviceNodeSelection` can say where they are")
 
     most = MAX_ELABORATE_DEVICES if any(map(_is_elaborate, objects(spec, "devices"))) else MAX_DEVICES
-    yield from check_distinct(spec, _SPEC, "devices", most, check, by_name)
+    yield from check_distinct(spec, _SPEC, "devices", most, check, key_by_name)
 
 
 def _is_elaborate(device: Value) -> bool:
@@ -119,8 +119,8 @@ def _is_elaborate(device: Value) -> bool:
     )
 
 
-def _check_device(device: Value, before: Value | None, path: Path) -> Problems:
-    yield from check_name(device, path, "name", names.dns_label)
+def _check_device(device: Value, before: Value | None, path: FieldPath) -> Problems:
+    yield from check_name(device, path, "name", names.validate_dns_label)
     yield from _check_sizes(device, path)
     yield from check_entries(
         device, path, "attributes", len(child(device, "attributes")), device_names.check_attribute, _check_attribute
@@ -134,7 +134,7 @@ def _check_device(device: Value, before: Value | None, path: Path) -> Problems:
     yield from check_conditions(device, path)
 
 
-def _check_sizes(device: Value, path: Path) -> Problems:
+def _check_sizes(device: Value, path: FieldPath) -> Problems:
     attributes = child(device, "attributes")
     count = len(attributes) + len(child(device, "capacity"))
     if count > MAX_ENTRIES:
@@ -144,7 +144,7 @@ def _check_sizes(device: Value, path: Path) -> Problems:
         yield invalid(path, values, f"the total number of attribute values must not exceed {MAX_VALUES}")
 
 
-def _check_attribute(attribute: Value, path: Path) -> Problems:
+def _check_attribute(attribute: Value, path: FieldPath) -> Problems:
     given = [field for field in _VALUES if attribute.get(field) is not None]
     if len(given) != 1:
         yield invalid(path, attribute, "exactly one value must be specified")
@@ -158,19 +158,19 @@ def _check_attribute(attribute: Value, path: Path) -> Problems:
             yield from _check_value(value, path / f"{field}s" / index, is_version=field == "version")
 
 
-def _check_value(value: str, path: Path, *, is_version: bool) -> Problems:
+def _check_value(value: str, path: FieldPath, *, is_version: bool) -> Problems:
     if is_version and semantic_versions.parse(value) is None:
         yield invalid(path, value, "must be a version as in semver.org spec 2.0.0")
     if len(value.encode(errors="replace")) > MAX_VALUE:
         yield too_long(path, MAX_VALUE)
 
 
-def _check_counters(set_: Value | None, path: Path) -> Problems:
+def _check_counters(set_: Value | None, path: FieldPath) -> Problems:
     yield from device_names.check_label(text(set_ or {}, "name"), path / "name")
     yield from _check_entries(set_ or {}, path)
 
 
-def _check_consumption(consumption: Value | None, path: Path) -> Problems:
+def _check_consumption(consumption: Value | None, path: FieldPath) -> Problems:
     yield from device_names.check_label(text(consumption or {}, "counterSet"), path / "counterSet")
     yield from _check_entries(consumption or {}, path)
 
@@ -179,12 +179,12 @@ def _counter_set(consumption: Value | None) -> str:
     return text(consumption or {}, "counterSet")
 
 
-def _check_entries(parent: Value, path: Path) -> Problems:
+def _check_entries(parent: Value, path: FieldPath) -> Problems:
     if not child(parent, "counters"):
         yield required(path / "counters")
     yield from check_entries(parent, path, "counters", MAX_COUNTERS, device_names.check_label, _any_counter)
 
 
-def _any_counter(_: Value, __: Path) -> Problems:
-    """How much of it there is may be any amount."""
+def _any_counter(_: Value, __: FieldPath) -> Problems:
+    """Accepts any amount of a counter."""
     yield from ()

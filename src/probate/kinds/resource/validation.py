@@ -1,7 +1,7 @@
-"""ResourceClaim, ResourceClaimTemplate and DeviceClass.
+"""Validates ResourceClaims, ResourceClaimTemplates and DeviceClasses.
 
-What claims and templates ask for never changes, so an update is looked at for nothing else. A class may change: what it leaves as
-it is was fine when it came, and may be more than what may come now.
+The spec of claims and templates never changes, so an update checks nothing else. A DeviceClass may change: unchanged parts were
+valid when they were written, and may exceed the current limits.
 """
 
 from __future__ import annotations
@@ -9,48 +9,48 @@ from __future__ import annotations
 from typing import Any
 
 from probate.api import metadata, names
-from probate.api.field_errors import Path, invalid
+from probate.api.field_errors import FieldPath, invalid
 from probate.kinds.resource.bounded_lists import check_items
 from probate.kinds.resource.device_requests import check_claim, devices_of
 from probate.kinds.resource.device_selectors import check_selectors
 from probate.kinds.resource.opaque_parameters import MAX_CONFIGURATIONS, check_configuration
 from probate.kinds.shared.field_checks import IMMUTABLE, Problems, Value, child, is_same
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 
 
 def create_claim(claim: Value) -> Problems:
-    """A ResourceClaim."""
+    """Validates a ResourceClaim."""
     yield from check_claim(devices_of(claim), _SPEC / "devices")
 
 
 def create_template(template: Value) -> Problems:
-    """A ResourceClaimTemplate."""
+    """Validates a ResourceClaimTemplate."""
     spec = child(template, "spec")
     meta, path = child(spec, "metadata"), _SPEC / "metadata"
-    yield from metadata.check_annotations(meta.get("annotations"), path / "annotations")
-    yield from metadata.check_labels(meta.get("labels"), path / "labels")
+    yield from metadata.validate_annotations(meta.get("annotations"), path / "annotations")
+    yield from metadata.validate_labels(meta.get("labels"), path / "labels")
     yield from check_claim(devices_of(spec), _SPEC / "spec" / "devices")
 
 
 def create_class(class_: Value) -> Problems:
-    """A DeviceClass."""
+    """Validates a DeviceClass."""
     yield from _check_class(class_, None)
 
 
-def unchecked(_: Value) -> Problems:
-    """What an update looks at is said by how it differs."""
+def accept_any(_: Value) -> Problems:
+    """Accepts any object: an update is checked only by its differences."""
     yield from ()
 
 
 def update_spec(new: Value, old: Value) -> Problems:
-    """What a claim asks for stays, and so does what a template makes."""
+    """Validates that the spec of a claim or a template does not change."""
     if not is_same(new.get("spec"), old.get("spec")):
         yield invalid(_SPEC, new.get("spec"), IMMUTABLE)
 
 
 def update_class(new: Value, old: Value) -> Problems:
-    """A DeviceClass that changes."""
+    """Validates a changed DeviceClass."""
     yield from _check_class(new, old)
 
 
@@ -58,7 +58,7 @@ def _check_class(class_: Value, old: Value | None) -> Problems:
     spec, before = child(class_, "spec"), child(old or {}, "spec")
     are_new, is_new = (old is None or not is_same(spec.get(field), before.get(field)) for field in ("selectors", "config"))
 
-    def config(one: Any, at: Path) -> Problems:
+    def config(one: Any, at: FieldPath) -> Problems:
         return check_configuration(one, at, is_new=is_new)
 
     yield from check_selectors(spec, _SPEC, are_new=are_new)
@@ -69,7 +69,7 @@ def _check_class(class_: Value, old: Value | None) -> Problems:
 
 
 def _is_extended(name: str) -> bool:
-    """Whether it is the name of a resource that is nobody's own, neither Kubernetes' nor a quota's."""
+    """Reports whether the name is that of an extended resource, reserved neither by Kubernetes nor for quotas."""
     if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
         return False
-    return not names.qualified_name(f"requests.{name}")
+    return not names.validate_qualified_name(f"requests.{name}")

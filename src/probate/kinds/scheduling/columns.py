@@ -1,11 +1,12 @@
-"""What decides which pods run and which must go: priority classes and disruption budgets."""
+"""Table columns of PriorityClasses and PodDisruptionBudgets."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.printing import ages, object_fields
-from probate.api.printing.columns import AGE, NAME, Object, Printer, boolean, integer, text
+from probate.api.objects import Object
+from probate.api.printers import ages, object_fields
+from probate.api.printers.columns import AGE, NAME, Printer, boolean, integer, text
 
 _NOT_ASKED = "N/A"
 
@@ -15,7 +16,7 @@ def _priority_class(class_: Object, now: float) -> list[Any]:
         object_fields.name(class_),
         object_fields.number(class_, "value"),
         object_fields.boolean(class_, "globalDefault"),
-        ages.of(class_, now),
+        ages.object_age(class_, now),
         object_fields.text(class_, "preemptionPolicy"),
     ]
 
@@ -26,7 +27,7 @@ def _pod_disruption_budget(budget: Object, now: float) -> list[Any]:
         object_fields.scalar(budget, "spec", "minAvailable", default=_NOT_ASKED),
         object_fields.scalar(budget, "spec", "maxUnavailable", default=_NOT_ASKED),
         object_fields.number(budget, "status", "disruptionsAllowed"),
-        ages.of(budget, now),
+        ages.object_age(budget, now),
     ]
 
 

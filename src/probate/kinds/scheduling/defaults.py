@@ -1,38 +1,39 @@
-"""Priority classes, runtime classes and claims of devices: what the scheduler goes by."""
+"""Sets the defaults of PriorityClasses, RuntimeClasses, ResourceClaims, ResourceClaimTemplates and ResourceSlices."""
 
 from __future__ import annotations
 
+from probate.api.objects import Object
 from probate.kinds.shared import quantity_defaults
-from probate.kinds.shared.object_fields import Object, below, child, fill, fill_zero, items, made
+from probate.kinds.shared.object_fields import below, child, ensure_child, fill, fill_zero, items
 
 
 def default_priority_class(priority_class: Object) -> None:
-    """Fill a PriorityClass."""
+    """Sets the defaults of a PriorityClass."""
     fill(priority_class, preemptionPolicy="PreemptLowerPriority")
 
 
 def default_runtime_class(runtime_class: Object) -> None:
-    """Write a RuntimeClass's amounts as all amounts are written."""
-    quantity_defaults.settle_lists(child(runtime_class, "overhead"), "podFixed")
+    """Writes the amounts of a RuntimeClass in canonical form."""
+    quantity_defaults.normalize_lists(child(runtime_class, "overhead"), "podFixed")
 
 
 def default_resource_claim(claim: Object) -> None:
-    """Fill a ResourceClaim."""
-    _default_device_claim(made(claim, "spec"))
+    """Sets the defaults of a ResourceClaim."""
+    _default_device_claim(ensure_child(claim, "spec"))
 
 
 def default_resource_claim_template(template: Object) -> None:
-    """Fill a ResourceClaimTemplate."""
-    if (spec := made(template, "spec")) is not None:
-        _default_device_claim(made(spec, "spec"))
+    """Sets the defaults of a ResourceClaimTemplate."""
+    if (spec := ensure_child(template, "spec")) is not None:
+        _default_device_claim(ensure_child(spec, "spec"))
 
 
 def default_resource_slice(resource_slice: Object) -> None:
-    """Write the amounts of a ResourceSlice's devices as all amounts are written."""
+    """Writes the amounts of a ResourceSlice's devices in canonical form."""
     for device in items(child(resource_slice, "spec"), "devices"):
         for capacity in (child(device, "capacity") or {}).values():
             if isinstance(capacity, dict):
-                quantity_defaults.settle(capacity, "value")
+                quantity_defaults.normalize(capacity, "value")
 
 
 def _default_device_claim(spec: Object | None) -> None:
@@ -44,7 +45,7 @@ def _default_device_claim(spec: Object | None) -> None:
 
 
 def _default_request(request: Object) -> None:
-    """One device, unless all or another number is asked for."""
+    """Sets the defaults of a device request: exactly one device, unless it sets another mode or count."""
     fill_zero(request, allocationMode="ExactCount")
     if request["allocationMode"] == "ExactCount":
         fill_zero(request, count=1)

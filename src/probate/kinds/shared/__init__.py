@@ -1,1 +1,1 @@
-"""What kinds of several groups share: field checks, generations, selectors, warnings."""
+"""Shared by kinds of several API groups: field checks, generations, selectors, warnings."""

@@ -1,24 +1,24 @@
-"""Sizes in bytes that are no whole number of them."""
+"""Warns about amounts in bytes that are not integers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from probate.api import quantities
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.kinds.shared.field_checks import Value
 
 _FRACTIONAL = frozenset("mun.eE")
-"""What a quantity is written with if it can have a fraction: most have none of these, and are not read."""
+"""Characters of quantities that can be fractions. Most quantities have none of them and are not parsed."""
 
 
 def may_be_fractional(amounts: Value | None) -> bool:
-    """Whether one of the amounts is written in a way that can mean a fraction, a processor's share aside."""
+    """Reports whether one of the amounts, except those of CPU, is written in a way that can mean a fraction."""
     return any(name != "cpu" and not _FRACTIONAL.isdisjoint(str(value)) for name, value in amounts.items()) if amounts else False
 
 
-def of_sizes(amounts: Value | None, path: Path, *names: str) -> Iterator[str]:
-    """About these of the amounts."""
+def of_sizes(amounts: Value | None, path: FieldPath, *names: str) -> Iterator[str]:
+    """Yields the warnings about the amounts with these names."""
     for name in names if amounts else ():
         value = amounts.get(name) if amounts else None
         if value is not None and not _FRACTIONAL.isdisjoint(str(value)) and _has_fraction(value):
@@ -27,6 +27,6 @@ def of_sizes(amounts: Value | None, path: Path, *names: str) -> Iterator[str]:
 
 
 def _has_fraction(value: str | float) -> bool:
-    """Whether it has one that thousandths of a byte can tell."""
-    thousandths = -(-quantities.value_of(value) * 1000 // 1)
+    """Reports whether the quantity is not an integer, at a resolution of a thousandth."""
+    thousandths = -(-quantities.value_or_zero(value) * 1000 // 1)
     return thousandths % 1000 != 0

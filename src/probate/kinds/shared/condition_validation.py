@@ -1,4 +1,4 @@
-"""Conditions in a status: those of the common form, which all newer kinds have, and those of kinds with a form of their own."""
+"""Validates conditions in a status: the common form, which all newer kinds have, and the forms of particular kinds."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import re
 from typing import Any
 
 from probate.api import names
-from probate.api.field_errors import Path, duplicate, invalid, not_supported, required, too_long
+from probate.api.field_errors import FieldPath, duplicate, invalid, not_supported, required, too_long
 from probate.kinds.shared.field_checks import Problems, Value, check_nonnegative, check_rule, child, each, text
 
 STATUSES = ("False", "True", "Unknown")
 
-_STATUS = Path("status")
+_STATUS = FieldPath("status")
 _REASON = re.compile(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _MAX_REASON = 1024
 _MAX_MESSAGE = 32 * 1024
 
 
-def check_conditions(status: Value, path: Path) -> Problems:
-    """Conditions of the common form: one of each type, and nothing but the message and the generation left out."""
+def check_conditions(status: Value, path: FieldPath) -> Problems:
+    """Validates conditions of the common form: unique types, and no field absent but the message and the observed generation."""
     seen: set[Any] = set()
     for condition, at in each(status, path, "conditions"):
         yield from _check_once(condition, at, seen)
-        yield from check_rule(text(condition, "type"), at / "type", names.qualified_name)
+        yield from check_rule(text(condition, "type"), at / "type", names.validate_qualified_name)
         yield from check_status(condition, at)
         yield from check_nonnegative(condition, at, "observedGeneration")
         if not condition.get("lastTransitionTime"):
@@ -32,14 +32,14 @@ def check_conditions(status: Value, path: Path) -> Problems:
             yield too_long(at / "message", _MAX_MESSAGE)
 
 
-def check_status(condition: Value, path: Path) -> Problems:
-    """Whether the condition holds is said, in one of three words."""
+def check_status(condition: Value, path: FieldPath) -> Problems:
+    """Validates that the status of a condition is True, False or Unknown."""
     if text(condition, "status") not in STATUSES:
         yield not_supported(path / "status", text(condition, "status"), STATUSES)
 
 
 def check_flow_status(new: Value, old: Value) -> Problems:
-    """The status of a FlowSchema or a PriorityLevelConfiguration: conditions that have a type, one of each."""
+    """Validates the status of a FlowSchema or a PriorityLevelConfiguration: each condition has a type, and types are unique."""
     seen: set[Any] = set()
     for condition, at in each(child(new, "status"), _STATUS, "conditions"):
         yield from _check_once(condition, at, seen)
@@ -48,13 +48,13 @@ def check_flow_status(new: Value, old: Value) -> Problems:
 
 
 def check_api_service_status(new: Value, old: Value) -> Problems:
-    """The status of an APIService."""
+    """Validates the status of an APIService."""
     for condition, at in each(child(new, "status"), _STATUS, "conditions"):
         yield from check_status(condition, at)
 
 
 def check_policy_status(new: Value, old: Value) -> Problems:
-    """The status of a ValidatingAdmissionPolicy: its conditions, and what was found in its expressions."""
+    """Validates the status of a ValidatingAdmissionPolicy: its conditions and its expression warnings."""
     status = child(new, "status")
     warnings = _STATUS / "typeChecking"
     for warning, at in each(child(status, "typeChecking"), warnings, "expressionWarnings"):
@@ -62,14 +62,14 @@ def check_policy_status(new: Value, old: Value) -> Problems:
     yield from check_conditions(status, _STATUS)
 
 
-def _check_once(condition: Value, path: Path, seen: set[Any]) -> Problems:
+def _check_once(condition: Value, path: FieldPath, seen: set[Any]) -> Problems:
     type_ = text(condition, "type")
     if type_ in seen:
         yield duplicate(path / "type", type_)
     seen.add(type_)
 
 
-def _check_reason(reason: str, path: Path) -> Problems:
+def _check_reason(reason: str, path: FieldPath) -> Problems:
     if not reason:
         yield required(path, "must be set")
         return

@@ -1,27 +1,26 @@
-"""Which class is everybody's: of storage, or of Ingresses. Annotations say so; of several that say it, the newest counts."""
+"""Finds the default StorageClass or IngressClass: annotations mark it; of several, the newest counts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-Object = dict[str, Any]
+from probate.api.objects import Object
 
-OF_STORAGE = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
-OF_INGRESSES = ("ingressclass.kubernetes.io/is-default-class",)
-CLAIMS_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
-INGRESS_OLD_CLASS = "kubernetes.io/ingress.class"
-"""Annotations that name a class for an object, as a field does today."""
+STORAGE_CLASS_ANNOTATIONS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+INGRESS_CLASS_ANNOTATIONS = ("ingressclass.kubernetes.io/is-default-class",)
+CLAIM_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+INGRESS_OLD_ANNOTATION = "kubernetes.io/ingress.class"
+"""Annotations that name the class of an object, since replaced by a field."""
 
 
-def default_of(classes: Iterable[Object], annotations: tuple[str, ...]) -> Object | None:
-    """The class that is everybody's. Of two that are equally old, the one whose name comes first."""
+def find_default(classes: Iterable[Object], annotations: tuple[str, ...]) -> Object | None:
+    """Returns the default class. Of two with the same age, the one whose name sorts first."""
     found = sorted((one for one in classes if _is_default(one, annotations)), key=lambda one: str(one["metadata"]["name"]))
     return max(found, key=lambda one: str(one["metadata"]["creationTimestamp"]), default=None)
 
 
-def has_note(object_: Object, annotation: str) -> bool:
-    """Whether the object has this annotation, whatever it says."""
+def has_annotation(object_: Object, annotation: str) -> bool:
+    """Reports whether the object has this annotation, whatever its value."""
     return annotation in (object_["metadata"].get("annotations") or {})
 
 

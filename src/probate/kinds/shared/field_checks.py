@@ -1,6 +1,6 @@
-"""The words in which rules are written: reading a field whatever is absent, and the checks that fit any field.
+"""Reads fields that may be absent, and checks that apply to any field.
 
-An absent field, a null and an empty value are one and the same to most rules, as they are in Kubernetes' own types.
+To most rules an absent field, a null and an empty value are the same, as in Kubernetes' own types.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from probate.api import names, quantities
-from probate.api.field_errors import Path, Problem, duplicate, invalid, not_supported, required
+from probate.api.field_errors import FieldError, FieldPath, duplicate, invalid, not_supported, required
 
 Value = dict[str, Any]
-Problems = Iterator[Problem]
+Problems = Iterator[FieldError]
 
 IMMUTABLE = "field is immutable"
 NEGATIVE = "must be greater than or equal to 0"
@@ -25,57 +25,57 @@ _QUANTITIES = frozenset({"sizeLimit", "divisor"})
 
 
 def child(object_: Value, name: str) -> Value:
-    """The object in this field, empty if there is none."""
+    """Returns the object in this field; empty if absent."""
     return object_.get(name) or {}
 
 
 def items(object_: Value, name: str) -> list[Any]:
-    """The list in this field, empty if there is none."""
+    """Returns the list in this field; empty if absent."""
     return object_.get(name) or []
 
 
 def objects(object_: Value, name: str) -> list[Value]:
-    """The objects in this list."""
+    """Returns the objects in this list."""
     return [item or {} for item in items(object_, name)]
 
 
 def texts(object_: Value, name: str) -> list[str]:
-    """The texts in this list."""
+    """Returns the texts in this list."""
     return [item or "" for item in items(object_, name)]
 
 
 def text(object_: Value, name: str) -> str:
-    """The text in this field, empty if there is none."""
+    """Returns the text in this field; empty if absent."""
     return object_.get(name) or ""
 
 
-def each(object_: Value, path: Path, name: str) -> Iterator[tuple[Value, Path]]:
-    """The objects in this list, each with its path."""
+def each(object_: Value, path: FieldPath, name: str) -> Iterator[tuple[Value, FieldPath]]:
+    """Yields the objects in this list, each with its path."""
     for index, item in enumerate(objects(object_, name)):
         yield item, path / name / index
 
 
-def check_given(object_: Value, path: Path, *fields: str) -> Problems:
-    """These fields must not be empty."""
+def check_given(object_: Value, path: FieldPath, *fields: str) -> Problems:
+    """Validates that these fields are not empty."""
     yield from (required(path / field) for field in fields if not object_.get(field))
 
 
-def check_nonnegative(object_: Value, path: Path, *fields: str) -> Problems:
-    """These numbers must not be below zero."""
+def check_nonnegative(object_: Value, path: FieldPath, *fields: str) -> Problems:
+    """Validates that these numbers are not negative."""
     for field in fields:
         if (object_.get(field) or 0) < 0:
             yield invalid(path / field, object_[field], NEGATIVE)
 
 
-def check_between(object_: Value, path: Path, field: str, low: int, high: int) -> Problems:
-    """The number, where given, lies between these two."""
+def check_between(object_: Value, path: FieldPath, field: str, low: int, high: int) -> Problems:
+    """Validates that the number, if set, is in this range."""
     value = object_.get(field)
     if value is not None and not low <= value <= high:
         yield invalid(path / field, value, f"must be between {low} and {high}, inclusive")
 
 
-def check_choice(object_: Value, path: Path, field: str, supported: Collection[str], *, is_required: bool = False) -> Problems:
-    """The text is one of those there are."""
+def check_choice(object_: Value, path: FieldPath, field: str, supported: Collection[str], *, is_required: bool = False) -> Problems:
+    """Validates that the text is one of the supported values."""
     value = text(object_, field)
     if value and value not in supported:
         yield not_supported(path / field, value, supported)
@@ -83,24 +83,24 @@ def check_choice(object_: Value, path: Path, field: str, supported: Collection[s
         yield required(path / field)
 
 
-def check_rule(value: str, path: Path, rule: names.Rule) -> Problems:
-    """The text obeys a rule of names, which may be broken in several ways."""
+def check_rule(value: str, path: FieldPath, rule: names.NameRule) -> Problems:
+    """Validates that the text obeys a naming rule. A text may violate it in several ways."""
     yield from (invalid(path, value, problem) for problem in rule(value))
 
 
-def check_name(object_: Value, path: Path, field: str, rule: names.Rule) -> Problems:
-    """The text must be given and obey the rule."""
+def check_name(object_: Value, path: FieldPath, field: str, rule: names.NameRule) -> Problems:
+    """Validates that the text is set and obeys the rule."""
     yield from check_rule(text(object_, field), path / field, rule) if text(object_, field) else [required(path / field)]
 
 
-def check_optional_name(object_: Value, path: Path, field: str, rule: names.Rule) -> Problems:
-    """The text, where given, obeys the rule."""
+def check_optional_name(object_: Value, path: FieldPath, field: str, rule: names.NameRule) -> Problems:
+    """Validates that the text, if set, obeys the rule."""
     if text(object_, field):
         yield from check_rule(text(object_, field), path / field, rule)
 
 
-def check_unique(object_: Value, path: Path, field: str, seen: set[Any]) -> Problems:
-    """The value, where given, is not among those seen before."""
+def check_unique(object_: Value, path: FieldPath, field: str, seen: set[Any]) -> Problems:
+    """Validates that the value, if set, is not in `seen`, and adds it."""
     value = object_.get(field)
     if value and value in seen:
         yield duplicate(path / field, value)
@@ -108,19 +108,19 @@ def check_unique(object_: Value, path: Path, field: str, seen: set[Any]) -> Prob
         seen.add(value)
 
 
-def check_port(value: Any, path: Path) -> Problems:
-    """A port's number."""
+def check_port(value: Any, path: FieldPath) -> Problems:
+    """Validates a port number."""
     if not isinstance(value, int) or not 1 <= value <= 65535:
         yield invalid(path, value, "must be between 1 and 65535, inclusive")
 
 
-def check_port_or_name(value: Any, path: Path) -> Problems:
-    """A port's number or its name."""
-    yield from check_rule(value, path, names.port_name) if isinstance(value, str) else check_port(value, path)
+def check_port_or_name(value: Any, path: FieldPath) -> Problems:
+    """Validates a port number or a port name."""
+    yield from check_rule(value, path, names.validate_port_name) if isinstance(value, str) else check_port(value, path)
 
 
-def check_count_or_percent(value: Any, path: Path) -> Problems:
-    """A number of things, or a share of them. Not below zero; shares may be over 100%."""
+def check_count_or_percent(value: Any, path: FieldPath) -> Problems:
+    """Validates an integer or a percentage. It is not negative; a percentage may be over 100%."""
     if isinstance(value, str):
         if _PERCENT.fullmatch(value) is None:
             yield invalid(path, value, "must be an integer or percentage (e.g '5%')")
@@ -128,30 +128,30 @@ def check_count_or_percent(value: Any, path: Path) -> Problems:
         yield invalid(path, value, NEGATIVE)
 
 
-def check_at_most_all(value: Any, path: Path) -> Problems:
-    """A share must not be over 100%."""
+def check_at_most_all(value: Any, path: FieldPath) -> Problems:
+    """Validates that a percentage is not over 100%."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:-1]) > 100:
         yield invalid(path, value, "must not be greater than 100%")
 
 
 def is_zero(value: Any) -> bool:
-    """Whether a number or a share is nothing at all."""
+    """Reports whether an integer or a percentage is zero."""
     return not value or (isinstance(value, str) and re.fullmatch(r"[+-]?0*[1-9][0-9]*%?", value) is None)
 
 
-def check_unchanged(new: Any, old: Any, path: Path) -> Problems:
-    """The value is as it was."""
+def check_unchanged(new: Any, old: Any, path: FieldPath) -> Problems:
+    """Validates that the value has not changed."""
     if not is_same(new, old):
         yield invalid(path, new, IMMUTABLE)
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two values mean the same: empty is absent, and quantities count, not their spelling."""
+    """Reports whether two values are equal: empty equals absent, and quantities are compared by amount, not by spelling."""
     return bool(_plain(one) == _plain(other))
 
 
 def without(object_: Value, *fields: str) -> Value:
-    """The object less these fields."""
+    """Returns a copy of the object without these fields."""
     return {field: value for field, value in object_.items() if field not in fields}
 
 

@@ -1,17 +1,17 @@
-"""Addresses and ranges of them that can be read in more than one way, or are not in the one form that is meant to be."""
+"""Warns about IP addresses and CIDRs that are ambiguous or not in canonical form."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 
 
-def of_ip(value: str, path: Path) -> Iterator[str]:
-    """About an IP address."""
+def of_ip(value: str, path: FieldPath) -> Iterator[str]:
+    """Yields the warnings about an IP address."""
     if ":" not in value:
-        return  # there is one way to write it: others are refused
+        return  # it has only one form: others are rejected
     try:
         address = ipaddress.IPv6Address(value)
     except ValueError:
@@ -22,8 +22,8 @@ def of_ip(value: str, path: Path) -> Iterator[str]:
         yield f'{path}: IPv6 address "{value}" should be in RFC 5952 canonical format ("{address}")'
 
 
-def of_cidr(value: str, path: Path) -> Iterator[str]:
-    """About a range of addresses: whether it means a whole network or one address of it, and its form."""
+def of_cidr(value: str, path: FieldPath) -> Iterator[str]:
+    """Yields the warnings about a CIDR: whether it means a whole network or one address of it, and its form."""
     try:
         given = ipaddress.ip_interface(value)
     except ValueError:

@@ -1,7 +1,7 @@
-"""IP addresses and ranges of them, read as strictly as Kubernetes reads new ones.
+"""Validates IP addresses and CIDRs as strictly as Kubernetes validates new ones.
 
-Other programs read some spellings differently: `010.0.0.1` (octal or not), `::ffff:10.0.0.1` (which family?), `10.1.2.3/16` (an
-address or a range?), `10.0.0.0/08`. New objects cannot have them. What an object has already it keeps, for it was taken once.
+Programs interpret some forms differently: `010.0.0.1` (octal or not), `::ffff:10.0.0.1` (which family?), `10.1.2.3/16` (an address
+or a range?), `10.0.0.0/08`. New objects cannot have them. An existing object keeps what it has, because it was accepted before.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ipaddress
 import re
 from collections.abc import Collection, Iterator
 
-from probate.api.field_errors import Path, invalid
+from probate.api.field_errors import FieldPath, invalid
 from probate.kinds.shared.field_checks import Problems
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -21,7 +21,7 @@ _NO_RANGE = "must be a valid CIDR value (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
 def is_ip(value: str) -> bool:
-    """Whether it is an IP address at all."""
+    """Reports whether the text is an IP address in any form."""
     try:
         ipaddress.ip_address(value)
     except ValueError:
@@ -29,8 +29,8 @@ def is_ip(value: str) -> bool:
     return True
 
 
-def check_new_ip(value: str, path: Path, known: Collection[str] = ()) -> Problems:
-    """An address that all programs read alike, unless it is known."""
+def check_new_ip(value: str, path: FieldPath, known: Collection[str] = ()) -> Problems:
+    """Validates an address in a form that all programs interpret alike, unless it is in `known`."""
     if value in known:
         return
     if not is_ip(value) or "%" in value:
@@ -39,14 +39,14 @@ def check_new_ip(value: str, path: Path, known: Collection[str] = ()) -> Problem
         yield invalid(path, value, "must not be an IPv4-mapped IPv6 address")
 
 
-def check_new_cidr(value: str, path: Path, known: Collection[str] = ()) -> Problems:
-    """A range that all programs read alike, unless it is known."""
+def check_new_cidr(value: str, path: FieldPath, known: Collection[str] = ()) -> Problems:
+    """Validates a CIDR in a form that all programs interpret alike, unless it is in `known`."""
     if value not in known:
         yield from (invalid(path, value, fault) for fault in _faults(value))
 
 
-def check_any_cidr(value: str, path: Path) -> Problems:
-    """A range, however it is spelt."""
+def check_any_cidr(value: str, path: FieldPath) -> Problems:
+    """Validates a CIDR in any form."""
     try:
         is_range = "/" in value and network(value) is not None
     except ValueError:
@@ -55,16 +55,16 @@ def check_any_cidr(value: str, path: Path) -> Problems:
         yield invalid(path, value, _NO_RANGE)
 
 
-def check_canonical_cidr(value: str, path: Path) -> Problems:
-    """A range in the one spelling that there is of it."""
+def check_canonical_cidr(value: str, path: FieldPath) -> Problems:
+    """Validates a CIDR in canonical form."""
     faults = list(_faults(value))
     if not faults and str(network(value)) != value:
         faults = [f'must be in canonical form ("{network(value)}")']
     yield from (invalid(path, value, fault) for fault in faults)
 
 
-def check_interface(value: str, path: Path) -> Problems:
-    """An address of an interface, with how many of its bits are those of its network: in the one spelling that there is of it."""
+def check_interface(value: str, path: FieldPath) -> Problems:
+    """Validates an interface address with its prefix length, in canonical form."""
     try:
         interface = ipaddress.ip_interface(value)
     except ValueError:
@@ -82,7 +82,7 @@ def _canonical(interface: Interface) -> str:
 
 
 def network(cidr: str) -> Network:
-    """The range. `ValueError` if it is none."""
+    """Returns the network of a CIDR. Raises `ValueError` if it is not valid."""
     return ipaddress.ip_network(cidr, strict=False)
 
 

@@ -1,11 +1,11 @@
-"""Labels of nodes that have other names by now, wherever nodes are chosen by them."""
+"""Warns about deprecated node labels in node selectors and similar fields."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from probate.api import names
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.kinds.shared.field_checks import Value, each
 
 DEPRECATED: Mapping[str, str] = {
@@ -17,22 +17,23 @@ DEPRECATED: Mapping[str, str] = {
 }
 
 
-def of_keys(keys: Iterable[str], path: Path) -> Iterator[str]:
-    """About keys of a map, each named by its place."""
+def of_keys(keys: Iterable[str], path: FieldPath) -> Iterator[str]:
+    """Yields the warnings about keys of a map, each with its path."""
     yield from (f"{path @ key}: {DEPRECATED[key]}" for key in keys if key in DEPRECATED)
 
 
-def of_key(key: str, path: Path) -> Iterator[str]:
-    """About the key that stands in this field."""
+def of_key(key: str, path: FieldPath) -> Iterator[str]:
+    """Yields the warnings about the key in this field."""
     if key in DEPRECATED:
         yield f"{path}: {key} is {DEPRECATED[key]}"
 
 
-def of_term(term: Value, path: Path, *, checks_values: bool = False) -> Iterator[str]:
-    """About a term that selects nodes; and about its values, which no label could have, where nobody refuses them."""
+def of_term(term: Value, path: FieldPath, *, checks_values: bool = False) -> Iterator[str]:
+    """Yields the warnings about a node selector term, and optionally about values that cannot be label values."""
     for expression, at in each(term, path, "matchExpressions"):
         yield from of_key(expression.get("key") or "", at / "key")
         for index, value in enumerate(expression.get("values") or () if checks_values else ()):
             yield from (
-                f"{at / 'values' / index}: {value} is invalid, no label can have it: {why}" for why in names.label_value(value)
+                f"{at / 'values' / index}: {value} is invalid, no label can have it: {why}"
+                for why in names.validate_label_value(value)
             )

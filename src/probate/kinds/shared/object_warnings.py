@@ -1,4 +1,4 @@
-"""What is left: nodes, accounts, secrets, classes of runtimes, and kinds that are defined here."""
+"""Warns about Nodes, ServiceAccounts, Secrets, RuntimeClasses, CustomResourceDefinitions and custom resources."""
 
 from __future__ import annotations
 
@@ -7,54 +7,57 @@ import binascii
 from collections.abc import Iterator
 
 from probate.api.crds import layout
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.api.structural import formats
 from probate.core import work_limits
 from probate.kinds.shared import ip_address_warnings, node_label_warnings
 from probate.kinds.shared.field_checks import Value, child, text, texts
 
-MUCH = 25_000
-"""Steps that reading a key takes, and loading what reads it: too many for the loop."""
-_ANNOTATIONS = Path("metadata.annotations")
+KEY_CHECK_COST = 25_000
+"""The approximate number of steps to load the cryptography library and parse a private key: too many for the event loop."""
+_ANNOTATIONS = FieldPath("metadata.annotations")
 _MOUNTABLE = "kubernetes.io/enforce-mountable-secrets"
 _OWN_FINALIZERS = frozenset({"orphan", "foregroundDeletion"})
 _BRANCHES, _MAPS, _LISTS = ("items", "additionalProperties", "not"), ("properties",), ("allOf", "anyOf", "oneOf")
 
 
 def of_node(node: Value) -> Iterator[str]:
-    """About a Node."""
+    """Yields the warnings about a Node."""
     spec = child(node, "spec")
     if spec.get("externalID"):
         yield "spec.externalID: this field is deprecated, and nothing uses it"
     if spec.get("configSource") is not None:
         yield "spec.configSource: nothing reads it any more: the feature was removed"
     for index, range_ in enumerate(texts(spec, "podCIDRs")):
-        yield from ip_address_warnings.of_cidr(range_, Path("spec.podCIDRs") / index)
+        yield from ip_address_warnings.of_cidr(range_, FieldPath("spec.podCIDRs") / index)
 
 
 def of_account(account: Value) -> Iterator[str]:
-    """About a new ServiceAccount."""
+    """Yields the warnings about a new ServiceAccount."""
     if _MOUNTABLE in child(account["metadata"], "annotations"):
         yield f"{_ANNOTATIONS @ _MOUNTABLE}: deprecated in v1.32+; prefer separate namespaces to keep mounted secrets apart"
 
 
 def of_changed_account(new: Value, old: Value) -> Iterator[str]:
-    """About a ServiceAccount that has changed."""
+    """Yields the warnings about a ServiceAccount that has changed."""
     if _MOUNTABLE not in child(old["metadata"], "annotations"):
         yield from of_account(new)
 
 
 def of_runtime_class(class_: Value) -> Iterator[str]:
-    """About a RuntimeClass."""
+    """Yields the warnings about a RuntimeClass."""
     for key in child(child(class_, "scheduling"), "nodeSelector"):
         if key in node_label_warnings.DEPRECATED:
             yield f"scheduling.nodeSelector: {node_label_warnings.DEPRECATED[key]}"
 
 
 def of_secret(secret: Value) -> Iterator[str]:
-    """About a Secret for TLS: a server that is given it could not start. Nothing of the secret itself is told."""
+    """Yields the warnings about a TLS Secret whose certificate and key a server could not use.
+
+    The warnings never contain secret data.
+    """
     if secret.get("type") == "kubernetes.io/tls":
-        work_limits.spend(MUCH)
+        work_limits.spend(KEY_CHECK_COST)
         data = child(secret, "data")
         why = _mismatch(_decoded(data, "tls.crt"), _decoded(data, "tls.key"))
         if why:
@@ -69,8 +72,8 @@ def _decoded(data: Value, name: str) -> bytes:
 
 
 def _mismatch(certificate: bytes, key: bytes) -> str:
-    """Why the two cannot be used together; nothing if they can."""
-    from cryptography import exceptions, x509  # noqa: PLC0415 it takes long to load
+    """Returns why the certificate and the key cannot be used together; empty if they can."""
+    from cryptography import exceptions, x509  # noqa: PLC0415 slow to load
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
     unreadable = (ValueError, TypeError, exceptions.UnsupportedAlgorithm)
@@ -86,12 +89,12 @@ def _mismatch(certificate: bytes, key: bytes) -> str:
 
 
 def of_definition(crd: Value) -> Iterator[str]:
-    """About a CustomResourceDefinition: formats that nobody checks."""
-    for part in layout.parts(crd, "schema"):
+    """Yields the warnings about a CustomResourceDefinition: formats that are not validated."""
+    for part in layout.version_parts(crd, "schema"):
         yield from _of_schema(child(part.value, "openAPIV3Schema"), part.path / "openAPIV3Schema")
 
 
-def _of_schema(schema: Value, path: Path) -> Iterator[str]:
+def _of_schema(schema: Value, path: FieldPath) -> Iterator[str]:
     format_ = text(schema, "format")
     if format_ and schema.get("type") == "string" and formats.test_of(format_) is None:
         yield f'{path / "format"}: unrecognized format "{format_}": texts are not checked for it'
@@ -100,7 +103,7 @@ def _of_schema(schema: Value, path: Path) -> Iterator[str]:
             yield from _of_schema(inner, at)
 
 
-def _inside(schema: Value, path: Path) -> Iterator[tuple[object, Path]]:
+def _inside(schema: Value, path: FieldPath) -> Iterator[tuple[object, FieldPath]]:
     for name in _BRANCHES:
         yield schema.get(name), path / name
     for name in _MAPS:
@@ -110,8 +113,8 @@ def _inside(schema: Value, path: Path) -> Iterator[tuple[object, Path]]:
 
 
 def of_custom(new: Value, old: Value | None = None) -> Iterator[str]:
-    """About an object of a custom kind: finalizers that another could have the name of, and that it did not have before."""
+    """Yields the warnings about a custom resource: new finalizers whose names lack a domain and so may conflict."""
     before = frozenset(texts(old["metadata"], "finalizers")) if old else frozenset()
     for finalizer in sorted(set(texts(new["metadata"], "finalizers")) - before - _OWN_FINALIZERS):
         if "/" not in finalizer:
-            yield f'metadata.finalizers: "{finalizer}": prefer a domain-qualified name including a path (/): it is no other\'s'
+            yield f'metadata.finalizers: "{finalizer}": prefer a domain-qualified name including a path (/) to avoid conflicts'

@@ -1,7 +1,7 @@
-"""Amounts in the fields of an object, in their one spelling; those of resources rounded up to thousandths.
+"""Writes quantities in the fields of an object in canonical form; those of resources are rounded up to thousandths.
 
-Whoever compares what was sent with what is stored (kubectl apply, server-side apply) sees this spelling. What is no amount is left
-as it is: the checks refuse it.
+Clients that compare the sent object with the stored one (kubectl apply, server-side apply) see the canonical form. An invalid
+quantity is not changed: validation rejects it.
 """
 
 from __future__ import annotations
@@ -10,20 +10,21 @@ from fractions import Fraction
 from functools import lru_cache
 
 from probate.api import quantities
-from probate.kinds.shared.object_fields import Object, child
+from probate.api.objects import Object
+from probate.kinds.shared.object_fields import child
 
-_LONGEST_KEPT = 64  # texts of users that are longer are spelled again each time, not remembered
+_LONGEST_KEPT = 64  # longer texts of users are converted each time and not cached
 
 
-def settle(parent: Object | None, *keys: str) -> None:
-    """Spell the amounts in these fields."""
+def normalize(parent: Object | None, *keys: str) -> None:
+    """Writes the quantities in these fields in canonical form."""
     for key in keys:
         if parent is not None and quantities.is_quantity(parent.get(key)):
             parent[key] = quantities.canonical(parent[key])
 
 
-def settle_lists(parent: Object | None, *keys: str) -> None:
-    """Spell the amounts in these maps of resources."""
+def normalize_lists(parent: Object | None, *keys: str) -> None:
+    """Writes the quantities in these resource maps in canonical form."""
     for key in keys:
         amounts = (None if parent is None else child(parent, key)) or {}
         for name, amount in amounts.items():
@@ -32,8 +33,8 @@ def settle_lists(parent: Object | None, *keys: str) -> None:
                 amounts[name] = _remembered(text) if len(text) <= _LONGEST_KEPT else _in_thousandths(text)
 
 
-def spell(value: Fraction, like: object) -> str:
-    """The spelling of an amount of resources, with suffixes of the family that another one has."""
+def format_amount(value: Fraction, like: object) -> str:
+    """Returns the canonical form of an amount of resources, with suffixes of the same family as `like`."""
     if isinstance(like, str) and like.endswith("i") and value.denominator == 1 and value.numerator % 1024 == 0:
         return quantities.canonical(f"{value.numerator // 1024}Ki")
     return quantities.canonical(f"{_rounded_up(value * 1000)}m")
@@ -51,6 +52,6 @@ _remembered = lru_cache(maxsize=4096)(_in_thousandths)
 
 
 def _rounded_up(value: Fraction) -> int:
-    """The next whole number away from zero."""
+    """Returns the next integer away from zero."""
     whole = -(-abs(value) // 1)
     return whole if value >= 0 else -whole

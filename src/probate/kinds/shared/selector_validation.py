@@ -1,34 +1,34 @@
-"""Selectors: of labels, and of nodes. What they must look like, and whether a set of labels matches one.
+"""Validates label selectors and node selectors, and matches labels against a selector.
 
-Paths are those of the selector itself: `spec.selector.matchExpressions[0].operator`.
+Paths start at the selector itself: `spec.selector.matchExpressions[0].operator`.
 """
 
 from __future__ import annotations
 
 from probate.api import metadata, names
-from probate.api.field_errors import Path, forbidden, invalid, required
+from probate.api.field_errors import FieldPath, forbidden, invalid, required
 from probate.kinds.shared.field_checks import Problems, Value, check_rule, child, each, items, objects, text, texts
 
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 
 
-def check_label_selector(selector: Value | None, path: Path) -> Problems:
-    """A selector by labels. None is fine: whether one is needed is another question."""
+def check_label_selector(selector: Value | None, path: FieldPath) -> Problems:
+    """Validates a label selector. None is valid: other checks decide if a selector is required."""
     if selector is None:
         return
-    yield from metadata.check_labels(selector.get("matchLabels"), path / "matchLabels")
+    yield from metadata.validate_labels(selector.get("matchLabels"), path / "matchLabels")
     for expression, at in each(selector, path, "matchExpressions"):
         yield from _check_label_expression(expression, at)
 
 
 def is_empty(selector: Value) -> bool:
-    """Whether the selector asks for nothing, so that everything matches."""
+    """Reports whether the selector has no requirements, so that it matches everything."""
     return not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
 def is_match(selector: Value | None, labels: Value) -> bool:
-    """Whether the labels match. No selector at all matches nothing."""
+    """Reports whether the labels match. None matches nothing."""
     if selector is None:
         return False
     if any(labels.get(key) != value for key, value in child(selector, "matchLabels").items()):
@@ -36,8 +36,8 @@ def is_match(selector: Value | None, labels: Value) -> bool:
     return all(_is_met(expression, labels) for expression in objects(selector, "matchExpressions"))
 
 
-def check_node_selector(selector: Value, path: Path) -> Problems:
-    """A selector of nodes: terms of which one must hold."""
+def check_node_selector(selector: Value, path: FieldPath) -> Problems:
+    """Validates a node selector: terms, of which one must hold."""
     if not items(selector, "nodeSelectorTerms"):
         yield required(path / "nodeSelectorTerms", "must have at least one node selector term")
     for term, at in each(selector, path, "nodeSelectorTerms"):
@@ -46,27 +46,30 @@ def check_node_selector(selector: Value, path: Path) -> Problems:
             yield from _check_values(expression, place)
 
 
-def check_node_selector_term(term: Value, path: Path) -> Problems:
-    """Requirements of a node's labels and fields, all of which must hold. Values that no label can have just match nothing."""
+def check_node_selector_term(term: Value, path: FieldPath) -> Problems:
+    """Validates the requirements of a node selector term, all of which must hold.
+
+    Values that are not valid label values match nothing.
+    """
     for expression, at in each(term, path, "matchExpressions"):
-        yield from check_rule(text(expression, "key"), at / "key", names.qualified_name)
+        yield from check_rule(text(expression, "key"), at / "key", names.validate_qualified_name)
         yield from _check_operator(expression, at, is_node=True)
     for expression, at in each(term, path, "matchFields"):
         yield from _check_node_field(expression, at)
 
 
-def _check_label_expression(expression: Value, path: Path) -> Problems:
+def _check_label_expression(expression: Value, path: FieldPath) -> Problems:
     yield from _check_operator(expression, path, is_node=False)
-    yield from check_rule(text(expression, "key"), path / "key", names.qualified_name)
+    yield from check_rule(text(expression, "key"), path / "key", names.validate_qualified_name)
     yield from _check_values(expression, path)
 
 
-def _check_values(expression: Value, path: Path) -> Problems:
+def _check_values(expression: Value, path: FieldPath) -> Problems:
     for index, value in enumerate(texts(expression, "values")):
-        yield from check_rule(value, path / "values" / index, names.label_value)
+        yield from check_rule(value, path / "values" / index, names.validate_label_value)
 
 
-def _check_operator(expression: Value, path: Path, *, is_node: bool) -> Problems:
+def _check_operator(expression: Value, path: FieldPath, *, is_node: bool) -> Problems:
     operator, values = text(expression, "operator"), texts(expression, "values")
     supported = _NODE_OPERATORS if is_node else _LABEL_OPERATORS
     if operator in {"In", "NotIn"} and not values:
@@ -79,7 +82,7 @@ def _check_operator(expression: Value, path: Path, *, is_node: bool) -> Problems
         yield invalid(path / "operator", operator, "not a valid selector operator")
 
 
-def _check_node_field(expression: Value, path: Path) -> Problems:
+def _check_node_field(expression: Value, path: FieldPath) -> Problems:
     operator, values = text(expression, "operator"), texts(expression, "values")
     if operator not in {"In", "NotIn"}:
         yield invalid(path / "operator", operator, "not a valid selector operator")
@@ -89,7 +92,7 @@ def _check_node_field(expression: Value, path: Path) -> Problems:
         yield invalid(path / "key", text(expression, "key"), "not a valid field selector key")
         return
     for index, value in enumerate(values):
-        yield from check_rule(value, path / "values" / index, names.dns_subdomain)
+        yield from check_rule(value, path / "values" / index, names.validate_dns_subdomain)
 
 
 def _is_met(expression: Value, labels: Value) -> bool:

@@ -1,10 +1,8 @@
-"""The priority classes that every server has: for pods without which a cluster, or a node, does not work."""
+"""The two system priority classes that every server has: for pods without which a cluster, or a node, does not work."""
 
 from __future__ import annotations
 
-from typing import Any
-
-Object = dict[str, Any]
+from probate.api.objects import Object
 
 CLUSTER, NODE = "system-cluster-critical", "system-node-critical"
 VALUES = {CLUSTER: 2_000_000_000, NODE: 2_000_001_000}
@@ -15,5 +13,5 @@ _TOLD = {
 
 
 def objects() -> list[Object]:
-    """Both, as objects."""
+    """Returns both classes as objects."""
     return [{"metadata": {"name": name}, "value": value, "description": _TOLD[name]} for name, value in VALUES.items()]

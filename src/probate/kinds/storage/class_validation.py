@@ -1,11 +1,11 @@
-"""How storage is made: StorageClass and VolumeAttributesClass."""
+"""Validates StorageClasses and VolumeAttributesClasses."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.api import names
-from probate.api.field_errors import Path, duplicate, forbidden, invalid, required, too_long
+from probate.api.field_errors import FieldPath, duplicate, forbidden, invalid, required, too_long
 from probate.kinds.shared.field_checks import (
     Problems,
     Value,
@@ -20,55 +20,55 @@ from probate.kinds.shared.field_checks import (
     texts,
 )
 
-_ROOT = Path()
+_ROOT = FieldPath()
 _MAX_PARAMETERS = 512
 _MAX_PARAMETERS_BYTES = 256 * 1024
 
 
 def check_storage_class(class_: Value) -> Problems:
-    """A StorageClass."""
+    """Validates a StorageClass."""
     yield from _check_provisioner(class_, "provisioner")
-    yield from _check_parameters(child(class_, "parameters"), Path("parameters"))
+    yield from _check_parameters(child(class_, "parameters"), FieldPath("parameters"))
     yield from check_choice(class_, _ROOT, "reclaimPolicy", ("Delete", "Retain"))
     yield from check_choice(class_, _ROOT, "volumeBindingMode", ("Immediate", "WaitForFirstConsumer"))
     yield from _check_topologies(class_)
 
 
 def check_attributes_class(class_: Value) -> Problems:
-    """A VolumeAttributesClass."""
+    """Validates a VolumeAttributesClass."""
     yield from _check_provisioner(class_, "driverName")
     if not child(class_, "parameters"):
-        yield required(Path("parameters"), "must contain at least one key/value pair")
-    yield from _check_parameters(child(class_, "parameters"), Path("parameters"))
+        yield required(FieldPath("parameters"), "must contain at least one key/value pair")
+    yield from _check_parameters(child(class_, "parameters"), FieldPath("parameters"))
 
 
 def update_storage_class(new: Value, old: Value) -> Problems:
-    """What a class means stays: volumes were made by it."""
+    """Validates that a class keeps its provisioner, parameters, reclaim policy and binding mode: volumes were made with them."""
     for field in ("parameters", "provisioner", "reclaimPolicy"):
         if not is_same(new.get(field), old.get(field)):
-            yield forbidden(Path(field), f"updates to {field} are forbidden.")
-    yield from check_unchanged(new.get("volumeBindingMode"), old.get("volumeBindingMode"), Path("volumeBindingMode"))
+            yield forbidden(FieldPath(field), f"updates to {field} are forbidden.")
+    yield from check_unchanged(new.get("volumeBindingMode"), old.get("volumeBindingMode"), FieldPath("volumeBindingMode"))
 
 
 def update_attributes_class(new: Value, old: Value) -> Problems:
-    """What a class means stays."""
+    """Validates that a class keeps its driver and its parameters."""
     for field in ("driverName", "parameters"):
         if not is_same(new.get(field), old.get(field)):
-            yield forbidden(Path(field), f"updates to {field} are forbidden.")
+            yield forbidden(FieldPath(field), f"updates to {field} are forbidden.")
 
 
 def _check_provisioner(class_: Value, field: str) -> Problems:
     value = text(class_, field)
-    yield from check_rule(value.lower(), Path(field), names.qualified_name) if value else [required(Path(field))]
+    yield from check_rule(value.lower(), FieldPath(field), names.validate_qualified_name) if value else [required(FieldPath(field))]
 
 
 def _check_topologies(class_: Value) -> Problems:
-    """Where volumes may be made: terms that differ, each of labels with some values."""
+    """Validates the topologies in which volumes may be provisioned: distinct terms, each of labels with values."""
     known: set[Any] = set()
     for term, at in each(class_, _ROOT, "allowedTopologies"):
         seen: set[Any] = set()
         for expression, place in each(term, at, "matchLabelExpressions"):
-            yield from check_rule(text(expression, "key"), place / "key", names.qualified_name)
+            yield from check_rule(text(expression, "key"), place / "key", names.validate_qualified_name)
             if text(expression, "key") in seen:
                 yield duplicate(place / "key", text(expression, "key"))
             seen.add(text(expression, "key"))
@@ -79,7 +79,7 @@ def _check_topologies(class_: Value) -> Problems:
         known.add(meant)
 
 
-def _check_values(values: list[str], path: Path) -> Problems:
+def _check_values(values: list[str], path: FieldPath) -> Problems:
     if not values:
         yield required(path)
     seen: set[str] = set()
@@ -89,7 +89,7 @@ def _check_values(values: list[str], path: Path) -> Problems:
         seen.add(value)
 
 
-def _check_parameters(parameters: Value, path: Path) -> Problems:
+def _check_parameters(parameters: Value, path: FieldPath) -> Problems:
     if len(parameters) > _MAX_PARAMETERS:
         yield too_long(path, _MAX_PARAMETERS)
         return

@@ -1,36 +1,21 @@
-"""Persistent volumes and the storage group."""
+"""Sets the defaults of the storage group."""
 
 from __future__ import annotations
 
-from probate.kinds.core.pods.volumes.defaults import default_source
+from probate.api.objects import Object
+from probate.kinds.core.persistent_volume_defaults import default_volume_spec
 from probate.kinds.shared import quantity_defaults
-from probate.kinds.shared.object_fields import Object, child, fill, fill_zero, made
-
-
-def default_persistent_volume(volume: Object) -> None:
-    """Fill a PersistentVolume."""
-    if (spec := made(volume, "spec")) is not None:
-        fill_zero(spec, persistentVolumeReclaimPolicy="Retain")
-        default_volume_spec(spec)
-    if (status := made(volume, "status")) is not None:
-        fill_zero(status, phase="Pending")
-
-
-def default_volume_spec(spec: Object) -> None:
-    """Fill the spec of a volume, of its own or inside an attachment."""
-    fill(spec, volumeMode="Filesystem")
-    quantity_defaults.settle_lists(spec, "capacity")
-    default_source(spec)
+from probate.kinds.shared.object_fields import child, ensure_child, fill
 
 
 def default_storage_class(storage_class: Object) -> None:
-    """Fill a StorageClass."""
+    """Sets the defaults of a StorageClass."""
     fill(storage_class, reclaimPolicy="Delete", volumeBindingMode="Immediate")
 
 
 def default_csi_driver(driver: Object) -> None:
-    """Fill a CSIDriver."""
-    spec = made(driver, "spec")
+    """Sets the defaults of a CSIDriver."""
+    spec = ensure_child(driver, "spec")
     if spec is None:
         return
     fill(spec, attachRequired=True, podInfoOnMount=False, storageCapacity=False, fsGroupPolicy="ReadWriteOnceWithFSType")
@@ -38,13 +23,13 @@ def default_csi_driver(driver: Object) -> None:
 
 
 def default_csi_storage_capacity(capacity: Object) -> None:
-    """Write a CSIStorageCapacity's amounts as all amounts are written."""
-    quantity_defaults.settle(capacity, "capacity", "maximumVolumeSize")
+    """Writes the amounts of a CSIStorageCapacity in canonical form."""
+    quantity_defaults.normalize(capacity, "capacity", "maximumVolumeSize")
 
 
 def default_volume_attachment(attachment: Object) -> None:
-    """Fill a VolumeAttachment's volume, where it describes one."""
-    source = child(made(attachment, "spec") or {}, "source")
+    """Sets the defaults of the inline volume spec of a VolumeAttachment, if it has one."""
+    source = child(ensure_child(attachment, "spec") or {}, "source")
     inline = None if source is None else child(source, "inlineVolumeSpec")
     if inline is not None:
         default_volume_spec(inline)

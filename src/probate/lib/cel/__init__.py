@@ -1,13 +1,14 @@
-"""CEL, the language of Kubernetes' rules and policies.
+"""CEL (Common Expression Language), the language of Kubernetes' validation rules and policies.
 
-    lexer, parser, macros, tree      a source → what it says           unparse: and back
-    types, checker                   what type each part has, and where that does not fit
-    compiler, fields, folds          what it says → Python functions
-    programs                         all of it in one call
-    meter, estimate                  what an evaluation costs; what it may cost at most, judging by the schema
-    declared                         the types and values of objects, by their schemas
-    values, numbers, moments         what expressions are about
-    library/                         the functions they may call
+    syntax/                          lexer, parser, macros and syntax tree; unparse converts a tree back to source
+    types, checker                   infers the type of each node and reports type errors
+    compiler, field_access, comprehensions
+                                     compile the tree into Python functions
+    programs                         combines all of this in one call
+    cost_meter, cost_estimate        meter the cost of an evaluation; estimate the maximum cost from the schema
+    values, numbers, timestamps      the runtime values
+    library/                         the functions that expressions can call
 
-Expressions are given by users, so nothing about them is trusted: reading is limited by size and depth, evaluating by cost.
+The types of objects come from their schemas: see `probate.api.cel.schema_types`. Expressions come from users and are untrusted:
+size and depth limit the parsing, and cost limits the evaluation.
 """

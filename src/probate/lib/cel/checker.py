@@ -1,7 +1,7 @@
-"""What type each part of an expression has, and where types do not fit.
+"""The type checker: infers the type of each node and reports type errors.
 
-Names get their places here too: a variable becomes the number of the slot that holds it, `optional.of(1)` turns out to be a
-function and `int` a type.
+The checker also resolves names: a variable gets the number of the slot that holds it, `optional.of(1)` becomes a function call, and
+`int` becomes a type value.
 """
 
 from __future__ import annotations
@@ -14,8 +14,36 @@ from probate.lib.cel import types
 from probate.lib.cel.environment import Environment
 from probate.lib.cel.errors import CompileError, Issue
 from probate.lib.cel.numbers import Uint
-from probate.lib.cel.syntax.tree import Bind, Call, Choice, Fold, Ident, ListOf, Literal, Logic, MapOf, Node, Select, Struct
-from probate.lib.cel.types import BOOL, BYTES, DOUBLE, DYN, INT, NULL, STRING, TYPE, UINT, Type, fits, list_of, map_of, optional_of
+from probate.lib.cel.syntax.tree import (
+    Bind,
+    Call,
+    Comprehension,
+    Conditional,
+    Ident,
+    ListOf,
+    Literal,
+    Logic,
+    MapOf,
+    Node,
+    Select,
+    Struct,
+)
+from probate.lib.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DYN,
+    INT,
+    NULL,
+    STRING,
+    TYPE,
+    UINT,
+    Type,
+    is_assignable,
+    list_of,
+    map_of,
+    optional_of,
+)
 from probate.lib.cel.values import TypeValue
 
 TYPE_NAMES = frozenset(
@@ -37,7 +65,7 @@ _LITERALS: dict[type, Type] = {
 
 
 def check(node: Node, source: str, environment: Environment) -> int:
-    """Note the type of each part. The number of slots that variables take. Raises `CompileError`."""
+    """Annotates each node with its type and returns the number of slots that variables need. Raises `CompileError`."""
     checker = _Checker(environment)
     checker.check(node)
     if checker.issues:
@@ -62,8 +90,8 @@ class _Checker:
             MapOf: self._map,
             Struct: self._struct,
             Logic: self._logic,
-            Choice: self._choice,
-            Fold: self._fold,
+            Conditional: self._conditional,
+            Comprehension: self._comprehension,
             Bind: self._bind,
         }
 
@@ -72,7 +100,7 @@ class _Checker:
         node.type = found = self._checks[type(node)](node)
         return found
 
-    def _wrong(self, node: Node, message: str) -> Type:
+    def _error(self, node: Node, message: str) -> Type:
         self.issues.append(Issue(node.at, message))
         return DYN
 
@@ -89,7 +117,7 @@ class _Checker:
         if name in TYPE_NAMES:
             node.name = name
             return TYPE
-        return self._wrong(node, f"undeclared reference to '{name}' (in container '')")
+        return self._error(node, f"undeclared reference to '{name}' (in container '')")
 
     def _select(self, node: Select) -> Type:
         path = _path(node)
@@ -105,29 +133,29 @@ class _Checker:
     def _field(self, node: Select, operand: Type) -> Type:
         if operand.fields is not None:
             found = operand.fields(node.field)
-            return found if found is not None else self._wrong(node, f"undefined field '{node.field}'")
+            return found if found is not None else self._error(node, f"undefined field '{node.field}'")
         if operand.name == "map":
             return operand.params[1]
         if operand.name == "dyn":
             return DYN
-        return self._wrong(node, f"type '{operand!r}' does not support field selection")
+        return self._error(node, f"type '{operand!r}' does not support field selection")
 
     def _call(self, node: Call) -> Type:
-        if node.is_member and (name := self._namespaced(node)) is not None:
+        if node.is_member and (name := self._qualified_function(node)) is not None:
             node.name, node.args, node.is_member = name, node.args[1:], False
         given = [self._argument(node, one) for one in node.args]
         function = self._environment.library.functions.get(node.name)
         if function is None:
-            return self._wrong(node, f"undeclared reference to '{node.name}' (in container '')")
+            return self._error(node, f"undeclared reference to '{node.name}' (in container '')")
         results = []
         for overload in function.overloads:
             bound: dict[str, Type] = {}
             fitting = overload.is_member == node.is_member and len(overload.params) == len(given)
-            if fitting and all(fits(wanted, one, bound) for wanted, one in zip(overload.params, given, strict=True)):
-                results.append(types.substituted(overload.result, bound))
+            if fitting and all(is_assignable(expected, one, bound) for expected, one in zip(overload.params, given, strict=True)):
+                results.append(types.substitute(overload.result, bound))
         if results:
             return results[0] if all(one == results[0] for one in results) else DYN
-        return self._wrong(node, _no_overload(node, given))
+        return self._error(node, _no_overload(node, given))
 
     def _argument(self, node: Call, argument: Node) -> Type:
         if node.name == "format" and isinstance(argument, ListOf):
@@ -137,8 +165,8 @@ class _Checker:
             return argument.type
         return self.check(argument)
 
-    def _namespaced(self, node: Call) -> str | None:
-        """The function's whole name, if what looks like a target is part of it."""
+    def _qualified_function(self, node: Call) -> str | None:
+        """Returns the qualified function name, if the call target is the namespace of a function and not a value."""
         path = _path(node.args[0])
         if not path or path.split(".")[0] in self._scope:
             return None
@@ -146,7 +174,7 @@ class _Checker:
         return name if name in self._environment.library.functions else None
 
     def _list(self, node: ListOf) -> Type:
-        """Items of mixed types are a mistake, as Kubernetes has it; but not where they are formatted."""
+        """Infers a list type. Items of mixed types are an error, as in Kubernetes, except in arguments of `format`."""
         items = [self._element(one, is_optional=index in node.optional) for index, one in enumerate(node.items)]
         return list_of(self._common(node.items, items), len(items))
 
@@ -161,81 +189,81 @@ class _Checker:
         if not is_optional or found.name == "dyn":
             return found
         if found.name != "optional_type":
-            return self._wrong(node, f"expected type 'optional_type(dyn)' but found '{found!r}'")
+            return self._error(node, f"expected type 'optional_type(dyn)' but found '{found!r}'")
         return found.params[0]
 
     def _common(self, nodes: list[Node], given: list[Type]) -> Type:
-        """The one type that all have. Literals of mixed types are a mistake, as Kubernetes has it."""
+        """Returns the common type of the nodes. Literals of mixed types are an error, as in Kubernetes."""
         common: Type | None = None
         for node, one in zip(nodes, given, strict=True):
-            together = types.joined(common, one)
-            if together is None:
-                return self._wrong(node, f"expected type '{common!r}' but found '{one!r}'")
-            common = together
+            joined_type = types.join_types(common, one)
+            if joined_type is None:
+                return self._error(node, f"expected type '{common!r}' but found '{one!r}'")
+            common = joined_type
         return common if common is not None else DYN
 
     def _struct(self, node: Struct) -> Type:
         kind = self._environment.structs.get(node.name.removeprefix("."))
         if kind is None or kind.fields is None:
-            return self._wrong(node, f"undeclared reference to '{node.name}' (in container '')")
+            return self._error(node, f"undeclared reference to '{node.name}' (in container '')")
         for index, (name, value) in enumerate(node.fields):
-            given, wanted = self._element(value, is_optional=index in node.optional), kind.fields(name)
-            if wanted is None:
-                self._wrong(value, f"undefined field '{name}'")
-            elif not fits(wanted, given, {}):
-                self._wrong(value, f"expected type of field '{name}' is '{wanted!r}' but provided type is '{given!r}'")
+            given, expected = self._element(value, is_optional=index in node.optional), kind.fields(name)
+            if expected is None:
+                self._error(value, f"undefined field '{name}'")
+            elif not is_assignable(expected, given, {}):
+                self._error(value, f"expected type of field '{name}' is '{expected!r}' but provided type is '{given!r}'")
         return kind
 
     def _logic(self, node: Logic) -> Type:
         for term in node.terms:
             found = self.check(term)
-            if not fits(BOOL, found, {}):
+            if not is_assignable(BOOL, found, {}):
                 name = "_&&_" if node.is_and else "_||_"
-                self._wrong(term, f"expected type 'bool' but found '{found!r}' in '{name}'")
+                self._error(term, f"expected type 'bool' but found '{found!r}' in '{name}'")
         return BOOL
 
-    def _choice(self, node: Choice) -> Type:
+    def _conditional(self, node: Conditional) -> Type:
         test, yes, no = self.check(node.test), self.check(node.yes), self.check(node.no)
-        together = types.joined(yes, no)
-        if not fits(BOOL, test, {}) or together is None:
-            return self._wrong(node, f"found no matching overload for '_?_:_' applied to '({test!r}, {yes!r}, {no!r})'")
-        return together
+        joined_type = types.join_types(yes, no)
+        if not is_assignable(BOOL, test, {}) or joined_type is None:
+            return self._error(node, f"found no matching overload for '_?_:_' applied to '({test!r}, {yes!r}, {no!r})'")
+        return joined_type
 
     def _bind(self, node: Bind) -> Type:
         value = self.check(node.value)
         before = self._declare(node.name, value)
         node.slot = self._scope[node.name][0]
         found = self.check(node.body)
-        self._forget({node.name: before})
+        self._restore_scope({node.name: before})
         return found
 
-    def _fold(self, node: Fold) -> Type:
+    def _comprehension(self, node: Comprehension) -> Type:
         kinds = self._variables(node, self.check(node.range))
         before = {name: self._declare(name, kind) for name, kind in zip(node.names, kinds, strict=True)}
         node.slots = [self._scope[name][0] for name in node.names]
         parts = [self.check(one) for one in node.parts]
-        self._forget(before)
-        return self._folded(node, parts)
+        self._restore_scope(before)
+        return self._comprehension_result(node, parts)
 
-    def _variables(self, node: Fold, given: Type) -> list[Type]:
+    def _variables(self, node: Comprehension, given: Type) -> list[Type]:
         if node.kind.startswith("opt"):
             if given.name not in ("optional_type", "dyn"):
-                self._wrong(node, f"found no matching overload for '{node.kind}' applied to '{given!r}'")
+                self._error(node, f"found no matching overload for '{node.kind}' applied to '{given!r}'")
             return [given.params[0] if given.params else DYN]
         if given.name == "list":
             return [given.params[0]] if len(node.names) == 1 else [INT, given.params[0]]
         if given.name == "map":
             return list(given.params[: len(node.names)])
         if given.name != "dyn":
-            self._wrong(
+            self._error(
                 node.range, f"expression of type '{given!r}' cannot be range of a comprehension (must be list, map, or dynamic)"
             )
         return [DYN] * len(node.names)
 
-    def _folded(self, node: Fold, parts: list[Type]) -> Type:
+    def _comprehension_result(self, node: Comprehension, parts: list[Type]) -> Type:
         is_test = node.kind in ("all", "exists", "existsOne", "filter") or len(parts) == 2
-        if is_test and not fits(BOOL, parts[0], {}):
-            self._wrong(node.parts[0], f"expected type 'bool' but found '{parts[0]!r}'")
+        if is_test and not is_assignable(BOOL, parts[0], {}):
+            self._error(node.parts[0], f"expected type 'bool' but found '{parts[0]!r}'")
         match node.kind:
             case "all" | "exists" | "existsOne":
                 return BOOL
@@ -249,7 +277,7 @@ class _Checker:
                 return (
                     parts[-1]
                     if parts[-1].name == "map"
-                    else self._wrong(node.parts[-1], f"expected type 'map' but found '{parts[-1]!r}'")
+                    else self._error(node.parts[-1], f"expected type 'map' but found '{parts[-1]!r}'")
                 )
             case "optMap":
                 return optional_of(parts[-1])
@@ -263,7 +291,7 @@ class _Checker:
         self.slots = max(self.slots, self._next)
         return before
 
-    def _forget(self, before: dict[str, tuple[int, Type] | None]) -> None:
+    def _restore_scope(self, before: dict[str, tuple[int, Type] | None]) -> None:
         for name, one in before.items():
             self._next -= 1
             if one is None:
@@ -273,7 +301,7 @@ class _Checker:
 
 
 def _path(node: Node) -> str:
-    """`a.b.c`, if that is all it is."""
+    """Returns the dotted path if the node consists of nothing but names, as in `a.b.c`; otherwise an empty string."""
     if isinstance(node, Ident):
         return node.name
     if isinstance(node, Select) and not node.is_test and not node.is_optional and (path := _path(node.operand)):
@@ -281,12 +309,12 @@ def _path(node: Node) -> str:
     return ""
 
 
-def _item(node: Fold) -> Type:
+def _item(node: Comprehension) -> Type:
     given = node.range.type
     return given.params[0] if given.name in ("list", "map") else DYN
 
 
-def _key(node: Fold) -> Type:
+def _key(node: Comprehension) -> Type:
     given = node.range.type
     return INT if given.name == "list" else given.params[0] if given.name == "map" else DYN
 

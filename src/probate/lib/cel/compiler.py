@@ -1,7 +1,7 @@
-"""A checked tree as Python functions: each node becomes one that is given the run and gives the value.
+"""Compiles a checked tree into Python functions. Each node becomes a function from the evaluation (`Run`) to the value.
 
-What a part costs whatever happens is added up here and charged once: for the whole expression, for each round of a macro, for each
-side of a choice. Only what depends on values is charged as it is met.
+Costs that do not depend on values are summed at compile time and charged once: for the whole expression, for each iteration of a
+comprehension, and for each branch of a conditional. Only costs that depend on values are charged during evaluation.
 """
 
 from __future__ import annotations
@@ -14,8 +14,21 @@ from probate.lib.cel.environment import Environment
 from probate.lib.cel.errors import CelError, NoOverload
 from probate.lib.cel.evaluation import Run
 from probate.lib.cel.functions import Function, Overload
-from probate.lib.cel.syntax.identifier_escapes import meant
-from probate.lib.cel.syntax.tree import Bind, Call, Choice, Fold, Ident, ListOf, Literal, Logic, MapOf, Node, Select, Struct
+from probate.lib.cel.syntax.identifier_escapes import unescape
+from probate.lib.cel.syntax.tree import (
+    Bind,
+    Call,
+    Comprehension,
+    Conditional,
+    Ident,
+    ListOf,
+    Literal,
+    Logic,
+    MapOf,
+    Node,
+    Select,
+    Struct,
+)
 from probate.lib.cel.values import NONE, Optional, TypeValue, key, size
 
 Code: TypeAlias = Callable[[Run], Any]
@@ -23,8 +36,8 @@ Code: TypeAlias = Callable[[Run], Any]
 LIST_COST, MAP_COST, STRUCT_COST = 10, 30, 40
 
 
-def compiled(node: Node, environment: Environment) -> tuple[Code, int]:
-    """The function, and what it costs whatever happens."""
+def compile_node(node: Node, environment: Environment) -> tuple[Code, int]:
+    """Compiles a node. Returns the function and its fixed cost."""
     return _Compiler(environment).compile(node)
 
 
@@ -44,10 +57,10 @@ class _Compiler:
                 return self._call(node)
             case Logic():
                 return self._logic(node)
-            case Choice():
-                return self._choice(node)
-            case Fold():
-                return self._fold(node)
+            case Conditional():
+                return self._conditional(node)
+            case Comprehension():
+                return self._comprehension(node)
             case Bind():
                 return self._bind(node)
             case ListOf():
@@ -59,45 +72,45 @@ class _Compiler:
             case _:
                 raise TypeError(type(node))
 
-    def charged(self, node: Node) -> Code:
-        """The function, charging its own cost."""
+    def compile_charged(self, node: Node) -> Code:
+        """Compiles a node into a function that charges its own fixed cost."""
         code, cost = self.compile(node)
-        return _charging(code, cost) if cost else code
+        return _with_charge(code, cost) if cost else code
 
     def _select(self, node: Select) -> tuple[Code, int]:
         if node.type.name == "type" and node.operand.type.name == "dyn" and not _has_slot(node):
             return _constant(TypeValue(_dotted(node))), 1
         operand, cost = self.compile(node.operand)
         holder = node.operand.type.params[0] if node.operand.type.name == "optional_type" else node.operand.type
-        field = meant(node.field) if holder.fields is not None else node.field
+        field = unescape(node.field) if holder.fields is not None else node.field
         if node.is_test:
-            return field_access.tested(operand, field), cost + 1
+            return field_access.compile_has(operand, field), cost + 1
         if node.is_optional or holder is not node.operand.type:
-            return field_access.optional(operand, field), cost + 1
-        return field_access.selected(operand, field), cost + 1
+            return field_access.compile_optional_select(operand, field), cost + 1
+        return field_access.compile_select(operand, field), cost + 1
 
     def _call(self, node: Call) -> tuple[Code, int]:
         parts = [self.compile(one) for one in node.args]
         codes, cost = [code for code, _ in parts], sum(one for _, one in parts) + 1
         if node.name in ("or", "orValue") and node.is_member:
             code, _ = parts[0]
-            return _otherwise(code, self.charged(node.args[1]), is_value=node.name == "orValue"), parts[0][1] + 1
+            return _compile_or(code, self.compile_charged(node.args[1]), is_value=node.name == "orValue"), parts[0][1] + 1
         function = self._environment.library.functions[node.name]
-        return _calls(function, codes, is_member=node.is_member), cost
+        return _compile_call(function, codes, is_member=node.is_member), cost
 
     def _logic(self, node: Logic) -> tuple[Code, int]:
         first, cost = self.compile(node.terms[0])
-        return _logic([first, *map(self.charged, node.terms[1:])], not node.is_and), cost
+        return _logic([first, *map(self.compile_charged, node.terms[1:])], not node.is_and), cost
 
-    def _choice(self, node: Choice) -> tuple[Code, int]:
+    def _conditional(self, node: Conditional) -> tuple[Code, int]:
         test, cost = self.compile(node.test)
-        yes, no = self.charged(node.yes), self.charged(node.no)
+        yes, no = self.compile_charged(node.yes), self.compile_charged(node.no)
 
         def run(run: Run) -> Any:
-            chosen = test(run)
-            if chosen is True:
+            condition = test(run)
+            if condition is True:
                 return yes(run)
-            if chosen is False:
+            if condition is False:
                 return no(run)
             raise NoOverload("_?_:_")
 
@@ -114,17 +127,17 @@ class _Compiler:
 
         return run, first + second
 
-    def _fold(self, node: Fold) -> tuple[Code, int]:
+    def _comprehension(self, node: Comprehension) -> tuple[Code, int]:
         range_, cost = self.compile(node.range)
         parts = [self.compile(one) for one in node.parts]
-        return comprehensions.folded(node.kind, range_, node.slots, parts), cost + 1
+        return comprehensions.compile_comprehension(node.kind, range_, node.slots, parts), cost + 1
 
     def _list(self, node: ListOf) -> tuple[Code, int]:
         parts = [self.compile(one) for one in node.items]
         codes, cost = [code for code, _ in parts], LIST_COST + sum(one for _, one in parts)
         if not node.optional:
             return (lambda run: [code(run) for code in codes]), cost
-        return (lambda run: [one for index, code in enumerate(codes) for one in _held(code(run), index in node.optional)]), cost
+        return (lambda run: [one for index, code in enumerate(codes) for one in _present(code(run), index in node.optional)]), cost
 
     def _map(self, node: MapOf) -> tuple[Code, int]:
         keys = [self.compile(one) for one, _ in node.entries]
@@ -132,24 +145,24 @@ class _Compiler:
         cost = MAP_COST + sum(one for _, one in (*keys, *values))
 
         def run(run: Run) -> Any:
-            made: dict[Any, Any] = {}
+            entries: dict[Any, Any] = {}
             for index, ((name, _), (value, _)) in enumerate(zip(keys, values, strict=True)):
-                place = key(name(run))
-                for one in _held(value(run), index in node.optional):
-                    if place in made:
+                entry_key = key(name(run))
+                for one in _present(value(run), index in node.optional):
+                    if entry_key in entries:
                         raise CelError("Failed with repeated key")
-                    made[place] = one
-            return made
+                    entries[entry_key] = one
+            return entries
 
         return run, cost
 
     def _struct(self, node: Struct) -> tuple[Code, int]:
         parts = [(name, *self.compile(one)) for name, one in node.fields]
-        made_of = [(name, code, index in node.optional) for index, (name, code, _) in enumerate(parts)]
+        fields = [(name, code, index in node.optional) for index, (name, code, _) in enumerate(parts)]
         cost = STRUCT_COST + sum(one for _, _, one in parts)
 
         def run(run: Run) -> Any:
-            return {name: one for name, code, is_optional in made_of for one in _held(code(run), is_optional)}
+            return {name: one for name, code, is_optional in fields for one in _present(code(run), is_optional)}
 
         return run, cost
 
@@ -162,7 +175,7 @@ def _variable(slot: int) -> Code:
     return lambda run: run.slots[slot]
 
 
-def _charging(code: Code, cost: int) -> Code:
+def _with_charge(code: Code, cost: int) -> Code:
     def run(run: Run) -> Any:
         run.meter.charge(cost)
         return code(run)
@@ -170,8 +183,8 @@ def _charging(code: Code, cost: int) -> Code:
     return run
 
 
-def _held(value: Any, is_optional: bool) -> tuple[Any, ...]:
-    """The value; or what the optional holds, if anything."""
+def _present(value: Any, is_optional: bool) -> tuple[Any, ...]:
+    """Returns the value; for an optional entry, the value that the optional contains, if any."""
     if not is_optional:
         return (value,)
     if not isinstance(value, Optional):
@@ -179,34 +192,34 @@ def _held(value: Any, is_optional: bool) -> tuple[Any, ...]:
     return () if value is NONE else (value.value,)
 
 
-def _otherwise(code: Code, other: Code, *, is_value: bool) -> Code:
-    """`or` and `orValue`: the alternative is looked at only if there is nothing else."""
+def _compile_or(code: Code, other: Code, *, is_value: bool) -> Code:
+    """Compiles `or` and `orValue`. The alternative is evaluated only if the optional is empty."""
 
     def run(run: Run) -> Any:
-        found = code(run)
-        if not isinstance(found, Optional):
+        result = code(run)
+        if not isinstance(result, Optional):
             raise NoOverload("orValue" if is_value else "or")
-        if found is NONE:
+        if result is NONE:
             return other(run)
-        return found.value if is_value else found
+        return result.value if is_value else result
 
     return run
 
 
 def _logic(codes: list[Code], decisive: bool) -> Code:
-    """&& and ||: what decides, decides, whatever else may go wrong."""
+    """Compiles && and ||. A decisive operand determines the result, even if other operands fail."""
 
     def run(run: Run) -> Any:
         error: CelError | None = None
         for code in codes:
             try:
-                found = code(run)
+                result = code(run)
             except CelError as raised:
                 error = error or raised
                 continue
-            if found is decisive:
+            if result is decisive:
                 return decisive
-            if found is not (not decisive):
+            if result is not (not decisive):
                 error = error or NoOverload("_||_" if decisive else "_&&_")
         if error is not None:
             raise error
@@ -215,17 +228,17 @@ def _logic(codes: list[Code], decisive: bool) -> Code:
     return run
 
 
-def _calls(function: Function, codes: list[Code], *, is_member: bool) -> Code:
-    known: dict[tuple[type, ...], Overload] = {}
+def _compile_call(function: Function, codes: list[Code], *, is_member: bool) -> Code:
+    overloads: dict[tuple[type, ...], Overload] = {}
 
-    def found(args: tuple[Any, ...], kinds: tuple[type, ...]) -> Overload:
-        known[kinds] = overload = function.taking(args, is_member=is_member)
+    def resolve(args: tuple[Any, ...], kinds: tuple[type, ...]) -> Overload:
+        overloads[kinds] = overload = function.taking(args, is_member=is_member)
         return overload
 
     def run_any(run: Run) -> Any:
         args = tuple([code(run) for code in codes])
         kinds = tuple(map(type, args))
-        overload = known.get(kinds) or found(args, kinds)
+        overload = overloads.get(kinds) or resolve(args, kinds)
         if overload.cost is not None:
             run.meter.charge(overload.cost(*map(size, args)) - 1)
         return overload.run(run.meter, *args)
@@ -237,7 +250,7 @@ def _calls(function: Function, codes: list[Code], *, is_member: bool) -> Code:
     def run_two(run: Run) -> Any:
         a, b = first(run), second(run)
         kinds = (type(a), type(b))
-        overload = known.get(kinds) or found((a, b), kinds)
+        overload = overloads.get(kinds) or resolve((a, b), kinds)
         if overload.cost is not None:
             run.meter.charge(overload.cost(size(a), size(b)) - 1)
         return overload.run(run.meter, a, b)

@@ -1,6 +1,7 @@
-"""Macros that go through lists and maps, as loops.
+"""Comprehension macros over lists and maps, compiled into Python loops.
 
-What each round costs besides the parts is what Kubernetes counts for the same macro, which it writes out as a loop in the language.
+The cost of each iteration, in addition to its parts, is the cost that Kubernetes counts for the same macro, which cel-go expands
+into a comprehension of the language.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from probate.lib.cel.evaluation import Run
 from probate.lib.cel.values import NONE, Optional, key, of_key
 
 Code: TypeAlias = Callable[[Run], Any]
-Priced: TypeAlias = tuple[Code, int]
+CodeWithCost: TypeAlias = tuple[Code, int]
 
 ROUND_COST = {
     "all": 3,
@@ -25,20 +26,20 @@ ROUND_COST = {
     "transformMap": 12,
     "transformMapEntry": 12,
 }
-"""Of each round, besides what its parts cost."""
+"""Cost of each iteration, in addition to the costs of its parts."""
 TAKEN_COST = {"existsOne": 1, "filter": 12}
-"""Besides, of each round whose item is taken."""
+"""Additional cost of each iteration that selects its item."""
 
 
-def folded(kind: str, range_: Code, slots: list[int], parts: list[Priced]) -> Code:
-    """The macro of that name."""
+def compile_comprehension(kind: str, range_code: Code, slots: list[int], parts: list[CodeWithCost]) -> Code:
+    """Compiles the comprehension macro with this name."""
     if kind.startswith("opt"):
-        return _optional(range_, slots[0], parts[0], is_flat=kind == "optFlatMap")
-    return _FOLDS[kind](range_, slots, parts)
+        return _optional(range_code, slots[0], parts[0], is_flat=kind == "optFlatMap")
+    return _FOLDS[kind](range_code, slots, parts)
 
 
-def _rounds(value: Any, run: Run, slots: list[int], cost: int) -> Iterator[Any]:
-    """Go through the value, each round paid for and its variables set. Gives each item, or key and value."""
+def _iterate(value: Any, run: Run, slots: list[int], cost: int) -> Iterator[Any]:
+    """Iterates over a list or map; charges each iteration and sets its variables. Yields each item, or key and value."""
     slots_of, charge = run.slots, run.meter.charge
     if len(slots) == 1:
         slot = slots[0]
@@ -70,29 +71,29 @@ def _pairs(value: Any) -> Any:
     raise NoOverload("comprehension range")
 
 
-def _all(range_: Code, slots: list[int], parts: list[Priced]) -> Code:
-    return _quantified(range_, slots, parts[0], decisive=False, cost=ROUND_COST["all"])
+def _all(range_code: Code, slots: list[int], parts: list[CodeWithCost]) -> Code:
+    return _quantifier(range_code, slots, parts[0], decisive=False, cost=ROUND_COST["all"])
 
 
-def _exists(range_: Code, slots: list[int], parts: list[Priced]) -> Code:
-    return _quantified(range_, slots, parts[0], decisive=True, cost=ROUND_COST["exists"])
+def _exists(range_code: Code, slots: list[int], parts: list[CodeWithCost]) -> Code:
+    return _quantifier(range_code, slots, parts[0], decisive=True, cost=ROUND_COST["exists"])
 
 
-def _quantified(range_: Code, slots: list[int], part: Priced, *, decisive: bool, cost: int) -> Code:
-    """One item that decides is enough, whatever may be wrong with others."""
-    test, price = part[0], part[1] + cost
+def _quantifier(range_code: Code, slots: list[int], part: CodeWithCost, *, decisive: bool, cost: int) -> Code:
+    """Compiles `all` and `exists`. One decisive item determines the result, even if others fail."""
+    test, step_cost = part[0], part[1] + cost
 
     def run(run: Run) -> bool:
         error: CelError | None = None
-        for _ in _rounds(range_(run), run, slots, price):
+        for _ in _iterate(range_code(run), run, slots, step_cost):
             try:
-                found = test(run)
+                results = test(run)
             except CelError as raised:
                 error = error or raised
                 continue
-            if found is decisive:
+            if results is decisive:
                 return bool(decisive)
-            if found is not (not decisive):
+            if results is not (not decisive):
                 error = error or NoOverload("_||_" if decisive else "_&&_")
         if error is not None:
             raise error
@@ -101,12 +102,12 @@ def _quantified(range_: Code, slots: list[int], part: Priced, *, decisive: bool,
     return run
 
 
-def _exists_one(range_: Code, slots: list[int], parts: list[Priced]) -> Code:
-    test, price = parts[0][0], parts[0][1] + ROUND_COST["existsOne"]
+def _exists_one(range_code: Code, slots: list[int], parts: list[CodeWithCost]) -> Code:
+    test, step_cost = parts[0][0], parts[0][1] + ROUND_COST["existsOne"]
 
     def run(run: Run) -> bool:
         count = 0
-        for _ in _rounds(range_(run), run, slots, price):
+        for _ in _iterate(range_code(run), run, slots, step_cost):
             if _is_true(test(run)):
                 run.meter.charge(TAKEN_COST["existsOne"])
                 count += 1
@@ -115,80 +116,82 @@ def _exists_one(range_: Code, slots: list[int], parts: list[Priced]) -> Code:
     return run
 
 
-def _filter(range_: Code, slots: list[int], parts: list[Priced]) -> Code:
-    test, price = parts[0][0], parts[0][1] + ROUND_COST["filter"]
+def _filter(range_code: Code, slots: list[int], parts: list[CodeWithCost]) -> Code:
+    test, step_cost = parts[0][0], parts[0][1] + ROUND_COST["filter"]
 
     def run(run: Run) -> list[Any]:
-        found: list[Any] = []
-        for one in _rounds(range_(run), run, slots, price):
+        results: list[Any] = []
+        for one in _iterate(range_code(run), run, slots, step_cost):
             if _is_true(test(run)):
                 run.meter.charge(TAKEN_COST["filter"])
-                found.append(one)
-        return found
+                results.append(one)
+        return results
 
     return run
 
 
-def _made(run: Run, parts: list[Priced]) -> Iterator[Any]:
-    """What the last part makes in this round, unless the first one is false."""
+def _transformed(run: Run, parts: list[CodeWithCost]) -> Iterator[Any]:
+    """Yields the result of the last part in this iteration, unless the filter in the first part is false."""
     if len(parts) == 1 or _is_true(parts[0][0](run)):
         if len(parts) > 1:
             run.meter.charge(parts[1][1])
         yield parts[-1][0](run)
 
 
-def _map(range_: Code, slots: list[int], parts: list[Priced]) -> Code:
-    price = parts[0][1] + ROUND_COST["map"]
+def _map(range_code: Code, slots: list[int], parts: list[CodeWithCost]) -> Code:
+    step_cost = parts[0][1] + ROUND_COST["map"]
 
     def run(run: Run) -> list[Any]:
-        return [made for _ in _rounds(range_(run), run, slots, price) for made in _made(run, parts)]
+        return [result for _ in _iterate(range_code(run), run, slots, step_cost) for result in _transformed(run, parts)]
 
     return run
 
 
-def _transform_map(range_: Code, slots: list[int], parts: list[Priced]) -> Code:
-    price = parts[0][1] + ROUND_COST["transformMap"]
+def _transform_map(range_code: Code, slots: list[int], parts: list[CodeWithCost]) -> Code:
+    step_cost = parts[0][1] + ROUND_COST["transformMap"]
 
     def run(run: Run) -> dict[Any, Any]:
-        return {key(name): made for name, _ in _rounds(range_(run), run, slots, price) for made in _made(run, parts)}
+        return {
+            key(name): result for name, _ in _iterate(range_code(run), run, slots, step_cost) for result in _transformed(run, parts)
+        }
 
     return run
 
 
-def _transform_entries(range_: Code, slots: list[int], parts: list[Priced]) -> Code:
-    price = parts[0][1] + ROUND_COST["transformMapEntry"]
+def _transform_entries(range_code: Code, slots: list[int], parts: list[CodeWithCost]) -> Code:
+    step_cost = parts[0][1] + ROUND_COST["transformMapEntry"]
 
     def run(run: Run) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
-        for _ in _rounds(range_(run), run, slots, price):
-            for made in _made(run, parts):
-                _add_entries(found, made, run)
-        return found
+        results: dict[Any, Any] = {}
+        for _ in _iterate(range_code(run), run, slots, step_cost):
+            for result in _transformed(run, parts):
+                _add_entries(results, result, run)
+        return results
 
     return run
 
 
-def _add_entries(found: dict[Any, Any], made: Any, run: Run) -> None:
-    if not isinstance(made, dict):
+def _add_entries(results: dict[Any, Any], result: Any, run: Run) -> None:
+    if not isinstance(result, dict):
         raise NoOverload("transformMapEntry")
-    run.meter.charge(len(made))
-    for name, one in made.items():
-        if name in found:
+    run.meter.charge(len(result))
+    for name, one in result.items():
+        if name in results:
             raise CelError(f"insert failed: key {of_key(name)} already exists")
-        found[name] = one
+        results[name] = one
 
 
-def _optional(range_: Code, slot: int, part: Priced, *, is_flat: bool) -> Code:
-    code, price = part
+def _optional(range_code: Code, slot: int, part: CodeWithCost, *, is_flat: bool) -> Code:
+    code, step_cost = part
 
     def run(run: Run) -> Any:
-        given = range_(run)
-        if not isinstance(given, Optional):
+        optional = range_code(run)
+        if not isinstance(optional, Optional):
             raise NoOverload("optMap")
-        if given is NONE:
+        if optional is NONE:
             return NONE
-        run.meter.charge(price)
-        run.slots[slot] = given.value
+        run.meter.charge(step_cost)
+        run.slots[slot] = optional.value
         return code(run) if is_flat else Optional(code(run))
 
     return run
@@ -200,7 +203,7 @@ def _is_true(value: Any) -> bool:
     raise NoOverload("_?_:_")
 
 
-_FOLDS: dict[str, Callable[[Code, list[int], list[Priced]], Code]] = {
+_FOLDS: dict[str, Callable[[Code, list[int], list[CodeWithCost]], Code]] = {
     "all": _all,
     "exists": _exists,
     "existsOne": _exists_one,

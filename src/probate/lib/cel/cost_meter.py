@@ -1,8 +1,8 @@
-"""What an evaluation has cost, and how much it may.
+"""Meters the cost of an evaluation and enforces its limit.
 
-Cost is counted as Kubernetes counts it: one for a name or a field, ten for a list, a tenth for each character that is looked at,
-and so on. It is charged before it is spent, so that no value grows beyond what was paid for. Part of it is work that somebody
-waits for: that is told to `effort`, which decides where the work is done.
+Costs follow Kubernetes: 1 for a name or a field, 10 for a list, 0.1 for each character read, and so on. A cost is charged before
+the work is done, so no value grows larger than the budget allows. The meter also reports its charges to `work_limits`, which
+decides whether the work blocks the event loop or moves elsewhere.
 """
 
 from __future__ import annotations
@@ -11,38 +11,38 @@ from probate.core import work_limits
 from probate.lib.cel.errors import OutOfBudget
 
 PER_CALL = 1_000_000
-"""One evaluation may cost this much, as in Kubernetes."""
+"""Cost limit of one evaluation, as in Kubernetes."""
 PER_OBJECT = 10_000_000
-"""All that is evaluated for one object, or by one policy, may cost this much, as in Kubernetes."""
-_PIECE = 300
+"""Cost limit of all evaluations for one object or by one policy, as in Kubernetes."""
+_PORTION = 300
 
 
 class Meter:
     """Counts the cost of one evaluation."""
 
-    __slots__ = ("_piece", "_total", "left")
+    __slots__ = ("_portion", "_total", "left")
 
     def __init__(self, limit: int = PER_CALL) -> None:
         self._total = limit
-        self._piece = self.left = min(_PIECE, limit)
+        self._portion = self.left = min(_PORTION, limit)
 
     def charge(self, cost: int) -> None:
-        """So much is about to be spent. Raises `OutOfBudget`, or `effort.TooMuch` where the work is to be done elsewhere."""
+        """Charges a cost before the work. Raises `OutOfBudget`, or `work_limits.TooMuch` if the work must move elsewhere."""
         self.left -= cost
         if self.left < 0:
             self._settle()
 
     @property
     def remaining(self) -> int:
-        """What may still be spent."""
-        return self._total - (self._piece - self.left)
+        """The remaining budget."""
+        return self._total - (self._portion - self.left)
 
     def _settle(self) -> None:
-        """Note what was spent of the piece, and take another."""
-        spent = self._piece - self.left
+        """Deducts the spent part of the current portion from the budget and starts the next portion."""
+        spent = self._portion - self.left
         self._total -= spent
         if self._total < 0:
-            self._piece = self.left = 0
+            self._portion = self.left = 0
             raise OutOfBudget
-        self._piece = self.left = min(_PIECE, self._total)
-        work_limits.spend_cost(spent)
+        self._portion = self.left = min(_PORTION, self._total)
+        work_limits.spend_cel_cost(spent)

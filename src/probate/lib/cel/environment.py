@@ -1,4 +1,4 @@
-"""What an expression may speak of: variables and functions, by name."""
+"""The variables and functions that an expression can use, by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from probate.lib.cel.types import Type
 
 
 class Environment(NamedTuple):
-    """Variables are given to an evaluation in this order. `structs` are types that can be made: `Object.spec{...}`."""
+    """The variables, functions and struct types of an expression.
+
+    An evaluation passes the variables in this order. `structs` are the types that an expression can construct: `Object.spec{...}`.
+    """
 
     variables: Mapping[str, Type]
     library: Library

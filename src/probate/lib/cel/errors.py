@@ -1,9 +1,9 @@
-"""What can go wrong with an expression.
+"""Errors of expressions.
 
-CelError            evaluating it: a value of the language, as it were, which && and || may get over
-├─ NoOverload       no function of that name takes such values
-OutOfBudget         it costs more than it may: nothing gets over that
-CompileError        it is no expression, or its types do not fit; has `issues`, each with its place
+CelError            the evaluation failed; && and || absorb it if another operand is decisive
+├─ NoOverload       no overload of the function accepts values of these types
+OutOfBudget         the evaluation exceeds its cost limit; no operator absorbs it
+CompileError        the expression has syntax or type errors; `issues` lists them with their offsets
 """
 
 from __future__ import annotations
@@ -11,45 +11,45 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MAX_ISSUES = 20
-"""Mistakes of one expression that are told."""
+"""Maximum number of issues reported for one expression."""
 MAX_LINE = 400
-"""Characters of a line that are shown with a mistake."""
+"""Maximum number of characters of a source line shown with an issue."""
 
 
 class CelError(Exception):
-    """Evaluation has no value, and this is why."""
+    """The evaluation failed; the message contains the reason."""
 
 
 class NoOverload(CelError):
-    """The function or operator does not take values of these types."""
+    """The function or operator has no overload for values of these types."""
 
     def __init__(self, name: str = "") -> None:
         super().__init__(f"no such overload: {name}" if name else "no such overload")
 
 
 class OutOfBudget(Exception):
-    """The cost limit is used up. Not a `CelError`: no operator may absorb it."""
+    """The cost limit is exhausted. Not a `CelError`: no operator may absorb it."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
 class Issue(NamedTuple):
-    """One mistake and the offset of the character where it is."""
+    """One error and the character offset of its position."""
 
     offset: int
     message: str
 
 
 class CompileError(ValueError):
-    """The expression is wrong. `str()` shows each mistake under its line, as Kubernetes does."""
+    """The expression is invalid. `str()` shows each issue below its source line, as Kubernetes does."""
 
     def __init__(self, source: str, issues: list[Issue]) -> None:
         self.issues = sorted(set(issues))[:MAX_ISSUES]
-        super().__init__("\n".join(_shown(source, one) for one in self.issues))
+        super().__init__("\n".join(_format(source, one) for one in self.issues))
 
 
-def _shown(source: str, issue: Issue) -> str:
+def _format(source: str, issue: Issue) -> str:
     before = source[: issue.offset]
     line = before.count("\n") + 1
     start = before.rfind("\n") + 1

@@ -1,4 +1,4 @@
-"""One evaluation under way: its variables and its meter."""
+"""The state of one evaluation: its variables and its meter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from probate.lib.cel.cost_meter import Meter
 
 
 class Run:
-    """What compiled code is given."""
+    """The state of an evaluation, passed to every compiled function."""
 
     __slots__ = ("meter", "slots")
 

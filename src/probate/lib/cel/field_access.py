@@ -1,4 +1,4 @@
-"""`a.b`, `has(a.b)` and `a.?b` on whatever has fields: maps and what is `Lazy`."""
+"""Compiles `a.b`, `has(a.b)` and `a.?b` for values with fields: maps and `Lazy` values."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ ABSENT: Any = object()
 
 
 class Lazy:
-    """Something with fields that are made when they are asked for."""
+    """A value that computes its fields on access."""
 
     def find(self, name: str, run: Run) -> Any:
-        """The field, or `ABSENT`."""
+        """Returns the field, or `ABSENT`."""
         raise NotImplementedError
 
 
-def selected(operand: Code, field: str) -> Code:
-    """The field. An error if there is none."""
+def compile_select(operand: Code, field: str) -> Code:
+    """Compiles `a.b`: the field; an error if it does not exist."""
 
     def run(run: Run) -> Any:
         holder = operand(run)
         if type(holder) is dict and field in holder:
             return holder[field]
-        found = _find(holder, field, run)
-        if found is ABSENT:
+        value = _find_field(holder, field, run)
+        if value is ABSENT:
             raise CelError(f"no such key: {field}")
-        return found
+        return value
 
     return run
 
 
-def tested(operand: Code, field: str) -> Code:
-    """Whether there is one."""
+def compile_has(operand: Code, field: str) -> Code:
+    """Compiles `has(a.b)`: whether the field exists."""
 
     def run(run: Run) -> bool:
         holder = operand(run)
         if isinstance(holder, Optional):
             holder = holder.value if holder is not NONE else {}
-        return _find(holder, field, run) is not ABSENT
+        return _find_field(holder, field, run) is not ABSENT
 
     return run
 
 
-def optional(operand: Code, field: str) -> Code:
-    """The field, if there is one."""
+def compile_optional_select(operand: Code, field: str) -> Code:
+    """Compiles `a.?b`: an optional with the field, if it exists."""
 
     def run(run: Run) -> Optional:
         holder = operand(run)
@@ -57,13 +57,13 @@ def optional(operand: Code, field: str) -> Code:
             if holder is NONE:
                 return NONE
             holder = holder.value
-        found = _find(holder, field, run)
-        return NONE if found is ABSENT else Optional(found)
+        value = _find_field(holder, field, run)
+        return NONE if value is ABSENT else Optional(value)
 
     return run
 
 
-def _find(holder: Any, field: str, run: Run) -> Any:
+def _find_field(holder: Any, field: str, run: Run) -> Any:
     if isinstance(holder, dict):
         return holder.get(field, ABSENT)
     if isinstance(holder, Lazy):

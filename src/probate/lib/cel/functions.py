@@ -1,11 +1,11 @@
-"""Functions: their signatures, what they do, and what they cost.
+"""CEL functions: signatures, implementations and costs.
 
-    @library.function("string::contains(string) -> bool", cost=...)     a method of texts
+    @library.function("string::contains(string) -> bool", cost=...)     a method of strings
     @library.function("size(list<A>) -> int", "size(map<A, B>) -> int") one implementation for two signatures
 
-An implementation is given the meter and values whose types fit its signature: whoever calls has looked. `cost` says from the
-sizes of the arguments what a call costs (1, if it is not given), and `grows` how large the result can be; both serve the estimate
-as well, which has nothing but the largest sizes to go by.
+An implementation receives the meter and values that match its signature; the caller has checked their types. `cost` computes the
+cost of a call from the sizes of the arguments (default: 1), and `grows` computes the maximum size of the result. The cost estimate
+uses both too, with the maximum sizes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OPAQUE = {
 
 
 class Overload(NamedTuple):
-    """One signature of a function, with what stands behind it."""
+    """One signature of a function with its implementation, cost and growth."""
 
     params: tuple[Type, ...]
     result: Type
@@ -51,7 +51,7 @@ class Overload(NamedTuple):
 
 
 class Function:
-    """All that goes by one name."""
+    """All overloads of one function name."""
 
     __slots__ = ("name", "overloads")
 
@@ -60,40 +60,40 @@ class Function:
         self.overloads: list[Overload] = []
 
     def taking(self, args: tuple[Any, ...], *, is_member: bool) -> Overload:
-        """The one for these values. `NoOverload` if there is none."""
+        """Returns the overload for these values. Raises `NoOverload` if there is none."""
         for one in self.overloads:
-            if one.is_member == is_member and len(one.params) == len(args) and all(map(_takes, one.params, args)):
+            if one.is_member == is_member and len(one.params) == len(args) and all(map(_accepts, one.params, args)):
                 return one
         raise NoOverload(self.name)
 
 
-def _takes(param: Type, value: Any) -> bool:
+def _accepts(param: Type, value: Any) -> bool:
     return param.is_param or param.name == "dyn" or param.name == type_name(value)
 
 
 class Library:
-    """Functions by name."""
+    """A set of functions by name."""
 
     def __init__(self, *others: Library) -> None:
         self.functions: dict[str, Function] = {}
         for function in (one for other in others for one in other):
-            self._named(function.name).overloads.extend(function.overloads)
+            self._get_or_create(function.name).overloads.extend(function.overloads)
 
     def __iter__(self) -> Iterator[Function]:
         return iter(self.functions.values())
 
     def function(self, *signatures: str, cost: Formula | None = None, grows: Formula | None = None) -> Callable[[F], F]:
-        """The decorated function stands behind these signatures."""
+        """Registers the decorated function as the implementation of these signatures."""
 
         def add(run: F) -> F:
             for text in signatures:
                 name, params, result, is_member = _signature(text)
-                self._named(name).overloads.append(Overload(params, result, is_member, run, cost, grows))
+                self._get_or_create(name).overloads.append(Overload(params, result, is_member, run, cost, grows))
             return run
 
         return add
 
-    def _named(self, name: str) -> Function:
+    def _get_or_create(self, name: str) -> Function:
         return self.functions.setdefault(name, Function(name))
 
 
@@ -106,7 +106,7 @@ def _signature(text: str) -> tuple[str, tuple[Type, ...], Type, bool]:
 
 
 def read_type(text: str) -> Type:
-    """A type as signatures spell it: `list<int>`."""
+    """Parses a type in the notation of signatures: `list<int>`."""
     name, _, inner = text.strip().partition("<")
     name = _OPAQUE.get(name, name)
     if inner:
@@ -115,7 +115,7 @@ def read_type(text: str) -> Type:
 
 
 def _split(text: str) -> Iterable[str]:
-    """At the commas that stand in no brackets."""
+    """Splits at the commas outside of angle brackets."""
     depth, start = 0, 0
     for at, char in enumerate(text):
         depth += (char == "<") - (char == ">")
@@ -127,27 +127,27 @@ def _split(text: str) -> Iterable[str]:
 
 
 def tenth(*sizes: int) -> int:
-    """What it costs to look at so many characters."""
+    """Cost of reading this many characters."""
     return (sum(sizes) + 9) // 10
 
 
 def first(size: int, *_: int) -> int:
-    """As large as the first argument."""
+    """Size of the first argument."""
     return size
 
 
 def total(*sizes: int) -> int:
-    """As large as all arguments together."""
+    """Total size of all arguments."""
     return sum(sizes)
 
 
 def traversal(size: int, *_: int) -> int:
-    """Each character of the first argument is looked at."""
+    """Cost of reading each character of the first argument."""
     return tenth(size)
 
 
 def product(*sizes: int) -> int:
-    """Each item of one is compared with each of the other."""
+    """Cost of comparing each item of one argument with each item of the others."""
     found = 1
     for one in sizes:
         found *= max(one, 1)

@@ -1,4 +1,4 @@
-"""Numbers of 64 bits: signed (Python's int), unsigned (`Uint`) and double (Python's float). What does not fit is an error."""
+"""The 64-bit numbers: signed (Python's int), unsigned (`Uint`) and double (Python's float). A value out of range is an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OVERFLOW = "integer overflow"
 
 
 class Uint(int):
-    """An unsigned number. What Python makes of two of them is an int: who calculates makes it a `Uint` again."""
+    """An unsigned integer. Python arithmetic on `Uint` values returns an int, so the caller converts the result back."""
 
     __slots__ = ()
 
@@ -20,21 +20,21 @@ class Uint(int):
 
 
 def signed(value: int) -> int:
-    """The value, if it fits."""
+    """Returns the value if it fits into 64 bits, signed; otherwise raises `CelError`."""
     if MIN_INT <= value <= MAX_INT:
         return value
     raise CelError(OVERFLOW)
 
 
 def unsigned(value: int) -> Uint:
-    """The value, if it fits."""
+    """Returns the value as `Uint` if it fits into 64 bits, unsigned; otherwise raises `CelError`."""
     if 0 <= value <= MAX_UINT:
         return Uint(value)
     raise CelError("unsigned integer overflow")
 
 
-def divided(a: int, b: int) -> int:
-    """Towards zero, as in Go. Python rounds down."""
+def divide(a: int, b: int) -> int:
+    """Divides and rounds toward zero, as Go does. Python rounds down."""
     if b == 0:
         raise CelError("division by zero")
     quotient = abs(a) // abs(b)
@@ -42,14 +42,14 @@ def divided(a: int, b: int) -> int:
 
 
 def remainder(a: int, b: int) -> int:
-    """With the sign of the first, as in Go."""
+    """Returns the remainder with the sign of the dividend, as Go does."""
     if b == 0:
         raise CelError("modulus by zero")
-    return a - b * divided(a, b)
+    return a - b * divide(a, b)
 
 
 def quotient(a: float, b: float) -> float:
-    """Doubles are divided by zero as IEEE 754 has it."""
+    """Divides doubles; division by zero follows IEEE 754."""
     if b != 0:
         return a / b
     if a == 0 or math.isnan(a):
@@ -58,13 +58,16 @@ def quotient(a: float, b: float) -> float:
 
 
 def from_float(value: float) -> int:
-    """A double as a signed number, cut off. Those at the very ends are refused too, as in Go, where they cannot be told apart."""
+    """Truncates a double to a signed integer.
+
+    Values at the limits of the range are errors too, as in Go, where they are indistinguishable from values beyond.
+    """
     if math.isnan(value) or not MIN_INT < value < MAX_INT:
         raise CelError(OVERFLOW)
     return int(value)
 
 
 def is_number(value: object) -> bool:
-    """Whether it is one of the three kinds: Python's True is a number to Python only."""
+    """Returns whether the value is one of the three number types. Python's True is a number only in Python."""
     kind = type(value)
     return kind is int or kind is float or kind is Uint

@@ -1,7 +1,7 @@
-"""An expression, ready to be evaluated.
+"""Compiled expressions.
 
-program = compile("self.a + 1", Environment({"self": DYN}, STANDARD))     raises CompileError
-program.evaluate([{"a": 1}], Meter())                                     2; raises CelError, OutOfBudget
+program = compile_expression("self.a + 1", Environment({"self": DYN}, STANDARD))     raises CompileError
+program.evaluate([{"a": 1}], Meter())                                                2; raises CelError, OutOfBudget
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from probate.lib.cel.types import Type
 
 
 class Program:
-    """A compiled expression. It holds nothing of its evaluations, so that it can be shared."""
+    """A compiled expression. It stores no evaluation state, so it can be shared."""
 
     __slots__ = ("_code", "_cost", "_padding", "_source_names", "source", "tree")
 
     def __init__(self, source: str, node: tree.Node, environment: Environment, slots: int, names: set[str]) -> None:
         self.source = source
         self.tree = node
-        self._code, self._cost = compiler.compiled(node, environment)
+        self._code, self._cost = compiler.compile_node(node, environment)
         self._padding = [None] * (slots - len(environment.variables))
         self._source_names = names
 
     @property
     def type(self) -> Type:
-        """What it evaluates to, as far as that is known."""
+        """The type of the result, as far as it is known."""
         return self.tree.type
 
     def uses(self, variable: str) -> bool:
-        """Whether it speaks of the variable."""
+        """Returns whether the expression refers to the variable."""
         return variable in self._source_names
 
     def evaluate(self, variables: Sequence[Any], meter: Meter) -> Any:
-        """The value, given the variables in the order in which they were declared."""
+        """Evaluates the expression. `variables` are in the order of their declaration."""
         meter.charge(self._cost)
         try:
             return self._code(Run([*variables, *self._padding], meter))
-        except RecursionError:  # variables of policies that are made of each other, hundreds of times
+        except RecursionError:  # policy variables that refer to each other hundreds of levels deep
             raise CelError("evaluation nests too deeply") from None
 
 
 def compile_expression(source: str, environment: Environment) -> Program:
-    """The expression, read and checked. Raises `CompileError`."""
+    """Parses, checks and compiles an expression. Raises `CompileError`."""
     try:
         node = parser.parse(source)
         names = tree.names(node)

@@ -1,4 +1,4 @@
-"""Timestamps and durations, exact to the nanosecond, as RFC 3339 and Go spell them."""
+"""Timestamps and durations with nanosecond precision, in the notation of RFC 3339 and Go."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)", re.ASCII)
 
 @total_ordering
 class Duration:
-    """A length of time, in nanoseconds of 64 bits."""
+    """A duration in nanoseconds, limited to 64 bits."""
 
     __slots__ = ("ns",)
 
@@ -50,7 +50,7 @@ class Duration:
 
 @total_ordering
 class Timestamp:
-    """A moment, in nanoseconds since 1970, within the years 1 to 9999."""
+    """A point in time, in nanoseconds since 1970, within the years 1 to 9999."""
 
     __slots__ = ("ns",)
 
@@ -76,7 +76,7 @@ class Timestamp:
         return f"{self.at(UTC).strftime('%Y').zfill(4)}{self.at(UTC).strftime('-%m-%dT%H:%M:%S')}{fraction}Z"
 
     def at(self, zone: tzinfo) -> datetime:
-        """The moment on a clock of that time zone, without what is less than a second."""
+        """Returns the time in a time zone, truncated to seconds."""
         try:
             return (_EPOCH + timedelta(seconds=self.ns // SECOND)).astimezone(zone)
         except (OverflowError, ValueError) as error:
@@ -84,21 +84,21 @@ class Timestamp:
 
 
 def timestamp(text: str) -> Timestamp:
-    """As RFC 3339 spells it."""
+    """Parses a timestamp in RFC 3339 notation."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         raise CelError(f'cannot parse "{text[:60]}" as a timestamp')
     try:
         moment = datetime(*(int(match[group]) for group in range(1, 7)), tzinfo=UTC)  # type: ignore[arg-type,misc]
-        away = timedelta() if match[8] in "Zz" else _away(match[8])
+        offset = timedelta() if match[8] in "Zz" else _utc_offset(match[8])
     except ValueError as error:
         raise CelError(f'cannot parse "{text[:60]}" as a timestamp: {error}') from None
-    seconds = (moment - _EPOCH) // timedelta(seconds=1) - away // timedelta(seconds=1)
+    seconds = (moment - _EPOCH) // timedelta(seconds=1) - offset // timedelta(seconds=1)
     return Timestamp(seconds * SECOND + int((match[7] or "0").ljust(9, "0")))
 
 
 def duration(text: str) -> Duration:
-    """As Go spells it: 1h30m, -1.5s, 10ms."""
+    """Parses a duration in Go notation: 1h30m, -1.5s, 10ms."""
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return Duration(0)
@@ -118,17 +118,17 @@ def duration(text: str) -> Duration:
 
 @lru_cache(maxsize=256)
 def zone(name: str) -> tzinfo:
-    """A time zone by its name, or by how far it is from UTC: `-08:00`."""
+    """Returns a time zone by its name or its UTC offset, such as `-08:00`."""
     match = _OFFSET.fullmatch(name)
     try:
         if match is not None:
-            return timezone(_away(name if match[1] else f"+{name}"))
+            return timezone(_utc_offset(name if match[1] else f"+{name}"))
         return UTC if name in ("", "UTC", "Z") else ZoneInfo(name)
-    except Exception:  # noqa: BLE001 what a database of zones may raise for a hostile name is not documented
+    except Exception:  # noqa: BLE001 zoneinfo does not document what it raises for a malicious name
         raise CelError(f"unknown time zone {name[:60]}") from None
 
 
-def _away(text: str) -> timedelta:
+def _utc_offset(text: str) -> timedelta:
     hours, minutes = int(text[1:3]), int(text[4:6])
     if hours > 23 or minutes > 59:
         raise ValueError("offset out of range")

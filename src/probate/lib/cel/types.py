@@ -1,10 +1,10 @@
-"""The types of expressions, as far as they are known before there are values.
+"""The static types of expressions.
 
-    INT, STRING, ...        list_of(INT), map_of(STRING, DYN), optional_of(A)
-    Type("object", fields=...)    an object whose fields are declared: by a schema
-    Type("A")                     stands for any type, the same one throughout a function's signature
+    INT, STRING, ...              list_of(INT), map_of(STRING, DYN), optional_of(A)
+    Type("object", fields=...)    an object with declared fields, from a schema
+    Type("A")                     a type parameter; it has the same value throughout a function signature
 
-`size` is how large a value can be, where a schema says so: it counts for the estimated cost and for nothing else.
+`size` is the maximum size of a value, if a schema limits it. Only the cost estimate uses it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NULLABLE = frozenset({"null_type", "google.protobuf.Timestamp", "google.protobu
 
 
 class Type:
-    """A type. Two are equal if they have the same name and parameters; those with fields only if they are the same one."""
+    """A type. Two types are equal if their names and parameters are equal; types with fields must also share the same `fields`."""
 
     __slots__ = ("fields", "is_nullable", "name", "params", "size")
 
@@ -50,15 +50,15 @@ class Type:
         return hash((self.name, self.params))
 
     def __repr__(self) -> str:
-        name = _SHOWN.get(self.name, self.name)
+        name = _DISPLAY_NAMES.get(self.name, self.name)
         return f"{name}({', '.join(map(repr, self.params))})" if self.params else name
 
     def sized(self, size: int | None) -> Type:
-        """The same, no larger than this."""
+        """Returns a copy of the type with this maximum size."""
         return Type(self.name, self.params, fields=self.fields, size=size, is_nullable=self.is_nullable)
 
 
-_SHOWN = {"google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration", "null_type": "null"}
+_DISPLAY_NAMES = {"google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration", "null_type": "null"}
 
 DYN, BOOL, INT, UINT, DOUBLE = Type("dyn"), Type("bool"), Type("int"), Type("uint"), Type("double")
 STRING, BYTES, NULL, TYPE = Type("string"), Type("bytes"), Type("null_type"), Type("type")
@@ -71,64 +71,64 @@ SIMPLE = {one.name: one for one in (DYN, BOOL, INT, UINT, DOUBLE, STRING, BYTES,
 
 
 def list_of(item: Type, size: int | None = None) -> Type:
-    """Lists of such items."""
+    """Returns the type of lists of `item`."""
     return Type("list", (item,), size=size)
 
 
 def map_of(key: Type, value: Type, size: int | None = None) -> Type:
-    """Maps from these to those."""
+    """Returns the type of maps from `key` to `value`."""
     return Type("map", (key, value), size=size)
 
 
 def optional_of(inner: Type) -> Type:
-    """What may hold such a value."""
+    """Returns the type of optionals of `inner`."""
     return Type("optional_type", (inner,))
 
 
-def substituted(kind: Type, bound: dict[str, Type]) -> Type:
-    """The type with all that stands for others replaced; by dyn, where nothing is known."""
+def substitute(kind: Type, bound: dict[str, Type]) -> Type:
+    """Returns the type with its type parameters replaced; unbound parameters become dyn."""
     if kind.is_param:
         return bound.get(kind.name, DYN)
     if not kind.params:
         return kind
-    return Type(kind.name, tuple(substituted(one, bound) for one in kind.params), size=kind.size)
+    return Type(kind.name, tuple(substitute(one, bound) for one in kind.params), size=kind.size)
 
 
-def fits(wanted: Type, given: Type, bound: dict[str, Type]) -> bool:
-    """Whether a value of the given type may stand where the other is wanted. What parameters stand for is noted in `bound`."""
-    if wanted.is_param:
-        return _fits_param(wanted, given, bound)
-    if wanted.name == "dyn" or given.name == "dyn":
+def is_assignable(expected: Type, given: Type, bound: dict[str, Type]) -> bool:
+    """Returns whether a value of type `given` is assignable to `expected`. Records the values of type parameters in `bound`."""
+    if expected.is_param:
+        return _fits_param(expected, given, bound)
+    if expected.name == "dyn" or given.name == "dyn":
         return True
     if given.name == "null_type":
-        return wanted.is_nullable
-    if wanted.name != given.name or len(wanted.params) != len(given.params):
-        return wanted.name == "type" == given.name
-    if wanted.fields is not given.fields:
-        return wanted.fields is None or given.fields is None
-    return all(fits(one, other, bound) for one, other in zip(wanted.params, given.params, strict=True))
+        return expected.is_nullable
+    if expected.name != given.name or len(expected.params) != len(given.params):
+        return expected.name == "type" == given.name
+    if expected.fields is not given.fields:
+        return expected.fields is None or given.fields is None
+    return all(is_assignable(one, other, bound) for one, other in zip(expected.params, given.params, strict=True))
 
 
-def _fits_param(wanted: Type, given: Type, bound: dict[str, Type]) -> bool:
-    before = bound.get(wanted.name)
-    if before is None:
-        bound[wanted.name] = given
+def _fits_param(expected: Type, given: Type, bound: dict[str, Type]) -> bool:
+    previous = bound.get(expected.name)
+    if previous is None:
+        bound[expected.name] = given
         return True
-    if fits(before, given, bound):
+    if is_assignable(previous, given, bound):
         if given.name == "dyn":
-            bound[wanted.name] = DYN
+            bound[expected.name] = DYN
         return True
-    if fits(given, before, bound):
-        bound[wanted.name] = given
+    if is_assignable(given, previous, bound):
+        bound[expected.name] = given
         return True
     return False
 
 
-def joined(one: Type | None, other: Type) -> Type | None:
-    """A type for values of both; None if they do not go together."""
+def join_types(one: Type | None, other: Type) -> Type | None:
+    """Returns a common type of both; None if they have none."""
     if one is None or one == other:
         return other if one is None or (other.size or 0) > (one.size or 0) else one
     bound: dict[str, Type] = {}
-    if fits(one, other, bound):
+    if is_assignable(one, other, bound):
         return DYN if other.name == "dyn" else one
-    return other if fits(other, one, bound) else None
+    return other if is_assignable(other, one, bound) else None

@@ -1,13 +1,13 @@
-"""The values of expressions: equality, order, types and keys.
+"""The runtime values of expressions: equality, order, types and map keys.
 
-    bool, int, float, str, bytes, None, list, dict      Python's own; a JSON document is a value as it stands
-    Uint, Timestamp, Duration                           numbers and moments
-    Optional                                            what may be there or not
-    TypeValue                                           what `type(x)` gives
-    others (`library`)                                  have `cel_type`, and are equal if Python finds them so
+    bool, int, float, str, bytes, None, list, dict      Python's own; a JSON document is a value without conversion
+    Uint, Timestamp, Duration                           numbers and times
+    Optional                                            an optional value
+    TypeValue                                           the result of `type(x)`
+    others (`library`)                                  have `cel_type`; Python's == defines their equality
 
-Python takes True for 1, so nothing here compares without looking at the types first; keys of maps that are true or false are kept
-apart from 1 and 0 by `key`.
+Python treats True as equal to 1. Therefore all comparisons here check the types first, and `key` distinguishes the map keys true
+and false from 1 and 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from probate.lib.cel.timestamps import Duration, Timestamp
 
 
 class Optional:
-    """A value, or none."""
+    """An optional value."""
 
     __slots__ = ("value",)
 
@@ -31,7 +31,7 @@ class Optional:
 
 
 NONE: Final = Optional(None)
-"""The optional that holds nothing."""
+"""The empty optional."""
 
 
 class TypeValue:
@@ -50,13 +50,13 @@ class TypeValue:
 
 
 class SetList(list[Any]):
-    """A list whose order does not matter: x-kubernetes-list-type: set."""
+    """A list whose order is irrelevant: x-kubernetes-list-type: set."""
 
     __slots__ = ()
 
 
 class MapList(list[Any]):
-    """A list whose items are told apart by keys: x-kubernetes-list-type: map."""
+    """A list whose items are identified by keys: x-kubernetes-list-type: map."""
 
     __slots__ = ("keys",)
     keys: tuple[str, ...]
@@ -84,12 +84,12 @@ _TRUE, _FALSE = object(), object()
 
 
 def type_name(value: Any) -> str:
-    """The name of its type."""
+    """Returns the name of the value's type."""
     return _NAMES.get(type(value)) or str(getattr(value, "cel_type", "dyn"))
 
 
 def key(value: Any) -> Any:
-    """The value as a key of a dict. `CelError` if maps have no such keys."""
+    """Returns the value as a dict key. Raises `CelError` if maps cannot have such keys."""
     kind = type(value)
     if kind is str:
         return value
@@ -100,13 +100,13 @@ def key(value: Any) -> Any:
     raise CelError(f"unsupported key type: {type_name(value)}")
 
 
-def of_key(found: Any) -> Any:
-    """The value that became this key."""
-    return found is _TRUE if found is _TRUE or found is _FALSE else found
+def of_key(dict_key: Any) -> Any:
+    """Returns the value from which `key` created this dict key."""
+    return dict_key is _TRUE if dict_key is _TRUE or dict_key is _FALSE else dict_key
 
 
 def equal(a: Any, b: Any, meter: Meter) -> bool:
-    """Whether both are the same value. Values of different types are not equal, but numbers may be."""
+    """Returns whether two values are equal. Values of different types are unequal, except numbers."""
     left, right = type(a), type(b)
     if left is str or right is str:
         return left is right and bool(a == b)
@@ -143,7 +143,7 @@ def _equal_by_keys(a: MapList, b: list[Any], meter: Meter) -> bool:
 
 
 def identity(item: Any, keys: tuple[str, ...]) -> Any:
-    """What tells an item of a list from others."""
+    """Returns the identity of a list item: the values of its keys."""
     if not isinstance(item, dict):
         return repr(item)
     return tuple(repr(item.get(name)) for name in keys)
@@ -164,16 +164,16 @@ def _equal_part(a: Any, b: Any, meter: Meter) -> bool:
     return equal(a, b, meter)
 
 
-def contains(items: list[Any], wanted: Any, meter: Meter) -> bool:
-    """Whether one of the items equals it."""
+def contains(items: list[Any], value: Any, meter: Meter) -> bool:
+    """Returns whether a list contains the value."""
     meter.charge(len(items))
-    if type(wanted) is str:
-        return wanted in items  # Python's comparison is ours, for texts
-    return any(_equal_part(one, wanted, meter) for one in items)
+    if type(value) is str:
+        return value in items  # fast path: for strings, Python's equality is CEL's
+    return any(_equal_part(one, value, meter) for one in items)
 
 
 def less(a: Any, b: Any) -> bool:
-    """Whether the first comes before the second. `NoOverload` if there is no order between them."""
+    """Returns whether `a` orders before `b`. Raises `NoOverload` if the types have no order."""
     left, right = type(a), type(b)
     if left in _NUMBERS and right in _NUMBERS:
         return bool(a < b)
@@ -188,10 +188,10 @@ def less(a: Any, b: Any) -> bool:
 
 
 def is_nan(value: Any) -> bool:
-    """Whether it is the number that is none."""
+    """Returns whether the value is NaN."""
     return type(value) is float and math.isnan(value)
 
 
 def size(value: Any) -> int:
-    """How large it is, for what it costs to look at it: length of a text, list or map; 1 for all else."""
+    """Returns the size of a value for cost calculations: the length of a string, bytes, list or map; otherwise 1."""
     return len(value) if isinstance(value, str | bytes | list | dict) else 1

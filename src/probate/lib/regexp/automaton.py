@@ -1,8 +1,8 @@
-"""A pattern's tree as a machine that reads each character once.
+"""A lazily built automaton that reads each character once.
 
-The tree becomes a program of four instructions; a state is the set of places where the program may be. States and the steps
-between them are made when first needed and kept, so a pattern that is used often runs at one look-up per character. The
-worst pattern and the longest text together cost their product, never more.
+The syntax tree becomes a program of four instructions; a state is the set of program positions that are active. States and
+transitions are created on first use and cached, so a frequently used pattern runs at one lookup per character. The worst-case cost
+is the product of the pattern length and the text length.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ from probate.core import work_limits
 from probate.lib.regexp import syntax
 from probate.lib.regexp.character_sets import Charset
 
-_MOST_STEPS = 5_000  # kept; then all are forgotten and made again
-_MOST_PLACES = 20_000  # of all states that are kept: so that they take a few megabytes, not gigabytes
+_MAX_CACHED_STEPS = 5_000  # cached transitions; beyond this the cache is cleared and rebuilt
+_MAX_CACHED_POSITIONS = 20_000  # total positions of the cached states; limits the cache to a few megabytes
 
 
 class Read(NamedTuple):
-    """Read a character of a set."""
+    """Reads a character of a set."""
 
     chars: Charset
 
 
 class Fork(NamedTuple):
-    """Go on at any of these, the first preferred."""
+    """Continues at each of these positions, in order of preference."""
 
     targets: tuple[int, ...]
 
 
 class At(NamedTuple):
-    """Go on if this is such a place."""
+    """Continues if the current position is a boundary of this kind."""
 
     kind: str
 
 
-Instruction = Read | Fork | At | None  # None is the end: it matches
+Instruction = Read | Fork | At | None  # None ends the program: the pattern matches
 
 
 class _State:
-    """Where the program may be after `before`, the last character read: "" at the start of the text."""
+    """The active program positions after `before`, the last character read; `before` is "" at the start of the text."""
 
-    __slots__ = ("before", "places", "steps")
+    __slots__ = ("before", "positions", "steps")
 
-    def __init__(self, places: frozenset[int], before: str) -> None:
-        self.places = places
+    def __init__(self, positions: frozenset[int], before: str) -> None:
+        self.positions = positions
         self.before = before
         self.steps: dict[str, _State] = {}
 
@@ -53,17 +53,17 @@ _MATCHED = _State(frozenset(), "")
 
 
 class Automaton:
-    """A compiled pattern. Safe to share: what it learns while matching changes no answer."""
+    """A compiled pattern. Safe to share: the cached states do not change any result."""
 
     def __init__(self, tree: syntax.Node) -> None:
         work_limits.spend(syntax.size(tree))
         self.program: list[Instruction] = []
         self._emit(tree)
         self.program.append(None)
-        self._forget()
+        self._clear_cache()
 
     def search(self, text: str) -> bool:
-        """Whether the pattern matches anywhere in the text."""
+        """Returns whether the pattern matches anywhere in the text."""
         state = self._start
         for char in text:
             state = state.steps.get(char) or self._step(state, char)
@@ -71,50 +71,50 @@ class Automaton:
                 return True
         return (state.steps.get("") or self._step(state, "")) is _MATCHED
 
-    def _forget(self) -> None:
+    def _clear_cache(self) -> None:
         self._start = _State(frozenset((0,)), "")
-        self._states = {(self._start.places, ""): self._start}
+        self._states = {(self._start.positions, ""): self._start}
         self._step_count = 0
-        self._place_count = 0
+        self._position_count = 0
 
     def _step(self, state: _State, char: str) -> _State:
-        """From the state over the character (or over the end, "") to the next one."""
-        if self._step_count >= _MOST_STEPS or self._place_count >= _MOST_PLACES:
-            self._forget()
+        """Computes and caches the transition from a state over a character (or over the end of the text, "")."""
+        if self._step_count >= _MAX_CACHED_STEPS or self._position_count >= _MAX_CACHED_POSITIONS:
+            self._clear_cache()
         self._step_count += 1
-        state.steps[char] = found = self._make_step(state, char)
-        return found
+        state.steps[char] = following = self._compute_step(state, char)
+        return following
 
-    def _make_step(self, state: _State, char: str) -> _State:
-        reached = self._follow(state.places, state.before, char)
-        if reached is None:
+    def _compute_step(self, state: _State, char: str) -> _State:
+        reads = self._follow(state.positions, state.before, char)
+        if reads is None:
             return _MATCHED
-        places = {place + 1 for place, chars in reached if char and chars(char)}
-        places.add(0)  # a match may begin at any character
-        key = (frozenset(places), _seen(char))
+        positions = {position + 1 for position, chars in reads if char and chars(char)}
+        positions.add(0)  # a match can start at any character
+        key = (frozenset(positions), _character_class(char))
         known = self._states.get(key)
         if known is None:
             self._states[key] = known = _State(*key)
-            self._place_count += len(places)
+            self._position_count += len(positions)
         return known
 
-    def _follow(self, places: frozenset[int], before: str, after: str) -> list[tuple[int, Charset]] | None:
-        """All reading places that can be reached without reading; None if the end can be."""
-        waiting, seen = list(places), set(places)
+    def _follow(self, positions: frozenset[int], before: str, after: str) -> list[tuple[int, Charset]] | None:
+        """Returns all Read instructions reachable without reading; None if the end of the program is reachable."""
+        pending, visited = list(positions), set(positions)
         reads: list[tuple[int, Charset]] = []
-        while waiting:
-            place = waiting.pop()
-            instruction = self.program[place]
+        while pending:
+            position = pending.pop()
+            instruction = self.program[position]
             if instruction is None:
                 return None
             if isinstance(instruction, Read):
-                reads.append((place, instruction.chars))
+                reads.append((position, instruction.chars))
                 continue
-            for target in targets(place, instruction, before, after):
-                if target not in seen:
-                    seen.add(target)
-                    waiting.append(target)
-        work_limits.spend(1 + len(seen) // 2)
+            for target in targets(position, instruction, before, after):
+                if target not in visited:
+                    visited.add(target)
+                    pending.append(target)
+        work_limits.spend(1 + len(visited) // 2)
         return reads
 
     def _emit(self, node: syntax.Node) -> None:
@@ -128,8 +128,8 @@ class Automaton:
                     self._emit(part)
             case syntax.Either(parts):
                 self._emit_either(parts)
-            case syntax.Repeat(part, least, most, is_lazy):
-                self._emit_repeat(part, least, most, is_lazy)
+            case syntax.Repeat(part, minimum, maximum, is_lazy):
+                self._emit_repeat(part, minimum, maximum, is_lazy)
 
     def _emit_either(self, parts: tuple[syntax.Node, ...]) -> None:
         fork, jumps, starts = self._reserve(), [], []
@@ -141,17 +141,17 @@ class Automaton:
         for jump in jumps:
             self.program[jump] = Fork((len(self.program),))
 
-    def _emit_repeat(self, part: syntax.Node, least: int, most: int | None, is_lazy: bool) -> None:
-        for _ in range(least):
+    def _emit_repeat(self, part: syntax.Node, minimum: int, maximum: int | None, is_lazy: bool) -> None:
+        for _ in range(minimum):
             self._emit(part)
-        if most is None:
+        if maximum is None:
             fork = self._reserve()
             self._emit(part)
             self.program.append(Fork((fork,)))
             self.program[fork] = _fork(fork + 1, len(self.program), is_lazy=is_lazy)
             return
         forks = []
-        for _ in range(most - least):
+        for _ in range(maximum - minimum):
             forks.append(self._reserve())
             self._emit(part)
         for fork in forks:
@@ -162,23 +162,23 @@ class Automaton:
         return len(self.program) - 1
 
 
-def _seen(char: str) -> str:
-    """What a later edge needs to know of a character: a line's end, part of a word, or neither."""
+def _character_class(char: str) -> str:
+    """Reduces a character to what a later boundary check needs: a line end, a word character, or neither."""
     if char == "\n":
         return char
     return "w" if _is_word(char) else "-"
 
 
-def _fork(again: int, onward: int, *, is_lazy: bool) -> Fork:
-    """Once more, or on: what is tried first is preferred."""
-    return Fork((onward, again) if is_lazy else (again, onward))
+def _fork(again: int, after_loop: int, *, is_lazy: bool) -> Fork:
+    """Creates the fork of a repetition; the preferred target is first."""
+    return Fork((after_loop, again) if is_lazy else (again, after_loop))
 
 
-def targets(place: int, instruction: Fork | At, before: str, after: str) -> tuple[int, ...]:
-    """Where the program may go on from there."""
+def targets(position: int, instruction: Fork | At, before: str, after: str) -> tuple[int, ...]:
+    """Returns the positions that follow this instruction without reading."""
     if isinstance(instruction, Fork):
         return instruction.targets
-    return (place + 1,) if _is_at(instruction.kind, before, after) else ()
+    return (position + 1,) if _is_at(instruction.kind, before, after) else ()
 
 
 def _is_at(kind: str, before: str, after: str) -> bool:

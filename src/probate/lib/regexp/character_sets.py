@@ -1,6 +1,6 @@
-"""Which characters a class contains: ranges, Perl's and POSIX' classes, Unicode categories and scripts.
+"""Character classes: ranges, Perl and POSIX classes, Unicode categories and scripts.
 
-A set of characters is a predicate, so that negation and union are one line each and 0x10FFFF characters cost nothing.
+A character set is a predicate, so negation and union take one line each and a set of 0x10FFFF characters takes no memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _POSIX = {
 }
 _SUBCATEGORIES = {"C": "cfos", "L": "lmotu", "M": "cen", "N": "dlo", "P": "cdefios", "S": "ckmo", "Z": "lps"}
 _CATEGORIES = frozenset(kind + sub for kind, subs in _SUBCATEGORIES.items() for sub in ["", *subs])
-# Python knows no scripts, but a character's name begins with its script's.
+# Python has no script property, but the name of a character starts with the name of its script.
 _SCRIPTS = {
     "Arabic": "ARABIC ",
     "Armenian": "ARMENIAN ",
@@ -47,7 +47,7 @@ _SCRIPTS = {
 
 
 def ranges(bounds: str) -> Charset:
-    """What lies between each two characters: "azAZ" is the letters."""
+    """Returns the set of the ranges between each pair of characters: "azAZ" is the ASCII letters."""
     pairs = tuple(zip(bounds[::2], bounds[1::2], strict=True))
     if len(pairs) == 1 and bounds[0] == bounds[1]:
         return bounds[0].__eq__
@@ -55,39 +55,39 @@ def ranges(bounds: str) -> Charset:
 
 
 def union(sets: Sequence[Charset]) -> Charset:
-    """What is in any of them."""
+    """Returns the union of the sets."""
     return sets[0] if len(sets) == 1 else lambda char: any(one(char) for one in sets)
 
 
-def negated(inner: Charset) -> Charset:
-    """What is not in it."""
+def complement(inner: Charset) -> Charset:
+    """Returns the complement of the set."""
     return lambda char: not inner(char)
 
 
-def folded(inner: Charset) -> Charset:
-    """What is in it, in capitals or not."""
+def case_insensitive(inner: Charset) -> Charset:
+    """Returns the case-insensitive version of the set."""
     return lambda char: inner(char) or inner(char.lower()) or inner(char.upper())
 
 
 def perl(letter: str) -> Charset:
-    """The set of \\d, \\w, \\s, or with a capital letter its opposite. ASCII only, as Go has it."""
+    """Returns the set of \\d, \\w or \\s; an uppercase letter yields the complement. ASCII only, as in Go."""
     inner = ranges(_PERL[letter.lower()])
-    return inner if letter.islower() else negated(inner)
+    return inner if letter.islower() else complement(inner)
 
 
 def posix(name: str) -> Charset | None:
-    """The set of [:name:] or [:^name:]; none if there is no such."""
+    """Returns the set of [:name:] or [:^name:]; None if the name is unknown."""
     bounds = _POSIX.get(name.removeprefix("^"))
     if bounds is None:
         return None
-    return negated(ranges(bounds)) if name.startswith("^") else ranges(bounds)
+    return complement(ranges(bounds)) if name.startswith("^") else ranges(bounds)
 
 
 def unicode_class(name: str) -> Charset | None:
-    """The set of \\p{name}: a general category or a script; none if it is not known."""
+    """Returns the set of \\p{name}, a general category or a script; None if the name is unknown."""
     bare = name.removeprefix("^")
     inner = _category(bare) or _script(bare)
-    return negated(inner) if inner and name.startswith("^") else inner
+    return complement(inner) if inner and name.startswith("^") else inner
 
 
 def _category(name: str) -> Charset | None:

@@ -1,7 +1,7 @@
-"""Where in a text a pattern matches: the match that begins first, and of those the one that Go prefers.
+"""Finds the position of a match: the leftmost match, and among those the one that Go prefers.
 
-All ways through the pattern are followed at once, in the order of preference, so that each character is read once for each place
-in the pattern and never again: no pattern takes longer than that.
+The search follows all paths through the program in parallel, in order of preference. It therefore reads each character at most
+once for each program position; no pattern takes longer.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from probate.lib.regexp.character_sets import Charset
 
 
 def find(machine: Automaton, text: str, start: int) -> tuple[int, int] | None:
-    """Where the first match at or after `start` begins and ends."""
+    """Returns the start and end of the first match at or after `start`; None if there is none."""
     program = machine.program
-    threads: list[tuple[int, int]] = []  # place in the program, and where its match began: preferred ones first
+    threads: list[tuple[int, int]] = []  # program position and start of the match, in order of preference
     best: tuple[int, int] | None = None
     for at in range(start, len(text) + 1):
         if best is None:
@@ -22,32 +22,36 @@ def find(machine: Automaton, text: str, start: int) -> tuple[int, int] | None:
         elif not threads:
             break
         before, after = text[at - 1 : at] if at else "", text[at : at + 1]
-        reads, ended = _reach(program, threads, before, after)
-        if ended is not None:
-            best = (ended, at)
-        threads = [(place + 1, began) for place, began, chars in reads if after and chars(after)]
+        reads, match_start = _follow(program, threads, before, after)
+        if match_start is not None:
+            best = (match_start, at)
+        threads = [(position + 1, started) for position, started, chars in reads if after and chars(after)]
         work_limits.spend(1 + len(reads))
     return best
 
 
-def _reach(
+def _follow(
     program: list[Instruction], threads: list[tuple[int, int]], before: str, after: str
 ) -> tuple[list[tuple[int, int, Charset]], int | None]:
-    """The reading places that can be reached without reading, in order, up to the first way that ends; and where that one began."""
-    seen: set[int] = set()
+    """Follows the threads without reading.
+
+    Returns the reachable Read instructions in order of preference, up to the first thread that matches, and the start of
+    that match.
+    """
+    visited: set[int] = set()
     reads: list[tuple[int, int, Charset]] = []
-    for first, began in threads:
-        waiting = [first]
-        while waiting:
-            place = waiting.pop()
-            if place in seen:
+    for first, started in threads:
+        pending = [first]
+        while pending:
+            position = pending.pop()
+            if position in visited:
                 continue
-            seen.add(place)
-            instruction = program[place]
+            visited.add(position)
+            instruction = program[position]
             if instruction is None:
-                return reads, began
+                return reads, started
             if isinstance(instruction, Read):
-                reads.append((place, began, instruction.chars))
+                reads.append((position, started, instruction.chars))
             else:
-                waiting.extend(reversed(targets(place, instruction, before, after)))
+                pending.extend(reversed(targets(position, instruction, before, after)))
     return reads, None

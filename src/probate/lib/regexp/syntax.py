@@ -1,6 +1,6 @@
-"""Go's pattern syntax, read into a tree. What Go refuses is refused here: look-around, back-references, counts over 1000.
+"""Parses Go's pattern syntax into a tree. Rejects what Go rejects: look-around, back-references, counts above 1000.
 
-What a group held is never asked, so groups leave no trace.
+No caller needs the text captured by a group, so the tree contains no groups.
 
     parse("^a{2,3}|b$")   Either((Sequence((Edge("start"), Repeat(One(a), 2, 3))), Sequence((One(b), Edge("end")))))
 """
@@ -14,9 +14,9 @@ from probate.core import work_limits
 from probate.lib.regexp import character_sets
 from probate.lib.regexp.character_sets import Charset
 
-_MOST_REPEATS = 1000
-MOST_SIZE = 20_000  # Go allows a hundred times as much, and is about as much faster
-_MOST_DEPTH = 200  # Go has 1000, but Python's stack is shorter
+_MAX_REPEATS = 1000
+MAX_SIZE = 20_000  # Go allows 100 times as much, and is about 100 times faster
+_MAX_DEPTH = 200  # Go's limit is 1000, but Python's stack is smaller
 _COUNT = re.compile(r"\{([0-9]{1,9})(,([0-9]{1,9})?)?\}")
 _GROUP_NAME = re.compile(r"P?<([A-Za-z0-9_]+)>")
 _FLAGS = re.compile(r"([imsU]*)(?:-([imsU]+))?([:)])")
@@ -29,35 +29,35 @@ _EDGES = {"A": "start", "z": "end", "b": "word", "B": "no word"}
 
 
 class BadPattern(ValueError):
-    """A pattern that Go would refuse, with the reason in Go's words."""
+    """The pattern is invalid in Go. The message is Go's."""
 
 
 class One(NamedTuple):
-    """One character of a set."""
+    """Matches one character of a set."""
 
     chars: Charset
 
 
 class Edge(NamedTuple):
-    """A place between characters: start, end, line start, line end, word, no word."""
+    """Matches a boundary: start, end, line start, line end, word, no word."""
 
     kind: str
 
 
 class Sequence(NamedTuple):
-    """One after the other."""
+    """Matches its parts in sequence."""
 
     parts: tuple[Node, ...]
 
 
 class Either(NamedTuple):
-    """One of them."""
+    """Matches one of its alternatives."""
 
     parts: tuple[Node, ...]
 
 
 class Repeat(NamedTuple):
-    """The part again and again; `most` is None where there is no end. `is_lazy`: as few times as will do."""
+    """Matches its part repeatedly; `most` is None without an upper limit. `is_lazy`: prefers fewer repetitions."""
 
     part: Node
     least: int
@@ -69,8 +69,8 @@ Node = One | Edge | Sequence | Either | Repeat
 
 
 def parse(pattern: str) -> Node:
-    """The pattern as a tree. Raises `BadPattern`."""
-    if len(pattern) > MOST_SIZE:
+    """Parses a pattern. Raises `BadPattern`."""
+    if len(pattern) > MAX_SIZE:
         raise BadPattern("expression too large")
     work_limits.spend(5 * len(pattern))
     reader = _Reader(pattern)
@@ -78,13 +78,13 @@ def parse(pattern: str) -> Node:
     if not reader.is_done:
         raise BadPattern(f"unexpected ): `{pattern}`")
     _limit_repeats(node, 1)
-    if size(node) > MOST_SIZE:
+    if size(node) > MAX_SIZE:
         raise BadPattern("expression too large")
     return node
 
 
 def size(node: Node) -> int:
-    """How many instructions it takes to match the tree."""
+    """Returns the number of instructions that the tree compiles to."""
     match node:
         case Repeat(part, least, None):
             return size(part) * (least + 1) + 2
@@ -99,11 +99,11 @@ def size(node: Node) -> int:
 
 
 def _limit_repeats(node: Node, factor: int) -> None:
-    """Nested counts multiply: (a{100}){100} would be ten thousand states."""
+    """Rejects nested counts whose product is too large: (a{100}){100} would need ten thousand states."""
     match node:
         case Repeat(part, least, most):
             factor *= max(least, most or 0, 1)
-            if factor > _MOST_REPEATS:
+            if factor > _MAX_REPEATS:
                 raise BadPattern("invalid repeat count: nested counts are over 1000")
             _limit_repeats(part, factor)
         case Sequence(parts) | Either(parts):
@@ -124,18 +124,18 @@ class _Reader:
         return self._at >= len(self._text)
 
     def read_either(self, depth: int) -> Node:
-        """Alternatives up to a closing parenthesis or the end."""
-        if depth > _MOST_DEPTH:
+        """Parses alternatives up to a closing parenthesis or the end."""
+        if depth > _MAX_DEPTH:
             raise BadPattern("expression nests too deeply")
         parts = [self._read_sequence(depth)]
-        while self._take("|"):
+        while self._accept("|"):
             parts.append(self._read_sequence(depth))
         return parts[0] if len(parts) == 1 else Either(tuple(parts))
 
     def _read_sequence(self, depth: int) -> Node:
         parts: list[Node] = []
         while not self.is_done and self._text[self._at] not in "|)":
-            if self._take("\\Q"):
+            if self._accept("\\Q"):
                 parts.extend(self._read_quoted())
                 continue
             atom = self._read_atom(depth)
@@ -154,7 +154,7 @@ class _Reader:
         bounds = self._read_bounds()
         if bounds is None:
             return atom
-        is_lazy = self._take("?") != ("U" in self._flags)
+        is_lazy = self._accept("?") != ("U" in self._flags)
         start = self._at
         if self._read_bounds() is not None:
             raise BadPattern(f"invalid nested repetition operator: `{self._text[start - 1 : self._at]}`")
@@ -162,17 +162,17 @@ class _Reader:
 
     def _read_bounds(self) -> tuple[int, int | None] | None:
         for operator, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
-            if self._take(operator):
+            if self._accept(operator):
                 return bounds
-        found = _COUNT.match(self._text, self._at)
-        return self._count(found) if found else None
+        match_ = _COUNT.match(self._text, self._at)
+        return self._count(match_) if match_ else None
 
-    def _count(self, found: re.Match[str]) -> tuple[int, int | None]:
-        self._at = found.end()
-        least = int(found[1])
-        most = least if found[2] is None else int(found[3]) if found[3] else None
-        if max(least, most or 0) > _MOST_REPEATS or (most is not None and most < least):
-            raise BadPattern(f"invalid repeat count: `{found[0]}`")
+    def _count(self, match_: re.Match[str]) -> tuple[int, int | None]:
+        self._at = match_.end()
+        least = int(match_[1])
+        most = least if match_[2] is None else int(match_[3]) if match_[3] else None
+        if max(least, most or 0) > _MAX_REPEATS or (most is not None and most < least):
+            raise BadPattern(f"invalid repeat count: `{match_[0]}`")
         return least, most
 
     def _read_atom(self, depth: int) -> Node | None:
@@ -198,25 +198,25 @@ class _Reader:
 
     def _read_group(self, depth: int) -> Node | None:
         outer = self._flags
-        if self._take("?"):
+        if self._accept("?"):
             if name := _GROUP_NAME.match(self._text, self._at):
                 self._at = name.end()
             elif self._read_flags():
-                return None  # (?i): for what follows, up to the end of the group around
+                return None  # (?i) applies up to the end of the enclosing group
         inner = self.read_either(depth + 1)
         self._flags = outer  # flags set inside end with the group
-        if not self._take(")"):
+        if not self._accept(")"):
             raise BadPattern(f"missing closing ): `{self._text}`")
         return inner
 
     def _read_flags(self) -> bool:
-        """Take (?flags: or (?flags). True if that was all of the group."""
-        found = _FLAGS.match(self._text, self._at)
-        if found is None or (found[3] == ")" and not found[1] and not found[2]):
+        """Parses (?flags: or (?flags). Returns True if the group ends here."""
+        match_ = _FLAGS.match(self._text, self._at)
+        if match_ is None or (match_[3] == ")" and not match_[1] and not match_[2]):
             raise BadPattern(f"invalid or unsupported Perl syntax: `(?{self._text[self._at : self._at + 1]}`")
-        self._at = found.end()
-        self._flags = (self._flags | set(found[1])) - set(found[2] or "")
-        return found[3] == ")"
+        self._at = match_.end()
+        self._flags = (self._flags | set(match_[1])) - set(match_[2] or "")
+        return match_[3] == ")"
 
     def _read_escape(self) -> Node:
         char = self._text[self._at : self._at + 1]
@@ -226,7 +226,7 @@ class _Reader:
         return self._one(self._read_set() or character_sets.ranges(self._read_escaped() * 2))
 
     def _read_set(self) -> Charset | None:
-        """After a backslash: d, w, s, p and their opposites; nothing is taken if it is something else."""
+        """Parses d, w, s, p or their complements after a backslash; consumes nothing and returns None otherwise."""
         char = self._text[self._at : self._at + 1]
         if char and char in "dDwWsS":
             self._at += 1
@@ -237,54 +237,54 @@ class _Reader:
 
     def _read_unicode(self) -> Charset:
         is_negated = self._next() == "P"
-        found = _UNICODE_NAME.match(self._text, self._at)
-        inner = character_sets.unicode_class(found[1] or found[2] or "") if found else None
-        if found is None or inner is None:
+        match_ = _UNICODE_NAME.match(self._text, self._at)
+        inner = character_sets.unicode_class(match_[1] or match_[2] or "") if match_ else None
+        if match_ is None or inner is None:
             raise BadPattern(f"invalid character class range: `\\p{self._text[self._at : self._at + 20]}`")
-        self._at = found.end()
-        return character_sets.negated(inner) if is_negated else inner
+        self._at = match_.end()
+        return character_sets.complement(inner) if is_negated else inner
 
     def _read_escaped(self) -> str:
-        """After a backslash: the one character it stands for."""
+        """Parses an escape after a backslash and returns the character that it denotes."""
         if octal := _OCTAL.match(self._text, self._at):
             self._at = octal.end()
             return chr(int(octal[0], 8))
         char = self._next("trailing backslash at end of expression")
-        if char == "x" and (found := _HEX.match(self._text, self._at)):
-            return self._hex(found)
+        if char == "x" and (match_ := _HEX.match(self._text, self._at)):
+            return self._hex(match_)
         if char in _CONTROL:
             return _CONTROL[char]
         if char.isascii() and not char.isalnum():
             return char
         raise BadPattern(f"invalid escape sequence: `\\{char}`")
 
-    def _hex(self, found: re.Match[str]) -> str:
-        self._at = found.end()
-        code = int(found[1] or found[2], 16)
+    def _hex(self, match_: re.Match[str]) -> str:
+        self._at = match_.end()
+        code = int(match_[1] or match_[2], 16)
         if code > 0x10FFFF:
-            raise BadPattern(f"invalid escape sequence: `\\x{found[0]}`")
+            raise BadPattern(f"invalid escape sequence: `\\x{match_[0]}`")
         return chr(code)
 
     def _read_class(self) -> Charset:
         start = self._at
-        is_negated = self._take("^")
+        is_negated = self._accept("^")
         sets: list[Charset] = []
-        while not sets or not self._take("]"):
+        while not sets or not self._accept("]"):
             if self.is_done:
                 raise BadPattern(f"missing closing ]: `{self._text[start - 1 :]}`")
             sets.append(self._read_class_part())
         inner = character_sets.union(sets)
         if "i" in self._flags:
-            inner = character_sets.folded(inner)
-        return character_sets.negated(inner) if is_negated else inner
+            inner = character_sets.case_insensitive(inner)
+        return character_sets.complement(inner) if is_negated else inner
 
     def _read_class_part(self) -> Charset:
-        if found := _POSIX_NAME.match(self._text, self._at):
-            self._at = found.end()
-            if (named := character_sets.posix(found[1])) is None:
-                raise BadPattern(f"invalid character class range: `{found[0]}`")
+        if match_ := _POSIX_NAME.match(self._text, self._at):
+            self._at = match_.end()
+            if (named := character_sets.posix(match_[1])) is None:
+                raise BadPattern(f"invalid character class range: `{match_[0]}`")
             return named
-        if self._take("\\"):
+        if self._accept("\\"):
             if (special := self._read_set()) is not None:
                 return special
             return self._read_range(self._read_escaped())
@@ -294,15 +294,15 @@ class _Reader:
         if self._text[self._at : self._at + 1] != "-" or self._text[self._at + 1 : self._at + 2] in ("]", ""):
             return character_sets.ranges(low * 2)
         self._at += 1
-        high = self._read_escaped() if self._take("\\") else self._next()
+        high = self._read_escaped() if self._accept("\\") else self._next()
         if high < low:
             raise BadPattern(f"invalid character class range: `{low}-{high}`")
         return character_sets.ranges(low + high)
 
     def _one(self, chars: Charset) -> One:
-        return One(character_sets.folded(chars) if "i" in self._flags else chars)
+        return One(character_sets.case_insensitive(chars) if "i" in self._flags else chars)
 
-    def _take(self, text: str) -> bool:
+    def _accept(self, text: str) -> bool:
         is_there = self._text.startswith(text, self._at)
         self._at += len(text) if is_there else 0
         return is_there

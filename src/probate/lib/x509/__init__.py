@@ -1,1 +1,1 @@
-"""Certificates and PEM texts."""
+"""X.509 certificates and PEM files."""

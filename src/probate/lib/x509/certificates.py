@@ -1,6 +1,6 @@
-"""From when to when a certificate is, and for which organizations one is asked for, read from PEM texts or DER bytes.
+"""Reads the validity period of a certificate and the organizations of a certificate request, from PEM text or DER bytes.
 
-No more of X.509 than that. What decides on rights is read with a library for it (`http.tls`).
+This module supports nothing else of X.509. Certificates that decide about access are parsed with a library (`http.tls`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from probate.lib.x509 import pem as pems
 
 _SEQUENCE, _EXPLICIT, _UTC_TIME = 0x30, 0xA0, 0x17
 _ORGANIZATION = bytes.fromhex("55040a")
-_WIDE = {0x1E: "utf-16-be", 0x1C: "utf-32-be"}
-"""Texts that have several bytes for each character."""
+_ENCODINGS = {0x1E: "utf-16-be", 0x1C: "utf-32-be"}
+"""Text encodings with several bytes per character, by ASN.1 tag."""
 
 
 def not_after(pem: bytes) -> float | None:
-    """The end of the first certificate, in seconds since the epoch; None if the text cannot be understood."""
+    """Returns the notAfter time of the first certificate in seconds since the epoch; None if it cannot be parsed."""
     found = next(pems.read(pem), None)
     if found is None or found.kind != "CERTIFICATE":
         return None
@@ -27,7 +27,7 @@ def not_after(pem: bytes) -> float | None:
 
 
 def is_private_key(pem: bytes) -> bool:
-    """Whether the text looks like a private key in PEM format: of this kind, and of the length that it says it has."""
+    """Returns whether the text looks like a private key in PEM format: its PEM type says so, and its DER length is correct."""
     found = next(pems.read(pem), None)
     if found is None or not found.kind.endswith("PRIVATE KEY") or len(found.content) < 2:
         return False
@@ -37,24 +37,24 @@ def is_private_key(pem: bytes) -> bool:
 
 
 def organizations(pem: bytes) -> list[str]:
-    """Those in the subject of a request for a certificate; none if it cannot be understood."""
+    """Returns the organizations in the subject of a certificate request; an empty list if it cannot be parsed."""
     found = next(pems.read(pem), None)
     try:
         request = _content(found.content, 0) if found else b""
-        subject = _parts(_content(request, 0))[1][1]  # after the version
+        subject = _parts(_content(request, 0))[1][1]  # the element after the version
         pairs = [_parts(pair) for _, set_ in _parts(subject) for _, pair in _parts(set_)]
-        return [text.decode(_WIDE.get(tag, "utf-8"), "replace") for (_, oid), (tag, text) in pairs if oid == _ORGANIZATION]
+        return [text.decode(_ENCODINGS.get(tag, "utf-8"), "replace") for (_, oid), (tag, text) in pairs if oid == _ORGANIZATION]
     except (ValueError, IndexError):
         return []
 
 
 def span(der: bytes) -> tuple[float, float]:
-    """When the certificate begins and ends, in seconds since the epoch. `ValueError` or `IndexError` if it is none."""
+    """Returns notBefore and notAfter in seconds since the epoch. Raises `ValueError` or `IndexError` for invalid input."""
     certificate = _content(der, 0)
     body = _parts(_content(certificate, 0))
-    number = 4 if body[0][0] == _EXPLICIT else 3  # version (or not), serial number, algorithm, issuer, validity
-    begins, ends = (_moment(*one) for one in _parts(body[number][1]))
-    return begins, ends
+    number = 4 if body[0][0] == _EXPLICIT else 3  # version (optional), serial number, algorithm, issuer, validity
+    not_before, expires = (_moment(*one) for one in _parts(body[number][1]))
+    return not_before, expires
 
 
 def _moment(kind: int, text: bytes) -> float:
@@ -70,7 +70,7 @@ def _content(der: bytes, at: int) -> bytes:
 
 
 def _parts(der: bytes) -> list[tuple[int, bytes]]:
-    """The elements of a sequence: the tag and the content of each."""
+    """Returns the tag and content of each element of a sequence."""
     found, at = [], 0
     while at < len(der):
         tag, start, at = _header(der, at)
@@ -79,11 +79,11 @@ def _parts(der: bytes) -> list[tuple[int, bytes]]:
 
 
 def _header(der: bytes, at: int) -> tuple[int, int, int]:
-    """The tag of the element that begins here, and where its content begins and ends."""
+    """Returns the tag of the element at a position, and the start and end of its content."""
     length, start = der[at + 1], at + 2
     if length & 0x80:
-        more = length & 0x7F
-        length, start = int.from_bytes(der[start : start + more], "big"), start + more
+        length_bytes = length & 0x7F
+        length, start = int.from_bytes(der[start : start + length_bytes], "big"), start + length_bytes
     if start + length > len(der):
         raise ValueError("cut off")
     return der[at], start, start + length

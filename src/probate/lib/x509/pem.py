@@ -1,6 +1,6 @@
-"""PEM texts: blocks of bytes between two lines that say what they are. Read block by block, however many begin and never end.
+"""PEM texts: base64 blocks between BEGIN and END lines. Reads block by block and skips blocks without an END line, however many.
 
-`cryptography` is imported when something is looked into, which is seldom.
+`cryptography` is imported only when a block is parsed, which is rare.
 """
 
 from __future__ import annotations
@@ -12,25 +12,28 @@ from typing import NamedTuple
 
 
 class Block(NamedTuple):
-    """One block: what it says it is, and the text in it."""
+    """One PEM block: its type and its body text."""
 
     kind: str
     body: bytes
 
     @property
     def has_headers(self) -> bool:
-        """Whether there is more than bytes in it."""
+        """Returns whether the block has headers besides the base64 data."""
         return b":" in self.body
 
     @property
     def content(self) -> bytes:
-        """The bytes in it. `ValueError` if they cannot be read."""
+        """Returns the decoded bytes. Raises `ValueError` if the base64 is invalid."""
         lines = (line.strip() for line in self.body.splitlines() if b":" not in line)
         return base64.b64decode(b"".join(lines), validate=True)
 
 
 def blocks(encoded: str) -> list[Block]:
-    """The blocks of a text that is in base64 once more, as objects have it. One that does not end is none."""
+    """Returns the blocks of a PEM text that is itself base64-encoded, as in object fields.
+
+    Blocks without an END line are skipped.
+    """
     try:
         return list(read(base64.b64decode(encoded)))
     except (binascii.Error, ValueError):
@@ -38,7 +41,7 @@ def blocks(encoded: str) -> list[Block]:
 
 
 def read(text: bytes) -> Iterator[Block]:
-    """The blocks of a text, one after the other."""
+    """Yields the blocks of a text in order."""
     for piece in text.split(b"-----BEGIN ")[1:]:
         kind, _, rest = piece.partition(b"-----")
         body, end, _ = rest.partition(b"-----END %b-----" % kind)
@@ -47,7 +50,7 @@ def read(text: bytes) -> Iterator[Block]:
 
 
 def is_request(block: Block) -> bool:
-    """Whether it holds a request for a certificate."""
+    """Returns whether the block is a certificate request."""
     from cryptography import x509  # noqa: PLC0415
 
     try:
@@ -58,7 +61,7 @@ def is_request(block: Block) -> bool:
 
 
 def is_certificate(block: Block) -> bool:
-    """Whether it holds a certificate, and nothing but it."""
+    """Returns whether the block is a certificate without headers."""
     from cryptography import x509  # noqa: PLC0415
 
     if block.kind != "CERTIFICATE" or block.has_headers:
@@ -71,6 +74,6 @@ def is_certificate(block: Block) -> bool:
 
 
 def is_bundle(encoded: str) -> bool:
-    """Whether there are certificates in the text, all of which can be read. What else is in it does not matter."""
+    """Returns whether the text contains certificates and all of them can be parsed. Other blocks are ignored."""
     certificates = [block for block in blocks(encoded) if block.kind == "CERTIFICATE" and not block.has_headers]
     return bool(certificates) and all(map(is_certificate, certificates))

@@ -1,1 +1,1 @@
-"""Whether a write may be, and as what: everything that has a say in it before it is stored. One mechanism a file."""
+"""Admission: what may change or refuse a write before it is stored. Each mechanism has its own file."""

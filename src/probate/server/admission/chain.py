@@ -1,9 +1,9 @@
-"""The one place that every write passes: first those who may change it, then those who may only refuse it.
+"""The admission chain of every write: first the plugins that may change it, then those that may only refuse it.
 
-    as it was sent ─► defaults ─► mutating plugins ─► defaults, preparation, checks of the kind ─► validating plugins ─► store
+    decoding ─► defaults ─► mutating plugins ─► defaults, strategy, validation of the kind ─► validating plugins ─► store
 
-Plugins run in the order of their `Place`. One for which nothing is configured sleeps: it is in neither tuple, so a server on which
-nothing is configured has two empty ones to look at.
+Plugins run in the order of `PluginOrder`. Fast path: a plugin for which nothing is configured is disabled and is in neither tuple,
+so a server without any configuration checks two empty tuples.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
 from probate.api.audit import redaction
-from probate.server.admission.attributes import NO_TERMS, Attributes, Terms
-from probate.server.audit import request_trail as trails
+from probate.core.logs import facts
+from probate.server.admission.admission_attributes import NO_REQUIREMENTS, Attributes, CommitRequirements
+from probate.server.audit import request_trail
 from probate.server.request import Target
 
 log = logging.getLogger(__name__)
 
 
-class Place(IntEnum):
-    """In which order plugins have their say, in both phases."""
+class PluginOrder(IntEnum):
+    """The order in which plugins run, in both phases."""
 
     OWNERSHIP = 1
     LIMITS = 2
@@ -33,93 +34,97 @@ class Place(IntEnum):
     VALIDATING_POLICIES = 8
     VALIDATING_WEBHOOKS = 9
     QUOTA = 10
-    """Last: what is charged has been allowed by all others."""
+    """Last, so that quota is charged only for writes that all others have allowed."""
 
 
 class Plugin(Protocol):
-    """Something that has a say in writes."""
+    """An admission plugin."""
 
-    def wants(self, operation: str, at: Target) -> bool:
-        """Whether it may have something to say about such a write. Must be quick; to say yes in vain costs time only."""
+    def handles(self, operation: str, at: Target) -> bool:
+        """Returns whether the plugin may act on such a write. Must be fast; True in vain only costs time."""
         ...
 
 
 @runtime_checkable
-class Mutator(Plugin, Protocol):
-    """May change what is written."""
+class MutatingPlugin(Plugin, Protocol):
+    """A plugin that may change the object to be written."""
 
     async def mutate(self, write: Attributes) -> None:
-        """`put` another object, or none; an `ApiError` refuses the write. Must not depend on what is not in the write twice."""
+        """Calls `replace_object` or not; an `ApiError` refuses the write. May run twice, so it must be idempotent."""
         ...
 
 
 @runtime_checkable
-class Validator(Plugin, Protocol):
-    """May refuse a write, or let it happen under terms."""
+class ValidatingPlugin(Plugin, Protocol):
+    """A plugin that may refuse a write, or require something of its transaction."""
 
-    async def validate(self, write: Attributes) -> Terms:
-        """The terms of the write; an `ApiError` refuses it."""
+    async def validate(self, write: Attributes) -> CommitRequirements:
+        """Returns what the transaction needs; an `ApiError` refuses the write."""
         ...
 
 
-class Chain:
+class AdmissionChain:
     """The plugins of one API."""
 
     def __init__(self) -> None:
-        self._awake: dict[Place, Plugin] = {}
-        self.mutators: tuple[Mutator, ...] = ()
-        self.validators: tuple[Validator, ...] = ()
+        self._enabled: dict[PluginOrder, Plugin] = {}
+        self.mutators: tuple[MutatingPlugin, ...] = ()
+        self.validators: tuple[ValidatingPlugin, ...] = ()
 
-    def wake(self, place: Place, plugin: Plugin) -> None:
-        """From now on the plugin is asked."""
-        self._arrange({**self._awake, place: plugin})
+    def enable(self, order: PluginOrder, plugin: Plugin) -> None:
+        """Adds the plugin to the chain."""
+        self._set_enabled({**self._enabled, order: plugin})
 
-    def rest(self, place: Place) -> None:
-        """From now on it is not."""
-        self._arrange({other: plugin for other, plugin in self._awake.items() if other != place})
+    def disable(self, order: PluginOrder) -> None:
+        """Removes the plugin from the chain."""
+        self._set_enabled({key: plugin for key, plugin in self._enabled.items() if key != order})
 
-    def _arrange(self, awake: dict[Place, Plugin]) -> None:
-        self._awake = dict(sorted(awake.items()))
-        self.mutators = tuple(one for one in self._awake.values() if isinstance(one, Mutator))
-        self.validators = tuple(one for one in self._awake.values() if isinstance(one, Validator))
+    def _set_enabled(self, enabled: dict[PluginOrder, Plugin]) -> None:
+        self._enabled = dict(sorted(enabled.items()))
+        self.mutators = tuple(plugin for plugin in self._enabled.values() if isinstance(plugin, MutatingPlugin))
+        self.validators = tuple(plugin for plugin in self._enabled.values() if isinstance(plugin, ValidatingPlugin))
 
     def mutates(self, operation: str, at: Target) -> bool:
-        """Whether somebody may change such a write."""
-        return bool(self.mutators) and any(one.wants(operation, at) for one in self.mutators)
+        """Returns whether a plugin may change such a write."""
+        return bool(self.mutators) and any(plugin.handles(operation, at) for plugin in self.mutators)
 
     def validates(self, operation: str, at: Target) -> bool:
-        """Whether somebody may refuse such a write."""
-        return bool(self.validators) and any(one.wants(operation, at) for one in self.validators)
+        """Returns whether a plugin may refuse such a write."""
+        return bool(self.validators) and any(plugin.handles(operation, at) for plugin in self.validators)
 
     async def mutate(self, write: Attributes) -> None:
-        """Let all have their say; and once more, if what some have seen was changed by others later."""
-        plugins = [one for one in self.mutators if one.wants(write.operation, write.at)]
-        for one in plugins:
-            await one.mutate(write)
-        if write.wants_again:
-            write.is_again = True
-            for one in plugins:
-                await one.mutate(write)
+        """Runs the mutating plugins, and once more if a later one has changed what earlier ones have seen."""
+        plugins = [plugin for plugin in self.mutators if plugin.handles(write.operation, write.at)]
+        for plugin in plugins:
+            await plugin.mutate(write)
+        if write.needs_reinvocation:
+            write.is_reinvocation = True
+            for plugin in plugins:
+                await plugin.mutate(write)
 
-    async def validate(self, write: Attributes) -> Terms:
-        """The terms of all. Whoever gets them releases them when the write is decided."""
-        terms = NO_TERMS
+    async def validate(self, write: Attributes) -> CommitRequirements:
+        """Runs the validating plugins. Returns what they require; the caller releases it once the outcome of the write is known."""
+        requirements = NO_REQUIREMENTS
         try:
-            for one in [one for one in self.validators if one.wants(write.operation, write.at)]:
-                terms = terms.with_(await one.validate(write))
+            for plugin in [plugin for plugin in self.validators if plugin.handles(write.operation, write.at)]:
+                requirements = requirements.combined_with(await plugin.validate(write))
         except BaseException:
-            terms.release()
+            requirements.release()
             raise
         finally:
-            if write.act.annotations:
-                _pass_on(write)
-        return terms
+            if write.request.annotations:
+                _record_annotations(write)
+        return requirements
 
 
-def _pass_on(write: Attributes) -> None:
-    """What is for the audit log goes there; to the process's log, if there is none, and then without what is said of Secrets."""
-    said, trail, resource = write.act.annotations, trails.TRAIL.get(), write.at.resource.group_resource
+def _record_annotations(write: Attributes) -> None:
+    """Adds annotations to the audit log or, if auditing is off, to the process's log, without values that may quote Secrets."""
+    annotations, trail, resource = write.request.annotations, request_trail.CURRENT_TRAIL.get(), write.at.resource.group_resource
     if trail is not None:
-        trail.annotate(said)
-    else:
-        log.info("%s of %s %s: %s", write.operation, resource, write.name, list(said) if resource == redaction.SECRETS else said)
+        trail.annotate(annotations)
+        return
+    shown = list(annotations) if resource == redaction.SECRETS else annotations
+    log.info(
+        "admission annotations",
+        extra=facts(operation=write.operation, resource=str(resource), name=write.name, annotations=str(shown)),
+    )

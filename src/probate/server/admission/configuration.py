@@ -1,7 +1,7 @@
-"""The objects that configure plugins, as they are now: webhooks, policies, quotas, limits.
+"""The objects that configure admission plugins: webhooks, policies, quotas, limit ranges and classes.
 
-They are read again after each write of one by this server, before that write is answered: so what is configured holds for the next
-request. What other servers write is followed.
+They are read again after each write of one by this server, before that write is answered, so the new configuration applies to the
+next request. Writes by other servers arrive through a watch.
 """
 
 from __future__ import annotations
@@ -9,76 +9,80 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from probate.api.catalog import Catalog, Resource
 from probate.api.gvk import GroupResource
+from probate.api.objects import Object
 from probate.core import errors
+from probate.core.logs import facts
 from probate.server.codec import object_codec
 from probate.server.storage import storage_keys
-from probate.store import paging
+from probate.store import pagination
 from probate.store.contract import Record, Revision, Store
 
-Object = dict[str, Any]
-
 Listener = Callable[[dict[str, Object]], None]
-"""Is given all objects of a resource, by their keys, in the order of these."""
+"""Called with all objects of a resource, by key, in the order of the keys."""
 
 log = logging.getLogger(__name__)
 
 
-class _Known(NamedTuple):
+class _CachedObject(NamedTuple):
     revision: Revision
     object: Object
 
 
-class Configured:
-    """Tells who asked for it which objects of some resources there are, now and whenever that changes."""
+class PluginConfiguration:
+    """Passes the objects of some resources to the plugins that subscribe to them, now and whenever they change."""
 
     def __init__(self, store: Store, catalog: Callable[[], Catalog]) -> None:
         self._store = store
         self._catalog = catalog
         self._listeners: dict[GroupResource, list[Listener]] = {}
         self._versions: dict[GroupResource, str] = {}
-        self._known: dict[GroupResource, dict[str, _Known]] = {}
+        self._cached: dict[GroupResource, dict[str, _CachedObject]] = {}
         self._reading = asyncio.Lock()
 
-    def tell(self, group: str, version: str, plural: str, listener: Listener) -> None:
-        """Tell this listener about the objects of a built-in resource."""
+    def subscribe(self, group: str, version: str, plural: str, listener: Listener) -> None:
+        """Subscribes a listener to the objects of a built-in resource."""
         self._listeners.setdefault(GroupResource(group, plural), []).append(listener)
         self._versions[GroupResource(group, plural)] = version
 
-    def is_of(self, resource: Resource) -> bool:
-        """Whether writes of such objects configure something."""
+    def includes(self, resource: Resource) -> bool:
+        """Returns whether a resource configures a plugin."""
         return (resource.group, resource.plural) in self._listeners
 
     async def refresh_all(self) -> None:
-        """Read everything."""
+        """Reads the objects of all resources."""
         for resource in self._listeners:
             await self.refresh(resource)
 
     async def refresh(self, resource: GroupResource) -> None:
-        """Read the objects of a resource, and tell if there is news. One at a time: none ends with an older view."""
-        found = self._catalog().find(resource.group, self._versions[resource], resource.resource)
-        if found is None:
+        """Reads the objects of a resource, and calls the listeners if they have changed.
+
+        Runs once at a time, so that an older read never replaces a newer one.
+        """
+        served = self._catalog().find(resource.group, self._versions[resource], resource.resource)
+        if served is None:
             return
         async with self._reading:
-            before = self._known.get(resource, {})
-            pages = paging.pages(self._store, storage_keys.everywhere(found))
-            now: dict[str, _Known] = {}
+            previous = self._cached.get(resource, {})
+            pages = pagination.pages(self._store, storage_keys.resource_range(served))
+            current: dict[str, _CachedObject] = {}
             async for page in pages:
-                now |= {record.key: _look(record, before, found) for record in page.records}
-                now |= {one.key: before[one.key] for one in page.damaged if one.key in before}  # it goes on as it was last read
-            self._known[resource] = now
-            if now != before:
+                current |= {record.key: _decode(record, previous, served) for record in page.records}
+                # A damaged object keeps the configuration that was last read.
+                current |= {damaged.key: previous[damaged.key] for damaged in page.damaged_records if damaged.key in previous}
+            self._cached[resource] = current
+            if current != previous:
                 for listener in self._listeners[resource]:
-                    listener({key: known.object for key, known in now.items()})
+                    listener({key: cached.object for key, cached in current.items()})
 
-    async def follow(self, pause: Callable[[], Awaitable[None]]) -> None:
-        """Refresh whenever something changes, by whomever. Never returns."""
-        await asyncio.gather(asyncio.Event().wait(), *(self._follow(resource, pause) for resource in self._listeners))
+    async def watch(self, pause: Callable[[], Awaitable[None]]) -> None:
+        """Refreshes a resource whenever one of its objects changes. Never returns."""
+        await asyncio.gather(asyncio.Event().wait(), *(self._watch(resource, pause) for resource in self._listeners))
 
-    async def _follow(self, resource: GroupResource, pause: Callable[[], Awaitable[None]]) -> None:
+    async def _watch(self, resource: GroupResource, pause: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
                 async with self._store.watch(f"objects/{resource}/", after=await self._store.revision()) as changes:
@@ -86,12 +90,13 @@ class Configured:
                     async for _ in changes:
                         await self.refresh(resource)
             except (errors.ApiError, errors.TooSlow) as error:
-                log.warning("%s are not followed, trying again: %s", resource, error)
+                about = facts(resource=str(resource), error=str(error))
+                log.warning("watch of admission configuration failed, restarting", extra=about)
             await pause()
 
 
-def _look(record: Record, known: dict[str, _Known], resource: Resource) -> _Known:
-    before = known.get(record.key)
-    if before is not None and before.revision == record.revision:
-        return before
-    return _Known(record.revision, object_codec.loaded(record, resource))
+def _decode(record: Record, cached: dict[str, _CachedObject], resource: Resource) -> _CachedObject:
+    previous = cached.get(record.key)
+    if previous is not None and previous.revision == record.revision:
+        return previous
+    return _CachedObject(record.revision, object_codec.loaded(record, resource))

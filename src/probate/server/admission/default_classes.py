@@ -1,80 +1,81 @@
-"""Claims and Ingresses that name no class get the one that is everybody's, in the answer to their create already.
+"""Sets the default class of PersistentVolumeClaims and Ingresses that name none, when they are created.
 
-Both plugins sleep while no class is.
+Both plugins are disabled while there is no default class.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from probate.api.objects import Object
 from probate.kinds.shared import default_classes
-from probate.server.admission.attributes import CREATE, Attributes
-from probate.server.admission.chain import Place
-from probate.server.context import Api
+from probate.server.admission.admission_attributes import CREATE, Attributes
+from probate.server.admission.chain import PluginOrder
+from probate.server.context import ServerContext
 from probate.server.request import Target
 
-Object = dict[str, Any]
 
+class ClassedKind(NamedTuple):
+    """A kind whose objects name a class: in a field, or in a legacy annotation."""
 
-class Defaulted(NamedTuple):
-    """A kind whose objects have a class: in which field, or in which annotation of old."""
-
-    place: Place
+    order: PluginOrder
     group: str
     plural: str
     field: str
-    note: str
-    annotations: tuple[str, ...]  # by which a class says that it is everybody's
+    legacy_annotation: str
+    annotations: tuple[str, ...]  # the annotations that mark the default class
 
 
-CLAIMS = Defaulted(
-    Place.STORAGE_CLASSES,
+PERSISTENT_VOLUME_CLAIMS = ClassedKind(
+    PluginOrder.STORAGE_CLASSES,
     "",
     "persistentvolumeclaims",
     "storageClassName",
-    default_classes.CLAIMS_OLD_CLASS,
-    default_classes.OF_STORAGE,
+    default_classes.CLAIM_CLASS_ANNOTATION,
+    default_classes.STORAGE_CLASS_ANNOTATIONS,
 )
-INGRESSES = Defaulted(
-    Place.INGRESS_CLASSES,
+INGRESSES = ClassedKind(
+    PluginOrder.INGRESS_CLASSES,
     "networking.k8s.io",
     "ingresses",
     "ingressClassName",
-    default_classes.INGRESS_OLD_CLASS,
-    default_classes.OF_INGRESSES,
+    default_classes.INGRESS_OLD_ANNOTATION,
+    default_classes.INGRESS_CLASS_ANNOTATIONS,
 )
 
 
-def install(api: Api) -> None:
-    """Let claims and Ingresses have the classes that there are."""
-    api.configured.tell("storage.k8s.io", "v1", "storageclasses", DefaultClass(api, CLAIMS).configure)
-    api.configured.tell("networking.k8s.io", "v1", "ingressclasses", DefaultClass(api, INGRESSES).configure)
+def install(api: ServerContext) -> None:
+    """Subscribes the plugins to storage classes and ingress classes."""
+    api.admission_configuration.subscribe(
+        "storage.k8s.io", "v1", "storageclasses", DefaultClassPlugin(api, PERSISTENT_VOLUME_CLAIMS).configure
+    )
+    api.admission_configuration.subscribe("networking.k8s.io", "v1", "ingressclasses", DefaultClassPlugin(api, INGRESSES).configure)
 
 
-class DefaultClass:
-    """The class that is everybody's, for objects of one kind."""
+class DefaultClassPlugin:
+    """Sets the default class of one kind."""
 
-    def __init__(self, api: Api, what: Defaulted) -> None:
+    def __init__(self, api: ServerContext, kind: ClassedKind) -> None:
         self._api = api
-        self._what = what
+        self._kind = kind
         self._name = ""
 
     def configure(self, objects: dict[str, Object]) -> None:
-        """From now on these are the classes."""
-        found = default_classes.default_of(objects.values(), self._what.annotations)
-        self._name = "" if found is None else found["metadata"]["name"]
+        """Uses these classes from now on."""
+        default = default_classes.find_default(objects.values(), self._kind.annotations)
+        self._name = "" if default is None else default["metadata"]["name"]
         if self._name:
-            self._api.admission.wake(self._what.place, self)
+            self._api.admission.enable(self._kind.order, self)
         else:
-            self._api.admission.rest(self._what.place)
+            self._api.admission.disable(self._kind.order)
 
-    def wants(self, operation: str, at: Target) -> bool:
+    def handles(self, operation: str, at: Target) -> bool:
         is_new = operation == CREATE and not at.subresource
-        return is_new and at.resource.plural == self._what.plural and at.resource.group == self._what.group
+        return is_new and at.resource.plural == self._kind.plural and at.resource.group == self._kind.group
 
     async def mutate(self, write: Attributes) -> None:
-        object_, what = write.object or {}, self._what
+        object_, kind = write.object or {}, self._kind
         spec = object_.get("spec") or {}
-        if spec.get(what.field) is None and not default_classes.has_note(object_, what.note):
-            filled = {**object_, "spec": {**spec, what.field: self._name}}
-            await self._api.apart(write.size, lambda: write.put(filled))
+        if spec.get(kind.field) is None and not default_classes.has_annotation(object_, kind.legacy_annotation):
+            filled = {**object_, "spec": {**spec, kind.field: self._name}}
+            await self._api.offload_if_large(write.size, lambda: write.replace_object(filled))

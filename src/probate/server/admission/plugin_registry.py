@@ -1,32 +1,31 @@
-"""Which plugins there are. Each sleeps until something is configured for it, or until it is switched on."""
+"""Installs the admission plugins. Each is disabled until something is configured for it, or until a flag enables it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from probate.server.admission import default_classes, priority, runtime_class, service_accounts, volume_expansion
-from probate.server.admission.policies.match_conditions import CelConditions
+from probate.server.admission import default_classes, priority, runtime_class, service_account_plugin, volume_expansion
 from probate.server.admission.policies.mutating_policies import MutatingPolicies
+from probate.server.admission.policies.policy_match_conditions import CelMatchConditions
 from probate.server.admission.policies.validating_policies import ValidatingPolicies
-from probate.server.admission.quotas import limit_ranger
-from probate.server.admission.quotas import resource_quota as quotas
-from probate.server.admission.webhooks import webhook_plugins as webhooks
-from probate.server.context import Api
+from probate.server.admission.quotas import limit_ranger, resource_quota
+from probate.server.admission.webhooks import webhook_plugins
+from probate.server.context import ServerContext
 
 
-async def install(api: Api, chosen: Collection[str] = ()) -> None:
-    """Let them have their say, from what is configured now on. `chosen` are those that are off unless somebody asks for them."""
-    api.conditions = CelConditions(api)
+async def install(api: ServerContext, enabled: Collection[str] = ()) -> None:
+    """Installs all plugins and reads their configuration. `enabled` names those that are off by default."""
+    api.match_conditions = CelMatchConditions(api)
     priority.install(api)
     runtime_class.install(api)
     default_classes.install(api)
     volume_expansion.install(api)
-    api.flows.listen(api.configured)
+    api.flow_classifier.subscribe_to(api.admission_configuration)
     limit_ranger.install(api)
-    webhooks.install(api)
-    quotas.install(api)
+    webhook_plugins.install(api)
+    resource_quota.install(api)
     MutatingPolicies(api)
     ValidatingPolicies(api)
-    if service_accounts.NAME in chosen:
-        service_accounts.install(api)
-    await api.configured.refresh_all()
+    if service_account_plugin.NAME in enabled:
+        service_account_plugin.install(api)
+    await api.admission_configuration.refresh_all()

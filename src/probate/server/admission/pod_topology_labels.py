@@ -1,32 +1,29 @@
-"""Where a pod runs, told by its labels: those of its node for the zone and the region are the pod's too, from the binding on.
+"""Copies the zone and region labels of a node to its pods when they are bound.
 
-So a pod can tell its containers where they are, without the right to look at nodes. What somebody else says there gives way.
+So a pod can pass its location to its containers without the right to read nodes. The node's labels override the pod's own.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
+from probate.api.objects import Object
 from probate.server.codec import object_codec
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.storage import storage_keys
-
-Object = dict[str, Any]
 
 LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
-async def note_new(api: Api, pod: Object) -> None:
-    """Label a new pod that has its node already."""
-    if found := await labels_of(api, pod["spec"]["nodeName"]):
-        pod["metadata"]["labels"] = {**(pod["metadata"].get("labels") or {}), **found}
+async def label_new_pod(api: ServerContext, pod: Object) -> None:
+    """Labels a new pod that already names its node."""
+    if labels := await node_topology_labels(api, pod["spec"]["nodeName"]):
+        pod["metadata"]["labels"] = {**(pod["metadata"].get("labels") or {}), **labels}
 
 
-async def labels_of(api: Api, node: str) -> dict[str, str]:
-    """What the node says of where it is; nothing if there is no such node."""
+async def node_topology_labels(api: ServerContext, node: str) -> dict[str, str]:
+    """Returns the topology labels of a node; none if the node does not exist."""
     nodes = api.catalog.find("", "v1", "nodes")
-    record = None if nodes is None else await api.store.read(storage_keys.of(nodes, "", node))
+    record = None if nodes is None else await api.store.read(storage_keys.object_key(nodes, "", node))
     if nodes is None or record is None or b'"topology.kubernetes.io/' not in record.value:
         return {}
-    said = object_codec.loaded(record, nodes)["metadata"].get("labels") or {}
-    return {name: said[name] for name in LABELS if name in said}
+    labels = object_codec.loaded(record, nodes)["metadata"].get("labels") or {}
+    return {name: labels[name] for name in LABELS if name in labels}

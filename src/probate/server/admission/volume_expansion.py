@@ -1,44 +1,44 @@
-"""Claims that are to grow: only those may whose class of storage lets volumes grow."""
+"""Allows PersistentVolumeClaims to grow only if their storage class allows volume expansion."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.api import quantities
+from probate.api.objects import Object
 from probate.kinds.shared import default_classes
 from probate.server import api_errors
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.request import Target
-
-Object = dict[str, Any]
 
 CLAIMS = "persistentvolumeclaims"
 
 
-def install(api: Api) -> None:
-    """Know the classes that there are."""
+def install(api: ServerContext) -> None:
+    """Subscribes to the storage classes."""
 
     def configure(objects: dict[str, Object]) -> None:
-        api.growing = frozenset(one["metadata"]["name"] for one in objects.values() if one.get("allowVolumeExpansion") is True)
+        expandable = (item for item in objects.values() if item.get("allowVolumeExpansion") is True)
+        api.expandable_storage_classes = frozenset(item["metadata"]["name"] for item in expandable)
 
-    api.configured.tell("storage.k8s.io", "v1", "storageclasses", configure)
+    api.admission_configuration.subscribe("storage.k8s.io", "v1", "storageclasses", configure)
 
 
-def check(api: Api, at: Target, new: Object, old: Object) -> None:
-    """`Forbidden` if the changed claim asks for more than before, and cannot get it."""
-    if at.resource.group or _asked(new) <= _asked(old):
+def check(api: ServerContext, at: Target, new: Object, old: Object) -> None:
+    """Raises `Forbidden` if an update requests more storage and the claim cannot get it."""
+    if at.resource.group or _requested_storage(new) <= _requested_storage(old):
         return
     if (old.get("status") or {}).get("phase") != "Bound":
         raise api_errors.forbidden(at.resource, at.name, "only bound persistent volume claims can be expanded")
-    if _class(new) != _class(old) or _class(new) not in api.growing:
+    if _storage_class(new) != _storage_class(old) or _storage_class(new) not in api.expandable_storage_classes:
         why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
         raise api_errors.forbidden(at.resource, at.name, why)
 
 
-def _asked(claim: Object) -> Any:
-    return quantities.value_of(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage"))
+def _requested_storage(claim: Object) -> Any:
+    return quantities.value_or_zero(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage"))
 
 
-def _class(claim: Object) -> str:
-    noted = (claim["metadata"].get("annotations") or {}).get(default_classes.CLAIMS_OLD_CLASS)
-    return str(noted or claim["spec"].get("storageClassName") or "")
+def _storage_class(claim: Object) -> str:
+    annotation = (claim["metadata"].get("annotations") or {}).get(default_classes.CLAIM_CLASS_ANNOTATION)
+    return str(annotation or claim["spec"].get("storageClassName") or "")

@@ -1,1 +1,1 @@
-"""The audit log: who asked for what, from where, and what became of it; and what the server's own controllers deleted, and why."""
+"""The audit log: who sent which request from where and with which outcome, and what the server's controllers deleted and why."""

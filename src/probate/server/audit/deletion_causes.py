@@ -1,58 +1,57 @@
-"""Which deletions led to which: from an object that was collected up to the request that began it.
+"""Records which deletion caused which: from a collected object back to the request that began the cascade.
 
-    pod web-1-x   collected, as its owner had gone:   replicaset web-1
-    replicaset    collected, as its owner had gone:   deployment web
-    deployment    deleted by ann, by the request 6b1f…
+    pod web-1-x   deleted, because its owner was gone:   replicaset web-1
+    replicaset    deleted, because its owner was gone:   deployment web
+    deployment    deleted by ann, in the request 6b1f…
 
-Remembered are the last deletions, and those that others still lead back to. Used on the thread of the log alone: what comes in its
-order there is in the order in which it happened, since who deletes says so before it is done.
+Keeps the most recent deletions, and those that later ones still lead back to. Used only on the audit log's thread: entries arrive
+there in the order in which the deletions happened, since each deletion is recorded before it is committed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
-from probate.api.ownership import Owner
-from probate.core.generational_cache import Recent
+from probate.api.objects import Object
+from probate.api.ownership import OwnerReference
+from probate.core.generational_cache import GenerationalCache
 
-REMEMBERED = 50_000
-NEAREST = 8
-"""Steps of a chain that are told, besides the one where it began."""
-MAX_NAME = 253
+MAX_RECORDS = 50_000
+MAX_NEAREST_STEPS = 8
+"""The steps of a chain that are recorded, besides its first cause."""
+MAX_NAME_LENGTH = 253
 UNKNOWN = "not known: it was gone when this server started, it never was there, or another server was asked to delete it"
 
-Object = dict[str, Any]
 
-
-class Fall(NamedTuple):
-    """An object that was deleted: by whom and in which request, or because of which other one."""
+class DeletionRecord(NamedTuple):
+    """A deleted object, and why: the user and the request, or the object that caused it."""
 
     resource: str
     namespace: str
     name: str
-    parent: str = ""  # its uid
-    root: str = ""  # the uid of the one where it began
+    parent: str = ""  # the uid of the object that caused the deletion
+    root: str = ""  # the uid of the object that began the cascade
     depth: int = 0
     user: str = ""
     request: str = ""
 
 
-class Below(NamedTuple):
-    """Where something stands in a chain: because of what (its uid), where it began, and how far from there."""
+class ChainPosition(NamedTuple):
+    """A position in a chain of deletions: the uid of the cause, the uid of the root, and the distance from the root."""
 
     parent: str
     root: str
     depth: int
 
 
-TOP = Below("", "", 0)
+CHAIN_START = ChainPosition("", "", 0)
 
 
-class Lead(NamedTuple):
-    """An object whose deletion led to another's, as that one knows it."""
+class CauseRef(NamedTuple):
+    """An object whose deletion caused another one, as the other object refers to it."""
 
     uid: str
     kind: str = ""
@@ -60,69 +59,75 @@ class Lead(NamedTuple):
     namespace: str = ""
 
 
-def of_owner(owner: Owner) -> Lead:
-    """An owner, as the reference to it says."""
-    return Lead(owner.uid, owner.kind[:MAX_NAME], owner.name[:MAX_NAME])
+def of_owner(owner: OwnerReference) -> CauseRef:
+    """Returns an owner as a cause, as the reference to it says."""
+    return CauseRef(owner.uid, owner.kind[:MAX_NAME_LENGTH], owner.name[:MAX_NAME_LENGTH])
 
 
-class Falls:
-    """Those of one server."""
+class DeletionCauses:
+    """The deletions of one server."""
 
     def __init__(self) -> None:
-        self._known: Recent[Fall] = Recent(REMEMBERED)
+        self._records: GenerationalCache[DeletionRecord] = GenerationalCache(MAX_RECORDS)
 
-    def note(self, uid: str, fall: Fall) -> None:
-        """An object is deleted. The first reason for that counts."""
-        if uid not in self._known:
-            self._known[uid] = fall
+    def record(self, uid: str, record: DeletionRecord) -> None:
+        """Records a deletion. The first record of an object counts."""
+        if uid not in self._records:
+            self._records[uid] = record
 
-    def below(self, leads: Sequence[Lead]) -> Below:
-        """Where those stand in a chain who are deleted because of these."""
-        parent = self._followed(leads)
-        above = self._known.get(parent.uid) if parent is not None else None
-        return TOP if parent is None or above is None else Below(parent.uid, above.root or parent.uid, above.depth + 1)
+    def position_below(self, causes: Sequence[CauseRef]) -> ChainPosition:
+        """Returns the position of an object that is deleted because of these causes."""
+        parent = self._best_known(causes)
+        parent_record = self._records.get(parent.uid) if parent is not None else None
+        if parent is None or parent_record is None:
+            return CHAIN_START
+        return ChainPosition(parent.uid, parent_record.root or parent.uid, parent_record.depth + 1)
 
-    def _followed(self, leads: Sequence[Lead]) -> Lead | None:
-        """Of several that led to something, the first of which more is known."""
-        return next((one for one in leads if one.uid in self._known), leads[0] if leads else None)
+    def _best_known(self, causes: Sequence[CauseRef]) -> CauseRef | None:
+        """Returns the first of several causes that has a record, or else the first one."""
+        return next((cause for cause in causes if cause.uid in self._records), causes[0] if causes else None)
 
-    def chain(self, leads: Sequence[Lead]) -> str:
-        """What led to a deletion, the nearest first and last where it began, as JSON."""
-        lead = self._followed(leads)
-        if lead is None:
+    def chain(self, causes: Sequence[CauseRef]) -> str:
+        """Returns the chain of causes as JSON: the nearest first, the root last."""
+        cause = self._best_known(causes)
+        if cause is None:
             return "[]"
-        fall = self._known.get(lead.uid)
-        if fall is None:
-            told = {"kind": lead.kind, "namespace": lead.namespace, "name": lead.name, "uid": lead.uid, "deletedBy": UNKNOWN}
-            return orjson.dumps([{name: value for name, value in told.items() if value}]).decode()
-        return orjson.dumps(self._steps(lead.uid, fall)).decode()
+        record = self._records.get(cause.uid)
+        if record is None:
+            fields = {"kind": cause.kind, "namespace": cause.namespace, "name": cause.name, "uid": cause.uid, "deletedBy": UNKNOWN}
+            return orjson.dumps([{name: value for name, value in fields.items() if value}]).decode()
+        return orjson.dumps(self._steps(cause.uid, record)).decode()
 
-    def _steps(self, uid: str, fall: Fall) -> list[Object]:
-        root, steps = fall.root, list[Object]()
+    def _steps(self, uid: str, record: DeletionRecord) -> list[Object]:
+        root, steps = record.root, list[Object]()
         while True:
-            self._known[uid] = fall  # it is needed: it is forgotten last
-            steps.append(_told(uid, fall))
-            above = self._known.get(fall.parent) if fall.parent else None
-            if above is None:
+            self._records[uid] = record  # moves it to the newest generation: records that are still needed are evicted last
+            steps.append(_step(uid, record))
+            parent_record = self._records.get(record.parent) if record.parent else None
+            if parent_record is None:
                 return steps
-            if len(steps) == NEAREST and above.parent:
+            if len(steps) == MAX_NEAREST_STEPS and parent_record.parent:
                 break
-            uid, fall = fall.parent, above
-        first = self._known.get(root)
-        if first is not None:
-            self._known[root] = first
-        return [*steps, {"more": fall.depth - 1}, _told(root, first) if first is not None else {"uid": root, "deletedBy": UNKNOWN}]
+            uid, record = record.parent, parent_record
+        root_record = self._records.get(root)
+        if root_record is not None:
+            self._records[root] = root_record
+        return [
+            *steps,
+            {"more": record.depth - 1},
+            _step(root, root_record) if root_record is not None else {"uid": root, "deletedBy": UNKNOWN},
+        ]
 
 
-def _told(uid: str, fall: Fall) -> Object:
-    is_known = fall.user or fall.parent
-    told = {
-        "resource": fall.resource,
-        "namespace": fall.namespace,
-        "name": fall.name,
+def _step(uid: str, record: DeletionRecord) -> Object:
+    is_known = record.user or record.parent
+    fields = {
+        "resource": record.resource,
+        "namespace": record.namespace,
+        "name": record.name,
         "uid": uid,
-        "user": fall.user,
-        "auditID": fall.request,
+        "user": record.user,
+        "auditID": record.request,
         "deletedBy": "" if is_known else UNKNOWN,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}

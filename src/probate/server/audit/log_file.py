@@ -1,13 +1,13 @@
-"""The file of the audit log: lines are added at its end, and when it is full it is put aside and a new one begun.
+"""The file of the audit log. Events are appended; a full file is rotated.
 
-    audit.log                              what is written now
-    audit-2026-01-01T00-00-00.000.log      what was put aside then
+    audit.log                              the current file
+    audit-2026-01-01T00-00-00.000.log      a file that was rotated at this time
 
-Those put aside are deleted when there are more than `backups` of them, or when they are older than `days`; 0 keeps all of them. A
-file that somebody else has moved away is begun anew. Only its owner can read it.
+Rotated files are deleted when there are more than `backups` of them, or when they are older than `days`; 0 keeps all of them. If
+somebody moves the current file away, a new one is created. Only the file's owner can read it.
 
-A write is whole or not at all: what a full disk has cut off is taken back, so that it can be written again. Nothing here waits for
-the disk itself: what the machine has not written when it loses its power is lost.
+A write succeeds as a whole or not at all: what a full disk has cut off is truncated, so that it can be written again. Writes are
+not flushed to the disk: what the operating system has not written when the machine loses power is lost.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ from typing import NamedTuple, Protocol
 
 from probate.core import private_files
 from probate.core.clock import Clock
+from probate.core.logs import facts
 
 STDOUT = "-"
-_STAMP = "%Y-%m-%dT%H-%M-%S.%f"
+_TIME_FORMAT = "%Y-%m-%dT%H-%M-%S.%f"
 MEGABYTE = 1024 * 1024
 
 log = logging.getLogger(__name__)
 
 
-class Out(Protocol):
-    """Where lines go. Used by one thread."""
+class LogSink(Protocol):
+    """Where the log's lines go. Used by one thread."""
 
     def write(self, lines: bytes) -> None:
-        """Add these lines, all of them or (with an `OSError`) none."""
+        """Appends these lines, all of them or (with an `OSError`) none."""
         ...
 
     def close(self) -> None:
-        """No more will come."""
+        """Closes the sink: no more lines follow."""
         ...
 
 
-class Limits(NamedTuple):
-    """How large a file gets in bytes, how many are kept besides, and for how many days."""
+class RotationLimits(NamedTuple):
+    """The size at which a file is rotated in bytes, how many rotated files are kept, and for how many days."""
 
     size: int = 100 * MEGABYTE
     backups: int = 10
@@ -52,9 +53,9 @@ class Limits(NamedTuple):
 
 
 class RotatingFile:
-    """One file, and those put aside. `OSError` from any method: nothing was written, and it may be tried again."""
+    """The current file and its rotated predecessors. A method that raises `OSError` has written nothing and may be called again."""
 
-    def __init__(self, path: Path, limits: Limits, clock: Clock) -> None:
+    def __init__(self, path: Path, limits: RotationLimits, clock: Clock) -> None:
         self._path = path
         self._limits = limits
         self._clock = clock
@@ -63,20 +64,20 @@ class RotatingFile:
         self._size = 0
         self._is_too_large = False
         self._open()
-        for _, before in self._put_aside_before():
-            private_files.narrow(before)
+        for _, rotated in self._rotated_files():
+            private_files.restrict(rotated)
 
     def write(self, lines: bytes) -> None:
-        if self._file < 0 or not self._is_in_place():
+        if self._file < 0 or not self._is_open_file_in_place():
             self._open()
         if self._size and self._size + len(lines) > self._limits.size:
-            self._put_aside()
-        before = self._size
+            self._rotate()
+        size_before = self._size
         try:
             _write_all(self._file, lines)
         except OSError:
             with contextlib.suppress(OSError):
-                os.ftruncate(self._file, before)
+                os.ftruncate(self._file, size_before)
             self._close()
             raise
         self._size += len(lines)
@@ -94,56 +95,58 @@ class RotatingFile:
         private_files.create_folder(self._path.parent)
         private_files.create(self._path)
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
             os.close(file)
-            raise OSError(f"{self._path} is no regular file")
-        private_files.narrow(self._path)
-        self._file, self._identity, self._size = file, (found.st_dev, found.st_ino), found.st_size
+            raise OSError(f"{self._path} is not a regular file")
+        private_files.restrict(self._path)
+        self._file, self._identity, self._size = file, (status.st_dev, status.st_ino), status.st_size
 
-    def _is_in_place(self) -> bool:
+    def _is_open_file_in_place(self) -> bool:
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError:
             return False
-        self._size = found.st_size
-        return (found.st_dev, found.st_ino) == self._identity
+        self._size = status.st_size
+        return (status.st_dev, status.st_ino) == self._identity
 
-    def _put_aside(self) -> None:
+    def _rotate(self) -> None:
         now = datetime.fromtimestamp(self._clock.now(), UTC)
-        target = self._aside(now)
+        target = self._rotated_path(now)
         while target.exists():
             now += timedelta(milliseconds=1)
-            target = self._aside(now)
+            target = self._rotated_path(now)
         try:
             self._path.rename(target)
-        except OSError as error:  # rather a file that is too large than events that are lost
+        except OSError as error:  # a file that is too large is better than lost events
             if not self._is_too_large:
-                log.warning("the audit log is full and cannot be put aside, so it grows: %s", error)
+                log.warning("cannot rotate full audit log, appending to it", extra=facts(path=str(self._path), error=str(error)))
             self._is_too_large = True
             return
         self._is_too_large = False
         self._open()
-        with contextlib.suppress(OSError):  # what cannot be deleted now is with the next
-            self._tidy()
+        with contextlib.suppress(OSError):  # the next rotation tries again
+            self._delete_old()
 
-    def _aside(self, when: datetime) -> Path:
-        return self._path.with_name(f"{self._path.stem}-{when.strftime(_STAMP)[:-3]}{self._path.suffix}")
+    def _rotated_path(self, when: datetime) -> Path:
+        return self._path.with_name(f"{self._path.stem}-{when.strftime(_TIME_FORMAT)[:-3]}{self._path.suffix}")
 
-    def _tidy(self) -> None:
-        found = sorted(self._put_aside_before(), reverse=True)
+    def _delete_old(self) -> None:
+        files = sorted(self._rotated_files(), reverse=True)
         oldest = datetime.fromtimestamp(self._clock.now(), UTC) - timedelta(days=self._limits.days)
-        for number, (when, path) in enumerate(found):
-            is_over = 0 < self._limits.backups <= number
-            if is_over or (self._limits.days > 0 and when < oldest):
+        for number, (when, path) in enumerate(files):
+            is_excess = 0 < self._limits.backups <= number
+            if is_excess or (self._limits.days > 0 and when < oldest):
                 path.unlink(missing_ok=True)
 
-    def _put_aside_before(self) -> list[tuple[datetime, Path]]:
+    def _rotated_files(self) -> list[tuple[datetime, Path]]:
         pattern = re.compile(
             rf"{re.escape(self._path.stem)}-(\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{{3}}){re.escape(self._path.suffix)}"
         )
         matches = [(path, pattern.fullmatch(path.name)) for path in self._path.parent.iterdir()]
-        return [(datetime.strptime(match[1], _STAMP).replace(tzinfo=UTC), path) for path, match in matches if match is not None]
+        return [
+            (datetime.strptime(match[1], _TIME_FORMAT).replace(tzinfo=UTC), path) for path, match in matches if match is not None
+        ]
 
 
 class Stdout:
@@ -156,15 +159,15 @@ class Stdout:
         _write_all(self._file, lines)
 
     def close(self) -> None:
-        """It is not ours to close."""
+        """Does nothing: standard output belongs to the process."""
 
 
 def _write_all(file: int, lines: bytes) -> None:
-    left = memoryview(lines)
-    while left:
-        left = left[os.write(file, left) :]
+    remaining = memoryview(lines)
+    while remaining:
+        remaining = remaining[os.write(file, remaining) :]
 
 
-def opened(path: str, limits: Limits, clock: Clock) -> Out:
-    """The file at this path, or standard output for "-"."""
+def open_sink(path: str, limits: RotationLimits, clock: Clock) -> LogSink:
+    """Returns the file at this path, or standard output for "-"."""
     return Stdout() if path == STDOUT else RotatingFile(Path(path), limits, clock)

@@ -1,6 +1,6 @@
-"""One request on its way through the door, and through our own: what of it the audit log is told, and when.
+"""Audits one request, from HTTP or from the server's own controllers, as it passes through its stages.
 
-There is one for each request while something is audited at all. Whether this request is, is known once it is known who asks.
+There is a `RequestAudit` for each request while any audit log is open. Whether this request is audited is known once its user is.
 """
 
 from __future__ import annotations
@@ -14,92 +14,92 @@ from urllib.parse import quote
 from probate.api.audit.policy import Level
 from probate.api.rbac.users import User
 from probate.core import errors
-from probate.server.audit.audit_log import Audit, Told
+from probate.server.audit.audit_log import AuditLog, IncomingRequest
 from probate.server.audit.request_bodies import Body
-from probate.server.audit.request_trail import TRAIL, Trail
+from probate.server.audit.request_trail import CURRENT_TRAIL, AuditTrail
 from probate.server.codec.negotiation import media_type
-from probate.server.context import Answer, Stream
+from probate.server.context import Response, StreamingResponse
 from probate.server.request import Request
 
 HEADER = "audit-id"
-REFUSED = 400
+FIRST_ERROR_CODE = 400
 
 
-class Audited:
-    """One request."""
+class RequestAudit:
+    """The audit of one request."""
 
-    def __init__(self, audit: Audit, request: Request, scope: Mapping[str, Any]) -> None:
+    def __init__(self, audit: AuditLog, request: Request, scope: Mapping[str, Any]) -> None:
         self._audit = audit
-        self._told = _told(request, scope)
-        self._trail: Trail | None = None
+        self._incoming = _incoming(request, scope)
+        self._trail: AuditTrail | None = None
         self._is_known = self._is_over = False
-        self._token: Token[Trail | None] | None = None
+        self._token: Token[AuditTrail | None] | None = None
 
     def begin(self, request: Request, user: User) -> Request:
-        """It is known who asks: the request, with its body read so that the log knows it too."""
+        """Starts the trail, as the user is known now. Returns the request with a body reader that also records the body."""
         self._is_known = True
-        self._trail = trail = self._audit.begin(self._told, user)
-        self._token = TRAIL.set(trail)
-        return request if trail is None else request._replace(body=trail.reading(request.read_body))
+        self._trail = trail = self._audit.begin(self._incoming, user)
+        self._token = CURRENT_TRAIL.set(trail)
+        return request if trail is None else request._replace(body=trail.recording(request.read_body))
 
-    def note_impersonated(self, user: User) -> None:
-        """They ask as somebody else."""
+    def set_impersonated_user(self, user: User) -> None:
+        """Records whom the request impersonates."""
         if self._trail is not None:
             self._trail.impersonated = user
 
-    def refuse(self, error: errors.ApiError) -> None:
-        """It is refused."""
+    def record_error(self, error: errors.ApiError) -> None:
+        """Records that the request is refused."""
         if not self._is_known:
             self._is_known = True
-            with suppress(errors.ApiError):  # it is refused already
-                self._trail = self._audit.begin(self._told, None)
+            with suppress(errors.ApiError):  # a full strict log refuses it too, but it is refused already
+                self._trail = self._audit.begin(self._incoming, None)
         if self._trail is not None:
-            self._trail.refuse(error)
+            self._trail.set_error(error)
 
     def panic(self) -> None:
-        """It failed in a way nobody foresaw, or is cut off."""
-        self._leave()
+        """Records that the request failed unexpectedly, or was cut off."""
+        self._reset_trail()
         if self._trail is not None:
             self._is_over = True
-            self._audit.panicked(self._trail)
+            self._audit.log_panic(self._trail)
 
-    def answer(self, answer: Answer | Stream) -> Answer | Stream:
-        """It is answered: the answer, which says under which id it is in the log."""
-        self._leave()
+    def record_answer(self, answer: Response | StreamingResponse) -> Response | StreamingResponse:
+        """Records the answer. Returns it with its audit id."""
+        self._reset_trail()
         trail = self._trail
         if trail is None:
             return answer
-        if isinstance(answer, Stream):
-            self._audit.started(trail, answer.code)
-            return answer._replace(id=trail.request.id)
+        if isinstance(answer, StreamingResponse):
+            self._audit.log_response_started(trail, answer.code)
+            return answer._replace(audit_id=trail.request.id)
         if not self._is_over:
-            self._audit.complete(trail, answer.code, _kept(trail, answer))
+            self._audit.log_response_complete(trail, answer.code, _body_to_record(trail, answer))
         id_ = trail.request.id
         return answer._replace(headers=(*answer.headers, (HEADER, id_))) if id_ else answer
 
     def end(self) -> None:
-        """A stream has ended."""
+        """Records that a stream has ended."""
         if self._trail is not None:
-            self._audit.complete(self._trail, 200)
+            self._audit.log_response_complete(self._trail, 200)
 
-    def _leave(self) -> None:
+    def _reset_trail(self) -> None:
         if self._token is not None:
-            TRAIL.reset(self._token)
+            CURRENT_TRAIL.reset(self._token)
             self._token = None
 
 
-def _kept(trail: Trail, answer: Answer) -> Body | None:
-    """What is needed of the answer: of a list nobody wants to see, nothing."""
-    is_one = bool(trail.request.asked.resource) and trail.request.asked.verb not in {"list", "deletecollection"}
-    is_wanted = trail.request.verdict.level >= Level.REQUEST_RESPONSE and bool(trail.request.asked.resource)
-    if not is_one and not is_wanted and answer.code < REFUSED:
+def _body_to_record(trail: AuditTrail, answer: Response) -> Body | None:
+    """Returns what the event needs of the answer. A list that the policy does not record needs nothing."""
+    is_single_object = bool(trail.request.info.resource) and trail.request.info.verb not in {"list", "deletecollection"}
+    is_recorded = trail.request.config.level >= Level.REQUEST_RESPONSE and bool(trail.request.info.resource)
+    if not is_single_object and not is_recorded and answer.code < FIRST_ERROR_CODE:
         return None
-    return Body(answer.said) if answer.said else Body(answer.body, media_type(answer.content_type.encode()))
+    return Body(answer.json_body) if answer.json_body else Body(answer.body, media_type(answer.content_type.encode()))
 
 
-def _told(request: Request, scope: Mapping[str, Any]) -> Told:
+def _incoming(request: Request, scope: Mapping[str, Any]) -> IncomingRequest:
     raw, query = scope.get("raw_path"), scope.get("query_string", b"")
     path = quote(request.path) if raw is None else raw.decode("latin-1")
     url = f"{path}?{query.decode('latin-1')}" if query else path
     address = scope.get("client") or ("",)
-    return Told(request.method, request.path, request.query, request.headers, url, str(address[0]))
+    return IncomingRequest(request.method, request.path, request.query, request.headers, url, str(address[0]))

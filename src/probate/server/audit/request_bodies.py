@@ -1,6 +1,7 @@
-"""What bodies say, for the audit log: read on its thread, within limits, and without what is never written down.
+"""Decodes bodies for the audit log, on its thread and within size limits.
 
-A body that cannot be read was refused for that, and is left out; so is one that is too large, and the event says so.
+A body that cannot be decoded is left out, since the request was refused for it. A body that is too large is left out too, and the
+event says so.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
-from probate.api import documents
-from probate.api.audit.audit_event import NOBODY, Known
+from probate.api.audit.audit_event import NO_OBJECT, ObjectRef
 from probate.api.gvk import GroupVersion
 from probate.api.schema.node import Schema
+from probate.api.serialization import documents
 from probate.core import errors
 from probate.kinds.builtin import catalog
 from probate.kinds.protobuf import decode
@@ -21,45 +22,45 @@ from probate.server.codec import negotiation
 
 MAX_BYTES = 1024 * 1024
 MAX_YAML_BYTES = 64 * 1024
-"""Of bodies that are written down. (YAML takes a hundred times as long to read.)"""
+"""Limits the bodies that are recorded. (YAML takes a hundred times as long to read as JSON.)"""
 
 
 class Body(NamedTuple):
-    """What was sent, and as what."""
+    """The content of a body and its media type."""
 
     content: bytes
     media: str = negotiation.JSON
 
 
 class Unreadable(Exception):
-    """Nobody can tell what the body says."""
+    """The body cannot be decoded."""
 
 
 class TooLarge(Exception):
-    """It is not read for its size."""
+    """The body is too large to be decoded."""
 
 
-def value(body: Body) -> Any:
-    """What the body says."""
+def decode_body(body: Body) -> Any:
+    """Returns the content of the body. Raises `TooLarge` or `Unreadable`."""
     if len(body.content) > MAX_BYTES:
         raise TooLarge
     try:
-        return _value(body)
+        return _decode_body(body)
     except (errors.ApiError, orjson.JSONDecodeError, ValueError, RecursionError):
         raise Unreadable from None
 
 
-def _value(body: Body) -> Any:
+def _decode_body(body: Body) -> Any:
     if body.media == negotiation.PROTOBUF:
         return decode.decode(body.content, _schema)
     if body.media.endswith("yaml"):
-        return _yaml(body.content)
+        return _decode_yaml(body.content)
     return documents.parse_json(body.content, finds_duplicates=False).value
 
 
-def _yaml(content: bytes) -> Any:
+def _decode_yaml(content: bytes) -> Any:
     try:
-        return documents.parse_json(content, finds_duplicates=False).value  # as most who say YAML write it
+        return documents.parse_json(content, finds_duplicates=False).value  # most clients that say YAML send JSON
     except errors.ApiError:
         if len(content) > MAX_YAML_BYTES:
             raise TooLarge from None
@@ -88,16 +89,16 @@ class _Head(msgspec.Struct, gc=False):
     details: _Details | None = None
 
 
-_head = msgspec.json.Decoder(_Head)
+_head_decoder = msgspec.json.Decoder(_Head)
 
 
-def known(body: Body) -> Known:
-    """Which object an answer is about, read without the rest."""
+def object_info(body: Body) -> ObjectRef:
+    """Returns which object an answer is about. Decodes only the fields that it needs."""
     try:
-        head = _head.decode(body.content)
-    except (msgspec.DecodeError, UnicodeDecodeError):  # it is no JSON, or no object
-        return NOBODY
+        head = _head_decoder.decode(body.content)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # not JSON, or not an object
+        return NO_OBJECT
     if head.kind == "Status":
-        return NOBODY if head.details is None else Known(head.details.name, uid=head.details.uid)
+        return NO_OBJECT if head.details is None else ObjectRef(head.details.name, uid=head.details.uid)
     meta = head.metadata
-    return NOBODY if meta is None else Known(meta.name, meta.namespace, meta.uid, meta.resource_version)
+    return NO_OBJECT if meta is None else ObjectRef(meta.name, meta.namespace, meta.uid, meta.resource_version)

@@ -1,4 +1,4 @@
-"""The audit log from the settings: opened before anybody is served, and closed after everybody was."""
+"""Opens the audit log from the settings, before the first request, and closes it after the last one."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from pathlib import Path
 
 from probate.api.audit import policy_file
 from probate.api.audit.policy import Policy
-from probate.api.uids import Uids
+from probate.api.uids import UidGenerator
 from probate.core import errors
 from probate.server.audit import log_file
-from probate.server.audit.audit_log import Audit
-from probate.server.audit.log_file import MEGABYTE, Limits
-from probate.server.context import Api
+from probate.server.audit.audit_log import AuditLog
+from probate.server.audit.log_file import MEGABYTE, RotationLimits
+from probate.server.context import ServerContext
 from probate.settings import Settings
 
 
 @asynccontextmanager
-async def running(settings: Settings, api: Api) -> AsyncGenerator[None, None]:
-    """Everything that happens is written down, until the end; nothing is, if no place for it is given."""
+async def open_audit_log(settings: Settings, api: ServerContext) -> AsyncGenerator[None, None]:
+    """Keeps the audit log open until the context ends. Does nothing if the settings name no log file."""
     if not settings.audit_log_path:
         if settings.audit_policy_file:
-            raise errors.CannotOpen("--audit-policy-file says what is to be written down: give --audit-log-path, which says where")
+            raise errors.CannotOpen("--audit-policy-file needs --audit-log-path: give the file to write the events to")
         yield
         return
-    audit = _opened(settings, api)
+    audit = _create_log(settings, api)
     api.audit = audit
     if audit.is_strict:
-        api.readiness["audit"] = lambda: audit.trouble
+        api.readiness_checks["audit"] = lambda: audit.refusal_reason
     try:
         yield
     finally:
@@ -37,24 +37,24 @@ async def running(settings: Settings, api: Api) -> AsyncGenerator[None, None]:
         await audit.close()
 
 
-def _opened(settings: Settings, api: Api) -> Audit:
+def _create_log(settings: Settings, api: ServerContext) -> AuditLog:
     policy = read_policy(settings.audit_policy_file)
-    limits = Limits(settings.audit_log_maxsize * MEGABYTE, settings.audit_log_maxbackup, settings.audit_log_maxage)
+    limits = RotationLimits(settings.audit_log_maxsize * MEGABYTE, settings.audit_log_maxbackup, settings.audit_log_maxage)
     try:
-        out = log_file.opened(settings.audit_log_path, limits, api.clock)
+        sink = log_file.open_sink(settings.audit_log_path, limits, api.clock)
     except OSError as error:
         raise errors.CannotOpen(f"--audit-log-path {settings.audit_log_path} cannot be written: {error}") from error
     is_strict = settings.audit_log_mode == "strict"
-    return Audit(policy, out, api.clock, Uids(os.urandom), is_strict=is_strict, metrics=api.figures.registry)
+    return AuditLog(policy, sink, api.clock, UidGenerator(os.urandom), is_strict=is_strict, metrics=api.metrics.registry)
 
 
 def read_policy(path: str) -> Policy:
-    """The policy in this file; the usual one if none is given. `CannotOpen` says what is wrong with it."""
+    """Returns the policy in this file, or the default policy if no file is given. Raises `CannotOpen` if it is invalid."""
     if not path:
-        return policy_file.usual()
+        return policy_file.default_policy()
     try:
-        return policy_file.read(Path(path).read_bytes())
+        return policy_file.parse_policy(Path(path).read_bytes())
     except OSError as error:
         raise errors.CannotOpen(f"--audit-policy-file {path} cannot be read: {error}") from error
-    except policy_file.Wrong as error:
+    except policy_file.PolicyError as error:
         raise errors.CannotOpen(f"--audit-policy-file {path}: {error}") from error

@@ -1,10 +1,13 @@
-"""Who asks: by a certificate, or by a token that a file, this server or an issuer of OpenID Connect vouches for.
+"""Authentication: who sends a request, by client certificate or by a bearer token.
 
-recognition   a request's credentials, one after the other
-peers         client certificates
-listed        tokens of a file
-jwt           signed tokens: how they are written and read
-accounts      tokens of service accounts
-oidc          tokens of an issuer elsewhere
-failures      who tries too often waits
+authenticator            tries a request's credentials one after the other
+failure_limit            answers repeated failures with 429
+token_file               static tokens, listed in a file
+service_accounts         issues and verifies service account tokens
+service_account_tokens   the authenticator for service account tokens
+oidc                     verifies tokens of an OpenID Connect issuer
+oidc_tokens              the authenticator for OpenID Connect tokens
+verified_tokens          what the token authenticators share
+issuer_discovery         publishes the keys that verify service account tokens
+jwt                      parses, verifies and signs JSON Web Tokens
 """

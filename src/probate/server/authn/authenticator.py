@@ -1,11 +1,11 @@
-"""A request's credentials, one after the other: the client's certificate, then its token. Nobody else is anybody.
+"""Authenticates requests: by the client's certificate first, then by a bearer token. A request with neither is anonymous.
 
-Without credentials one may ask how the server is, and no more. Wrong ones are 401, whatever is wrong with them: what that is helps
-only who tries. What was recognised is remembered by a hash; what can change (time, accounts, files, keys) is looked at each time,
-by the authenticator that recognised it (`verified_tokens`).
+Anonymous requests may only read the health endpoints. Any wrong credential is answered with 401, without the reason: the reason
+would only help an attacker. Verified tokens are cached by hash; what can change (time, accounts, files, keys) is checked with each
+request by the authenticator that verified the token (`verified_tokens`).
 
-Most requests come from those who asked lately, with the same header. They are recalled by all of it: Python finds it by a hash with
-a key of this process, so how long that takes says nothing of how near a guess comes.
+Fast path: most requests repeat the Authorization header of a recent one, so verified tokens are also cached by the whole header.
+Python looks the header up by a hash with a key of this process, so the time of the lookup does not reveal how close a guess is.
 """
 
 from __future__ import annotations
@@ -17,107 +17,117 @@ from probate.api.rbac.users import ANONYMOUS, User
 from probate.core import errors
 from probate.core.clock import Clock
 from probate.http.limit_log import LimitLog
-from probate.server.authn import oidc as issuers
+from probate.server.authn import oidc as openid_connect
 from probate.server.authn import oidc_tokens
-from probate.server.authn.failure_limit import Failures
-from probate.server.authn.service_account_tokens import ServiceAccountTokens
-from probate.server.authn.service_accounts import Accounts
-from probate.server.authn.token_file import Listed
-from probate.server.authn.verified_tokens import Authenticator, ShownToken, VerifiedToken
-from probate.server.context import Recognised
+from probate.server.authn.failure_limit import FailureLimiter
+from probate.server.authn.service_account_tokens import ServiceAccountTokenAuthenticator
+from probate.server.authn.service_accounts import TokenIssuer
+from probate.server.authn.token_file import TokenFile
+from probate.server.authn.verified_tokens import BearerToken, TokenAuthenticator, VerifiedToken
+from probate.server.context import AuthenticatedToken
 
-OPEN = ("/livez", "/readyz", "/healthz")
-"""What may be asked by who says nothing of themselves."""
-MAX_LATELY = 500
-PACE_SECONDS = 1.0
-"""How long the answer 429 to a wrong credential is held back: clients that do not wait when told to are slowed down by it."""
+ANONYMOUS_PATHS = ("/livez", "/readyz", "/healthz")
+"""The paths that a request without credentials may read."""
+MAX_CACHED_HEADERS = 500
+FAILURE_DELAY_SECONDS = 1.0
+"""How long the answer 429 to a wrong credential is delayed, to slow down clients that ignore Retry-After."""
 
 
-class Recognition:
-    """Everybody that one server knows."""
+class RequestAuthenticator:
+    """Authenticates requests by certificate, token file, service account token and OpenID Connect, as configured."""
 
     def __init__(
         self,
         clock: Clock,
-        accounts: Accounts,
+        accounts: TokenIssuer,
         *,
-        listed: Listed | None = None,
-        oidc: issuers.Oidc | None = None,
+        token_file: TokenFile | None = None,
+        oidc: openid_connect.OidcVerifier | None = None,
         limits: LimitLog | None = None,
     ) -> None:
         self._clock = clock
-        found = (listed, ServiceAccountTokens(accounts), None if oidc is None else oidc_tokens.OidcTokens(oidc))
-        self._authenticators: tuple[Authenticator, ...] = tuple(one for one in found if one is not None)
-        self._lately: dict[bytes, VerifiedToken] = {}  # by whole headers
-        self._failures = Failures(clock, limits or LimitLog(clock))
+        configured = (
+            token_file,
+            ServiceAccountTokenAuthenticator(accounts),
+            None if oidc is None else oidc_tokens.OidcTokenAuthenticator(oidc),
+        )
+        self._authenticators: tuple[TokenAuthenticator, ...] = tuple(item for item in configured if item is not None)
+        self._by_header: dict[bytes, VerifiedToken] = {}
+        self._failures = FailureLimiter(clock, limits or LimitLog(clock))
 
-    def recall(self, scope: MutableMapping[str, Any]) -> User | None:
-        """Who a request is from, if that can be told without asking anybody and making anything of what it shows."""
+    def cached_user(self, scope: MutableMapping[str, Any]) -> User | None:
+        """Returns the request's user from the caches alone, or None if `__call__` has to authenticate it.
+
+        Fast path: never awaits and parses nothing. It returns the user that `__call__` returns.
+        """
         peer = scope.get("peer")
         if peer is not None:
-            return peer.user if peer.begins <= self._clock.now() < peer.ends else None
+            return peer.user if peer.not_before <= self._clock.now() < peer.not_after else None
         known = scope.get("known")
         if known is not None:
-            given = known.by_name.get(b"authorization")
+            header = known.by_name.get(b"authorization")
         else:
-            all_given = [value for name, value in scope["headers"] if name == b"authorization"]
-            given = all_given[0] if len(all_given) == 1 else None
-        found = self._lately.get(given)
-        if found is None or not found.authenticator.is_current(found, self._clock.now()):
+            headers = [value for name, value in scope["headers"] if name == b"authorization"]
+            header = headers[0] if len(headers) == 1 else None
+        verified = self._by_header.get(header)
+        if verified is None or not verified.authenticator.is_current(verified, self._clock.now()):
             return None
-        return found.user
+        return verified.user
 
     async def __call__(self, scope: MutableMapping[str, Any]) -> User:
-        """Who a request is from. `Unauthorized` if nobody can tell."""
+        """Returns the request's user. Raises `Unauthorized` if its credentials are wrong or missing."""
         peer = scope.get("peer")
-        if peer is not None and peer.begins <= self._clock.now() < peer.ends:
+        if peer is not None and peer.not_before <= self._clock.now() < peer.not_after:
             return peer.user  # type: ignore[no-any-return]
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        if given:
-            return await self._authorized(given, scope)
-        if peer is None and scope["path"].startswith(OPEN):
+        headers = [value for name, value in scope["headers"] if name == b"authorization"]
+        if headers:
+            return await self._authenticate_headers(headers, scope)
+        if peer is None and scope["path"].startswith(ANONYMOUS_PATHS):
             return ANONYMOUS
         raise errors.Unauthorized
 
-    async def _authorized(self, given: list[bytes], scope: MutableMapping[str, Any]) -> User:
-        """Who a header is of. Whatever address it comes from, it is verified: a good one is never refused for what others sent."""
+    async def _authenticate_headers(self, headers: list[bytes], scope: MutableMapping[str, Any]) -> User:
+        """Returns the user of an Authorization header.
+
+        The header is verified whatever address it comes from: a valid one is never refused for what others sent from there.
+        """
         address = (scope.get("client") or ("",))[0]
         try:
-            verified, recognised = await self._find(ShownToken(_bearer(given), address), ())
+            verified, recognised = await self._verify(BearerToken(_bearer(headers), address), ())
         except (errors.Unauthorized, errors.TooManyRequests) as error:
-            refusal = self._failures.refusal(address, given[0]) if isinstance(error, errors.Unauthorized) else error
-            if isinstance(refusal, errors.TooManyRequests):
-                await self._clock.sleep(PACE_SECONDS)
-            raise refusal from None
-        self._remember(given[0], verified)
+            response = self._failures.record(address, headers[0]) if isinstance(error, errors.Unauthorized) else error
+            if isinstance(response, errors.TooManyRequests):
+                await self._clock.sleep(FAILURE_DELAY_SECONDS)
+            raise response from None
+        self._remember(headers[0], verified)
         return recognised.user
 
     def _remember(self, header: bytes, verified: VerifiedToken) -> None:
-        if len(self._lately) >= MAX_LATELY:
-            self._lately.clear()
-        self._lately[header] = verified
+        if len(self._by_header) >= MAX_CACHED_HEADERS:
+            self._by_header.clear()
+        self._by_header[header] = verified
 
     def evict(self) -> None:
-        """Empty all caches. It changes nothing but how long the next requests take."""
-        self._lately.clear()
-        for one in self._authenticators:
-            one.evict()
+        """Empties all caches. This changes only how long the next requests take."""
+        self._by_header.clear()
+        for authenticator in self._authenticators:
+            authenticator.evict()
 
-    async def of_token(self, token: str, audiences: tuple[str, ...]) -> Recognised:
-        """Whom a token is of. `Unauthorized` if nobody can tell."""
-        return (await self._find(ShownToken(token), audiences))[1]
+    async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> AuthenticatedToken:
+        """Returns the user of a token, as a TokenReview needs it. Raises `Unauthorized` if the token is not valid."""
+        return (await self._verify(BearerToken(token), audiences))[1]
 
-    async def _find(self, shown: ShownToken, audiences: tuple[str, ...]) -> tuple[VerifiedToken, Recognised]:
-        for one in self._authenticators:
-            verified = await one.verify(shown)
+    async def _verify(self, token: BearerToken, audiences: tuple[str, ...]) -> tuple[VerifiedToken, AuthenticatedToken]:
+        for authenticator in self._authenticators:
+            verified = await authenticator.verify(token)
             if verified is not None:
-                return verified, await one.confirm(verified, audiences)
+                return verified, await authenticator.confirm(verified, audiences)
         raise errors.Unauthorized
 
 
-def _bearer(given: list[bytes]) -> str:
-    """The one token that a request's headers have."""
-    scheme, _, token = given[0].decode("latin-1").partition(" ")
-    if len(given) > 1 or scheme.lower() != "bearer":
+def _bearer(headers: list[bytes]) -> str:
+    """Returns the bearer token of a request that has exactly one Authorization header."""
+    scheme, _, token = headers[0].decode("latin-1").partition(" ")
+    if len(headers) > 1 or scheme.lower() != "bearer":
         raise errors.Unauthorized
     return token.strip()

@@ -1,7 +1,7 @@
-"""Discovery of the issuer of service accounts' tokens, as OpenID Connect has it: who takes such tokens can verify them alone.
+"""Publishes the issuer of service account tokens for OpenID Connect discovery, so that others can verify the tokens themselves.
 
-Both documents are for who may read these paths: `system:service-account-issuer-discovery`, which all service accounts have. There
-is nothing of this where the issuer is no https URL: nobody could look for it there.
+Reading both documents takes the role `system:service-account-issuer-discovery`, which all service accounts have. If the issuer is
+not an https URL, both paths answer 404: a verifier could not find them by the issuer.
 """
 
 from __future__ import annotations
@@ -12,40 +12,40 @@ from urllib.parse import urlsplit
 import orjson
 
 from probate.server import api_errors
-from probate.server.authn.service_accounts import KEYS
+from probate.server.authn.service_accounts import JWKS_PATH
 from probate.server.codec import negotiation
-from probate.server.context import Answer, Api
+from probate.server.context import Response, ServerContext
 
-PATH = "/.well-known/openid-configuration"
-KEY_SET = "application/jwk-set+json"
+CONFIGURATION_PATH = "/.well-known/openid-configuration"
+JWKS_MEDIA_TYPE = "application/jwk-set+json"
 _HOUR = (("cache-control", "public, max-age=3600"),)
 
 
-async def configuration(api: Api) -> Answer:
-    """Who signs tokens, and where the keys to verify them with are."""
-    keys = _keys(api, PATH)
-    told = {
-        "issuer": api.accounts.issuer,
-        "jwks_uri": api.accounts.keys_at,
+async def openid_configuration(api: ServerContext) -> Response:
+    """Returns the OpenID provider configuration: the issuer, and where its keys are."""
+    jwks = _keys(api, CONFIGURATION_PATH)
+    document = {
+        "issuer": api.service_accounts.issuer,
+        "jwks_uri": api.service_accounts.jwks_uri,
         "response_types_supported": ["id_token"],
         "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": sorted({key["alg"] for key in keys}),
+        "id_token_signing_alg_values_supported": sorted({key["alg"] for key in jwks}),
     }
-    return Answer(200, orjson.dumps(told), negotiation.JSON, headers=_HOUR)
+    return Response(200, orjson.dumps(document), negotiation.JSON, headers=_HOUR)
 
 
-async def keys(api: Api) -> Answer:
-    """These keys."""
-    return Answer(200, orjson.dumps({"keys": _keys(api, KEYS)}), KEY_SET, headers=_HOUR)
+async def json_web_key_set(api: ServerContext) -> Response:
+    """Returns the public keys that verify tokens."""
+    return Response(200, orjson.dumps({"keys": _keys(api, JWKS_PATH)}), JWKS_MEDIA_TYPE, headers=_HOUR)
 
 
-def _keys(api: Api, path: str) -> list[dict[str, Any]]:
-    if not _can_be_found(api.accounts.issuer):
-        raise api_errors.no_such_path(path)
-    return api.accounts.keys()  # here, as all who sign and verify: on two threads two keys could be made
+def _keys(api: ServerContext, path: str) -> list[dict[str, Any]]:
+    if not _is_discoverable(api.service_accounts.issuer):
+        raise api_errors.path_not_found(path)
+    return api.service_accounts.keys()  # on the event loop, like all signing and verifying: two threads could create two keys
 
 
-def _can_be_found(issuer: str) -> bool:
+def _is_discoverable(issuer: str) -> bool:
     try:
         url = urlsplit(issuer)
     except ValueError:

@@ -1,12 +1,12 @@
-"""Tokens of an issuer elsewhere (OpenID Connect): signed by one of the keys that it publishes, for us, and not over.
+"""Verifies ID tokens of an OpenID Connect issuer: their signature, audience and validity period.
 
-Its keys are fetched when they are first needed, again when a token names one that is not known (but not all the time), and when
-they are old. One fetch is under way at a time, and only tokens that need its result wait for it: while the keys are not old, a
-token signed with a known key is checked at once, however slow the issuer is. So many may wait, and of these so many from one
-address.
+The issuer's keys are fetched when a token first needs them, again when a token names an unknown key (but not more often than every
+`MIN_FETCH_INTERVAL_SECONDS`), and when they are older than `MAX_KEY_AGE_SECONDS`. At most one fetch runs at a time, and only tokens
+that need its result wait for it: while the keys are fresh, a token signed with a known key is verified at once, however slow the
+issuer is. `MAX_WAITING` limits how many requests wait, and how many of them come from one address.
 
-Names and groups of users may be given prefixes. Those that begin with `system:` are never taken from elsewhere: so nobody becomes a
-member of `system:masters` by what they are called.
+User and group names can be given prefixes. Names that begin with `system:` are never accepted from an issuer, so that no issuer
+can make a user a member of `system:masters`.
 """
 
 from __future__ import annotations
@@ -25,29 +25,30 @@ from probate.core import errors
 from probate.core.aio.offload import Offload
 from probate.core.clock import Clock
 from probate.core.errors import Details
+from probate.core.logs import facts
 from probate.http.fair_limit import FairLimit
 from probate.http.limit_log import LimitLog
 from probate.http.tls import trust
 from probate.server.authn import jwt
-from probate.server.authn.jwt import Claims, Parsed
+from probate.server.authn.jwt import Claims, ParsedToken
 
-LEEWAY = 10.0
-"""Seconds by which its clock may differ from ours."""
-FETCH_SECONDS = 5.0
-AGAIN_SECONDS = 10.0
-"""Keys are not fetched more often than that, whatever tokens name."""
-OLD_SECONDS = 3600.0
+CLOCK_SKEW_SECONDS = 10.0
+"""Seconds by which the issuer's clock may differ from this server's."""
+FETCH_TIMEOUT_SECONDS = 5.0
+MIN_FETCH_INTERVAL_SECONDS = 10.0
+"""Keys are not fetched more often than this, whatever key ids tokens name."""
+MAX_KEY_AGE_SECONDS = 3600.0
 MAX_WAITING = 100
-"""Requests that wait at once until keys have been fetched."""
+"""Limits the requests that wait at once for the keys."""
 MAX_BYTES = 1024 * 1024
 _DISCOVERY = "/.well-known/openid-configuration"
-_RESERVED = "system:"
+_RESERVED_PREFIX = "system:"
 
 log = logging.getLogger(__name__)
 
 
 class Issuer(NamedTuple):
-    """Whom to believe, and what. An empty prefix is the usual one, "-" is none."""
+    """The issuer to trust, and how its claims become a user. An empty prefix means the default prefix, "-" means none."""
 
     url: str
     client_id: str
@@ -58,49 +59,49 @@ class Issuer(NamedTuple):
     ca_file: str = ""
 
 
-class Oidc:
-    """Believes one issuer."""
+class OidcVerifier:
+    """Verifies the tokens of one issuer."""
 
     def __init__(
         self, issuer: Issuer, clock: Clock, offload: Offload, *, limits: LimitLog | None = None, max_waiting: int = MAX_WAITING
     ) -> None:
         if not issuer.url.startswith("https://") or not issuer.client_id:
-            raise errors.CannotOpen("an issuer of OpenID Connect has an https:// URL, and calls us by a client id: give both")
-        _check_authorities(issuer.ca_file)
+            raise errors.CannotOpen("OpenID Connect needs both an issuer with an https:// URL and a client id")
+        _check_ca_file(issuer.ca_file)
         self._issuer = issuer
         self._clock = clock
         self._offload = offload
         self._limits = limits or LimitLog(clock)
         self._keys: dict[str, Any] = {}
         self.generation = 0
-        """One more whenever the keys have changed: what was verified with others has to be verified again."""
-        self._fetched = self._tried = float("-inf")  # when they were fetched last, and when somebody tried to
+        """Increases whenever the keys change. A token that was verified with older keys has to be verified again."""
+        self._keys_fetched = self._fetch_started = float("-inf")  # the last fetch that succeeded, and the last attempt
         self._fetching: asyncio.Task[None] | None = None
         self._waiting = FairLimit(max_waiting, factor=2)
 
     @property
-    def is_outdated(self) -> bool:
-        """Whether the keys are so old that they have to be fetched again. While that fails, the old ones are all there is."""
-        return self._clock.monotonic() - self._fetched > OLD_SECONDS
+    def has_outdated_keys(self) -> bool:
+        """Whether the keys are so old that they must be fetched again. While fetching fails, the old keys stay in use."""
+        return self._clock.monotonic() - self._keys_fetched > MAX_KEY_AGE_SECONDS
 
-    async def recognise(self, parsed: Parsed, address: str = "") -> User | None:
-        """Whom the token is of; None if it is not to be believed. `TooManyRequests` if too many wait for the issuer already."""
-        claims = parsed.claims
-        if claims.get("iss") != self._issuer.url or not self._is_for_us(claims.get("aud")) or not self.is_timely(claims):
+    async def authenticate(self, token: ParsedToken, address: str = "") -> User | None:
+        """Returns the token's user, or None if the token is not valid. Raises `TooManyRequests` if too many wait for the keys."""
+        claims = token.claims
+        if claims.get("iss") != self._issuer.url or not self._has_audience(claims.get("aud")) or not self.is_valid_now(claims):
             return None
-        if self._needs_fetch(parsed.key_id):
+        if self._needs_fetch(token.key_id):
             await self._wait_for_keys(address)
-        key = self._key(parsed.key_id)
-        return user_of(claims, self._issuer) if key is not None and jwt.is_signed_by(parsed, key) else None
+        key = self._key(token.key_id)
+        return user_of(claims, self._issuer) if key is not None and jwt.is_signed_by(token, key) else None
 
-    def is_timely(self, claims: Claims) -> bool:
-        """Whether the token has begun, and has not ended."""
-        now, begins, ends = self._clock.now(), claims.get("nbf", 0), claims.get("exp")
-        if not isinstance(ends, int | float) or not isinstance(begins, int | float):
+    def is_valid_now(self, claims: Claims) -> bool:
+        """Returns whether the current time lies between the token's `nbf` and `exp` claims."""
+        now, not_before, expires = self._clock.now(), claims.get("nbf", 0), claims.get("exp")
+        if not isinstance(expires, int | float) or not isinstance(not_before, int | float):
             return False
-        return bool(begins - LEEWAY <= now < ends)
+        return bool(not_before - CLOCK_SKEW_SECONDS <= now < expires)
 
-    def _is_for_us(self, audience: Any) -> bool:
+    def _has_audience(self, audience: Any) -> bool:
         return self._issuer.client_id in (audience if isinstance(audience, list) else [audience])
 
     def _key(self, key_id: str) -> Any | None:
@@ -109,58 +110,58 @@ class Oidc:
         return next(iter(self._keys.values())) if len(self._keys) == 1 else None
 
     def _needs_fetch(self, key_id: str) -> bool:
-        may_wait = self._fetching is not None or self._clock.monotonic() - self._tried > AGAIN_SECONDS
-        return may_wait and (self.is_outdated or self._key(key_id) is None)
+        may_wait = self._fetching is not None or self._clock.monotonic() - self._fetch_started > MIN_FETCH_INTERVAL_SECONDS
+        return may_wait and (self.has_outdated_keys or self._key(key_id) is None)
 
     async def _wait_for_keys(self, address: str) -> None:
-        """Wait for the fetch that is under way, or begin one. `TooManyRequests` if too many wait for it."""
-        if not self._waiting.admits(address):
-            self._limits.reached("waiting for OpenID Connect keys", address=address, of=self._waiting.limit)
-            told = "too many requests wait for the keys of the OpenID Connect issuer, please try again in a second"
-            raise errors.TooManyRequests(told, Details(retry_after_seconds=1))
+        """Waits for the fetch under way, or starts one. Raises `TooManyRequests` if too many requests wait already."""
+        if not self._waiting.can_take(address):
+            self._limits.record("waiting for OpenID Connect keys", address=address, of=self._waiting.limit)
+            message = "too many requests wait for the keys of the OpenID Connect issuer, please try again in a second"
+            raise errors.TooManyRequests(message, Details(retry_after_seconds=1))
         if self._fetching is None:
             self._fetching = asyncio.get_running_loop().create_task(self._fetch(), name="oidc-keys")
         self._waiting.take(address)
         try:
-            await asyncio.shield(self._fetching)  # whoever gives up does not end it for the others
+            await asyncio.shield(self._fetching)  # a request that is cancelled does not cancel the fetch for the others
         finally:
             self._waiting.release(address)
 
     async def _fetch(self) -> None:
-        self._tried = began = self._clock.monotonic()
+        self._fetch_started = started = self._clock.monotonic()
         try:
-            found = await self._offload.run(lambda: published(self._issuer))
-        except (OSError, ValueError) as error:  # what urllib raises is one of both
-            log.warning("the keys of %s could not be fetched: %s", self._issuer.url, error)
+            keys = await self._offload.run(lambda: fetch_keys(self._issuer))
+        except (OSError, ValueError) as error:  # urllib raises one of these
+            log.warning("cannot fetch keys of OpenID Connect issuer", extra=facts(issuer=self._issuer.url, error=str(error)))
         else:
-            self._fetched = began  # a key that the issuer withdrew since then may be among them
-            if found != self._keys:
-                self._keys = found
+            self._keys_fetched = started  # the issuer may have withdrawn one of these keys since then
+            if keys != self._keys:
+                self._keys = keys
                 self.generation += 1
         finally:
             self._fetching = None
 
 
-def _check_authorities(file: str) -> None:
-    """`CannotOpen` if the file cannot be used: better at the start than when somebody's token is to be checked."""
+def _check_ca_file(file: str) -> None:
+    """Raises `CannotOpen` if the file cannot be used: it is better to fail at startup than at the first token."""
     try:
         if file:
             ssl.create_default_context(cafile=file)
-    except OSError as error:  # ssl.SSLError is one
+    except OSError as error:  # includes ssl.SSLError
         raise errors.CannotOpen(
             f"--oidc-ca-file {file} cannot be used: {error.strerror or error}. Give a readable file with certificates in PEM format"
         ) from error
 
 
-def published(issuer: Issuer) -> dict[str, Any]:
-    """The keys that an issuer publishes, by their names. Blocks."""
+def fetch_keys(issuer: Issuer) -> dict[str, Any]:
+    """Returns the keys that an issuer publishes, by key id. Blocks."""
     context = trust.client_context(_bundle(issuer))
-    about = _get(issuer.url.rstrip("/") + _DISCOVERY, context)
-    where = about.get("jwks_uri")
-    if about.get("issuer") != issuer.url or not isinstance(where, str) or not where.startswith("https://"):
-        raise ValueError("what it says of itself does not fit")
-    listed = _get(where, context).get("keys")
-    keys = {str(one.get("kid", "")): jwt.public_key(one) for one in listed or () if isinstance(one, dict)}
+    discovery = _get(issuer.url.rstrip("/") + _DISCOVERY, context)
+    jwks_uri = discovery.get("jwks_uri")
+    if discovery.get("issuer") != issuer.url or not isinstance(jwks_uri, str) or not jwks_uri.startswith("https://"):
+        raise ValueError("its discovery document does not match the issuer URL, or names no https:// jwks_uri")
+    jwks = _get(jwks_uri, context).get("keys")
+    keys = {str(jwk.get("kid", "")): jwt.from_jwk(jwk) for jwk in jwks or () if isinstance(jwk, dict)}
     return {key_id: key for key_id, key in keys.items() if key is not None}
 
 
@@ -169,34 +170,34 @@ def _bundle(issuer: Issuer) -> str:
 
 
 def _get(url: str, context: ssl.SSLContext) -> Claims:
-    with urllib.request.urlopen(url, timeout=FETCH_SECONDS, context=context) as answer:  # noqa: S310 it begins with https://
-        found = orjson.loads(answer.read(MAX_BYTES))
-    if not isinstance(found, dict):
-        raise ValueError(f"{url} does not answer with an object")  # noqa: TRY004 to be handled like other answers of no use
-    return found
+    with urllib.request.urlopen(url, timeout=FETCH_TIMEOUT_SECONDS, context=context) as response:  # noqa: S310 it begins with https://
+        document = orjson.loads(response.read(MAX_BYTES))
+    if not isinstance(document, dict):
+        raise ValueError(f"{url} does not answer with an object")  # noqa: TRY004 handled like any other useless response
+    return document
 
 
 def user_of(claims: Claims, issuer: Issuer) -> User | None:
-    """Who the claims say it is; None if they do not say, or may not."""
+    """Returns the user that the claims describe, or None if they name no user, an unverified email address or a reserved name."""
     name = claims.get(issuer.username_claim)
     if not isinstance(name, str) or not name:
         return None
     if issuer.username_claim == "email" and claims.get("email_verified", True) is not True:
         return None
-    usual = "" if issuer.username_claim == "email" else f"{issuer.url}#"
-    name = _prefix(issuer.username_prefix, usual) + name
-    if name.startswith(_RESERVED):
+    default_prefix = "" if issuer.username_claim == "email" else f"{issuer.url}#"
+    name = _prefix(issuer.username_prefix, default_prefix) + name
+    if name.startswith(_RESERVED_PREFIX):
         return None
     groups = [_prefix(issuer.groups_prefix, "") + group for group in _groups(claims, issuer)]
-    kept = [group for group in groups if not group.startswith(_RESERVED)]
-    return User(name, tuple(dict.fromkeys([*kept, AUTHENTICATED])))
+    allowed = [group for group in groups if not group.startswith(_RESERVED_PREFIX)]
+    return User(name, tuple(dict.fromkeys([*allowed, AUTHENTICATED])))
 
 
-def _prefix(given: str, usual: str) -> str:
-    return "" if given == "-" else given or usual
+def _prefix(prefix: str, default: str) -> str:
+    return "" if prefix == "-" else prefix or default
 
 
 def _groups(claims: Claims, issuer: Issuer) -> list[str]:
-    found = claims.get(issuer.groups_claim) if issuer.groups_claim else None
-    listed = [found] if isinstance(found, str) else found
-    return [one for one in listed if isinstance(one, str) and one] if isinstance(listed, list) else []
+    claim = claims.get(issuer.groups_claim) if issuer.groups_claim else None
+    listed = [claim] if isinstance(claim, str) else claim
+    return [group for group in listed if isinstance(group, str) and group] if isinstance(listed, list) else []

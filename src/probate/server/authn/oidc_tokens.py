@@ -1,47 +1,47 @@
 """Authenticates the ID tokens of an OpenID Connect issuer.
 
-A token counts as verified only with the keys that the issuer publishes now: when these change, or are due to be fetched again, its
-signature is checked again.
+A cached token counts as verified only with the keys in use now: when the keys change, or are due to be fetched again, the signature
+is verified again.
 """
 
 from __future__ import annotations
 
 from probate.core import errors
-from probate.server.authn.oidc import LEEWAY, Oidc
-from probate.server.authn.verified_tokens import ShownToken, TokenCache, VerifiedToken
-from probate.server.context import Recognised
+from probate.server.authn.oidc import CLOCK_SKEW_SECONDS, OidcVerifier
+from probate.server.authn.verified_tokens import BearerToken, TokenCache, VerifiedToken
+from probate.server.context import AuthenticatedToken
 
 
-class OidcTokens:
-    """Tokens that an issuer elsewhere has signed."""
+class OidcTokenAuthenticator:
+    """The tokens that an OpenID Connect issuer has signed."""
 
-    def __init__(self, oidc: Oidc) -> None:
+    def __init__(self, oidc: OidcVerifier) -> None:
         self._oidc = oidc
         self._cache = TokenCache()
 
-    async def verify(self, shown: ShownToken) -> VerifiedToken | None:
-        if not self._oidc.is_outdated:
-            found = self._cache.get(shown.digest, self._oidc.generation)
-            if found is not None:
-                return found
-        parsed = shown.parsed
-        user = None if parsed is None else await self._oidc.recognise(parsed, shown.address)
+    async def verify(self, token: BearerToken) -> VerifiedToken | None:
+        if not self._oidc.has_outdated_keys:
+            cached = self._cache.get(token.digest, self._oidc.generation)
+            if cached is not None:
+                return cached
+        parsed = token.parsed
+        user = None if parsed is None else await self._oidc.authenticate(parsed, token.address)
         if user is None or parsed is None:
             return None
-        claims = parsed.claims  # nothing is awaited from the signature check to here, so this is the generation of its keys
-        begins, ends = claims.get("nbf", 0) - LEEWAY, claims["exp"]
-        verified = VerifiedToken(self, user, self._oidc.generation, begins=begins, ends=ends, claims=claims)
-        self._cache.put(shown.digest, verified)
+        claims = parsed.claims  # no await since the signature check, so `generation` is that of the keys it used
+        not_before, expires = claims.get("nbf", 0) - CLOCK_SKEW_SECONDS, claims["exp"]
+        verified = VerifiedToken(self, user, self._oidc.generation, not_before=not_before, expires=expires, claims=claims)
+        self._cache.put(token.digest, verified)
         return verified
 
     def is_current(self, verified: VerifiedToken, now: float) -> bool:
-        is_fresh = verified.generation == self._oidc.generation and not self._oidc.is_outdated
-        return is_fresh and verified.begins <= now < verified.ends
+        is_fresh = verified.generation == self._oidc.generation and not self._oidc.has_outdated_keys
+        return is_fresh and verified.not_before <= now < verified.expires
 
-    async def confirm(self, verified: VerifiedToken, _audiences: tuple[str, ...]) -> Recognised:
-        if not self._oidc.is_timely(verified.claims):
+    async def confirm(self, verified: VerifiedToken, _audiences: tuple[str, ...]) -> AuthenticatedToken:
+        if not self._oidc.is_valid_now(verified.claims):
             raise errors.Unauthorized
-        return Recognised(verified.user)
+        return AuthenticatedToken(verified.user)
 
     def evict(self) -> None:
         self._cache.evict()

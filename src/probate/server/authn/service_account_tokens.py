@@ -1,52 +1,52 @@
-"""Authenticates the tokens of service accounts. Their signature is checked once.
+"""Authenticates service account tokens. The signature of each is verified once.
 
-Their times, their account and the object that they are bound to are checked with every request.
+Its validity period, its account and the object that it is bound to are checked with every request.
 """
 
 from __future__ import annotations
 
 from probate.core import errors
-from probate.server.authn.service_accounts import LEEWAY, Accounts, Ties
-from probate.server.authn.verified_tokens import ShownToken, TokenCache, VerifiedToken
-from probate.server.context import Recognised
+from probate.server.authn.service_accounts import CLOCK_SKEW_SECONDS, TokenBindings, TokenIssuer
+from probate.server.authn.verified_tokens import BearerToken, TokenCache, VerifiedToken
+from probate.server.context import AuthenticatedToken
 
 
-class ServiceAccountTokens:
-    """Tokens that this server has signed."""
+class ServiceAccountTokenAuthenticator:
+    """The tokens that this server has signed."""
 
-    def __init__(self, accounts: Accounts) -> None:
+    def __init__(self, accounts: TokenIssuer) -> None:
         self._accounts = accounts
         self._cache = TokenCache()
 
-    async def verify(self, shown: ShownToken) -> VerifiedToken | None:
-        found = self._cache.get(shown.digest)
-        if found is not None:
-            return found
-        parsed = shown.parsed
-        if parsed is None or not self._accounts.is_sound(parsed):
+    async def verify(self, token: BearerToken) -> VerifiedToken | None:
+        cached = self._cache.get(token.digest)
+        if cached is not None:
+            return cached
+        parsed = token.parsed
+        if parsed is None or not self._accounts.is_genuine(parsed):
             return None
         claims = parsed.claims
-        begins, ends = claims["nbf"] - LEEWAY, claims["exp"]
+        not_before, expires = claims["nbf"] - CLOCK_SKEW_SECONDS, claims["exp"]
         user = self._accounts.user_of(claims)
-        verified = VerifiedToken(self, user, begins=begins, ends=ends, claims=claims, ties=Ties(claims))
-        self._cache.put(shown.digest, verified)
+        verified = VerifiedToken(self, user, not_before=not_before, expires=expires, claims=claims, bindings=TokenBindings(claims))
+        self._cache.put(token.digest, verified)
         return verified
 
     def is_current(self, verified: VerifiedToken, now: float) -> bool:
-        if verified.ties is None or not verified.begins <= now < verified.ends:
+        if verified.bindings is None or not verified.not_before <= now < verified.expires:
             return False
         try:
-            return self._accounts.are_unchanged(verified.ties, now)
-        except errors.ApiError:  # `confirm` asks the store, and tells the client what is wrong with it
+            return self._accounts.are_bindings_unchanged(verified.bindings, now)
+        except errors.ApiError:  # `confirm` reads the store, and reports its failure to the client
             return False
 
-    async def confirm(self, verified: VerifiedToken, audiences: tuple[str, ...]) -> Recognised:
-        found = self._accounts.audiences_of(verified.claims, audiences)
-        if verified.ties is None or not found or not await self._accounts.lives(verified.ties):
+    async def confirm(self, verified: VerifiedToken, audiences: tuple[str, ...]) -> AuthenticatedToken:
+        matching = self._accounts.audiences_of(verified.claims, audiences)
+        if verified.bindings is None or not matching or not await self._accounts.are_bindings_alive(verified.bindings):
             raise errors.Unauthorized
-        if not self._accounts.is_timely(verified.claims):  # after the await: the token may have expired while the store was read
+        if not self._accounts.is_valid_now(verified.claims):  # after the await: the token may have expired while the store was read
             raise errors.Unauthorized
-        return Recognised(verified.user, found)
+        return AuthenticatedToken(verified.user, matching)
 
     def evict(self) -> None:
         self._cache.evict()

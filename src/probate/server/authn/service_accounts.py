@@ -1,7 +1,7 @@
-"""Tokens of service accounts: signed by this server, for some audiences, for a while, and dead with what they are bound to.
+"""Issues and verifies service account tokens. Each is signed by this server, for some audiences, and expires.
 
-A token names its account by uid, and the pod, secret or node that it is bound to, if any. It is good while these are there: that is
-looked up with every request, since whoever deletes an account means it.
+A token names its account by uid, and the pod, secret or node that it is bound to, if any. It is valid only while these exist: that
+is checked with every request, so that deleting an account revokes its tokens at once.
 """
 
 from __future__ import annotations
@@ -16,60 +16,63 @@ from probate.api.rbac.users import User
 from probate.core.clock import Clock
 from probate.http.tls import authority
 from probate.server.authn import jwt
-from probate.server.authn.jwt import Claims, Parsed
+from probate.server.authn.jwt import Claims, ParsedToken
 from probate.server.codec import object_codec
 from probate.settings import DEFAULT_ISSUER
-from probate.store.contract import NOTHING, Found, Record, Revision, Store
+from probate.store.contract import NO_REVISION, ReadResult, Record, Revision, Store
 
-LEEWAY = 10.0
+CLOCK_SKEW_SECONDS = 10.0
 """Seconds by which the clocks of servers may differ."""
-AFTER_DELETION = 60.0
-"""Seconds for which something that is being deleted may go on as it is. (Once it is gone, its tokens are dead.)"""
-KEYS = "/openid/v1/jwks"
-"""Where a server tells the public keys of those that it signs with."""
-BOUND = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
-_PRIVATE = "kubernetes.io"
-_EXTRA = "authentication.kubernetes.io"
+DELETION_GRACE_SECONDS = 60.0
+"""Seconds for which the token of an account or object that is being deleted stays valid. (Once it is gone, it is not.)"""
+JWKS_PATH = "/openid/v1/jwks"
+"""The path at which a server publishes the public keys that verify its tokens."""
+BINDABLE_KINDS = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+_PRIVATE_CLAIM = "kubernetes.io"
+_EXTRA_PREFIX = "authentication.kubernetes.io"
 
 
-class Bound(NamedTuple):
-    """What a token is bound to besides its account."""
+class BoundObject(NamedTuple):
+    """The object that a token is bound to besides its account."""
 
     kind: str
     name: str
     uid: str
 
 
-class Wanted(NamedTuple):
-    """A token to be made."""
+class TokenRequest(NamedTuple):
+    """A token to issue."""
 
     namespace: str
     name: str
     uid: str
     audiences: tuple[str, ...]
-    seconds: int
-    bound: Bound | None = None
-    node: Bound | None = None  # of the pod that it is bound to
+    expiration_seconds: int
+    bound_object: BoundObject | None = None
+    node: BoundObject | None = None  # the node of the pod that the token is bound to
 
 
-class Ties:
-    """What has to be there for a token to be good: uids by keys. And until when it was found to be so, as of when."""
+class TokenBindings:
+    """The objects that must exist for a token to be valid, as uids by store key, and the result of the last check.
+
+    The check found them to exist until `valid_until`, at `revision`.
+    """
 
     def __init__(self, claims: Claims) -> None:
-        about = claims[_PRIVATE]
-        namespace, account = about["namespace"], about["serviceaccount"]
+        identity = claims[_PRIVATE_CLAIM]
+        namespace, account = identity["namespace"], identity["serviceaccount"]
         self.uids: dict[str, str] = {f"objects/serviceaccounts/{namespace}/{account['name']}": account["uid"]}
-        for kind, plural in BOUND.items():
-            one = about.get(kind.lower())
-            if one is not None and not (kind == "Node" and "pod" in about):  # a pod says itself where it is
-                self.uids[f"objects/{plural}/{'-' if kind == 'Node' else namespace}/{one['name']}"] = one["uid"]
-        self.ranges = tuple(key.rpartition("/")[0] + "/" for key in self.uids)
-        self.until = float("-inf")
-        self.seen: Revision = NOTHING
+        for kind, plural in BINDABLE_KINDS.items():
+            reference = identity.get(kind.lower())
+            if reference is not None and not (kind == "Node" and "pod" in identity):  # a bound pod implies its node
+                self.uids[f"objects/{plural}/{'-' if kind == 'Node' else namespace}/{reference['name']}"] = reference["uid"]
+        self.prefixes = tuple(key.rpartition("/")[0] + "/" for key in self.uids)
+        self.valid_until = float("-inf")
+        self.revision: Revision = NO_REVISION
 
 
-class Accounts:
-    """Makes such tokens, and recognises them. `key` gives the key to sign with, as PEM; it is asked when it is first needed."""
+class TokenIssuer:
+    """Issues and verifies tokens. `key` returns the signing key as PEM, and is called when the key is first needed."""
 
     def __init__(
         self,
@@ -79,14 +82,14 @@ class Accounts:
         key: Callable[[], bytes] = authority.new_signing_key,
         issuer: str = DEFAULT_ISSUER,
         audiences: tuple[str, ...] = (),
-        keys_at: str = "",
+        jwks_uri: str = "",
     ) -> None:
         self._store = store
         self._clock = clock
         self._pem = key
         self.issuer = issuer
         self.audiences = audiences or (issuer,)
-        self.keys_at = keys_at or f"{issuer.rstrip('/')}{KEYS}"  # for others, who verify tokens themselves
+        self.jwks_uri = jwks_uri or f"{issuer.rstrip('/')}{JWKS_PATH}"  # for others that verify tokens themselves
 
     @cached_property
     def _key(self) -> Any:
@@ -103,91 +106,92 @@ class Accounts:
         return jwt.key_id_of(self._public_key)
 
     def keys(self) -> list[Claims]:
-        """The public keys of those that tokens are signed with, as JWKs."""
-        return [jwt.description(self._public_key)]
+        """Returns the public keys that verify tokens, as JWKs."""
+        return [jwt.to_jwk(self._public_key)]
 
-    def issue(self, wanted: Wanted, *, id_: str) -> tuple[str, float]:
-        """A token, and when it ends."""
+    def issue(self, request: TokenRequest, *, id_: str) -> tuple[str, float]:
+        """Returns a token, and the time at which it expires."""
         now = int(self._clock.now())
-        about: Claims = {"namespace": wanted.namespace, "serviceaccount": {"name": wanted.name, "uid": wanted.uid}}
-        for one in (wanted.bound, wanted.node):
-            if one is not None:
-                about[one.kind.lower()] = {"name": one.name, "uid": one.uid}
+        identity: Claims = {"namespace": request.namespace, "serviceaccount": {"name": request.name, "uid": request.uid}}
+        for bound_object in (request.bound_object, request.node):
+            if bound_object is not None:
+                identity[bound_object.kind.lower()] = {"name": bound_object.name, "uid": bound_object.uid}
         claims: Claims = {
-            "aud": list(wanted.audiences or self.audiences),
-            "exp": now + wanted.seconds,
+            "aud": list(request.audiences or self.audiences),
+            "exp": now + request.expiration_seconds,
             "iat": now,
             "iss": self.issuer,
             "jti": id_,
-            _PRIVATE: about,
+            _PRIVATE_CLAIM: identity,
             "nbf": now,
-            "sub": users.account_name(wanted.namespace, wanted.name),
+            "sub": users.service_account_username(request.namespace, request.name),
         }
-        return jwt.sign(claims, self._key, self._key_id), now + wanted.seconds
+        return jwt.sign(claims, self._key, self._key_id), now + request.expiration_seconds
 
-    def is_sound(self, parsed: Parsed) -> bool:
-        """Whether this server has signed the token, and it says what such tokens say."""
-        if parsed.claims.get("iss") != self.issuer or parsed.key_id != self._key_id:
+    def is_genuine(self, token: ParsedToken) -> bool:
+        """Returns whether this server has signed the token, and the token has all claims that this server writes."""
+        if token.claims.get("iss") != self.issuer or token.key_id != self._key_id:
             return False
-        return jwt.is_signed_by(parsed, self._public_key) and _is_whole(parsed.claims)
+        return jwt.is_signed_by(token, self._public_key) and _has_all_claims(token.claims)
 
-    def is_timely(self, claims: Claims) -> bool:
-        """Whether the token has begun, and has not ended."""
+    def is_valid_now(self, claims: Claims) -> bool:
+        """Returns whether the current time lies between the token's `nbf` and `exp` claims."""
         now = self._clock.now()
-        return bool(claims["nbf"] - LEEWAY <= now < claims["exp"])
+        return bool(claims["nbf"] - CLOCK_SKEW_SECONDS <= now < claims["exp"])
 
-    def audiences_of(self, claims: Claims, wanted: tuple[str, ...]) -> tuple[str, ...]:
-        """For which of the audiences the token is; for which of our own, if none are named."""
-        return tuple(one for one in wanted or self.audiences if one in claims["aud"])
+    def audiences_of(self, claims: Claims, requested: tuple[str, ...]) -> tuple[str, ...]:
+        """Returns which of the requested audiences the token is for; if none are requested, which of this server's own."""
+        return tuple(audience for audience in requested or self.audiences if audience in claims["aud"])
 
-    async def lives(self, ties: Ties) -> bool:
-        """Whether all that a token is tied to is there. Where nothing has changed around that, it is not read again."""
-        if self.are_unchanged(ties, self._clock.now()):
+    async def are_bindings_alive(self, bindings: TokenBindings) -> bool:
+        """Returns whether all objects that a token is bound to exist. Reads them again only if something near them has changed."""
+        if self.are_bindings_unchanged(bindings, self._clock.now()):
             return True
-        calms = [self._store.calm(prefix) for prefix in ties.ranges]
-        found = await self._store.read_many(list(ties.uids))
-        ties.until = min(self._end(record, uid) for record, uid in zip(found, ties.uids.values(), strict=True))
-        ties.seen = min((calm.now for calm in calms if calm is not None), default=NOTHING)
-        return ties.until > self._clock.now()
+        calms = [self._store.unchanged_since(prefix) for prefix in bindings.prefixes]
+        records = await self._store.read_many(list(bindings.uids))
+        checked = zip(records, bindings.uids.values(), strict=True)
+        bindings.valid_until = min(self._valid_until(record, uid) for record, uid in checked)
+        bindings.revision = min((calm.now for calm in calms if calm is not None), default=NO_REVISION)
+        return bindings.valid_until > self._clock.now()
 
-    def are_unchanged(self, ties: Ties, now: float) -> bool:
-        """Whether all that is as it was when it was found to be there, as far as that can be known without asking anybody."""
-        if ties.until <= now:
+    def are_bindings_unchanged(self, bindings: TokenBindings, now: float) -> bool:
+        """Returns whether nothing has changed around the bound objects since the last check. Answers without reading the store."""
+        if bindings.valid_until <= now:
             return False
-        for prefix in ties.ranges:
-            calm = self._store.calm(prefix)
-            if calm is None or calm.since > ties.seen:
+        for prefix in bindings.prefixes:
+            calm = self._store.unchanged_since(prefix)
+            if calm is None or calm.since > bindings.revision:
                 return False
         return True
 
     @staticmethod
-    def _end(record: Found, uid: str) -> float:
-        """Until when a token may be used for what it is tied to: not at all, if that is gone or damaged, or is another now."""
+    def _valid_until(record: ReadResult, uid: str) -> float:
+        """Returns until when a token bound to this object is valid: never, if the object is gone, damaged or has another uid."""
         meta = object_codec.meta(record.value) if isinstance(record, Record) else None
         if meta is None or meta.uid != uid:
             return float("-inf")
-        stamp = meta.deletion_timestamp
-        return float("inf") if stamp is None else timestamps.seconds(stamp) + AFTER_DELETION
+        deleted_at = meta.deletion_timestamp
+        return float("inf") if deleted_at is None else timestamps.parse_time(deleted_at) + DELETION_GRACE_SECONDS
 
     @staticmethod
     def user_of(claims: Claims) -> User:
-        """The account as a user."""
-        about = claims[_PRIVATE]
-        extra = {f"{_EXTRA}/credential-id": (f"JTI={claims['jti']}",)}
+        """Returns the account as a user."""
+        identity = claims[_PRIVATE_CLAIM]
+        extra = {f"{_EXTRA_PREFIX}/credential-id": (f"JTI={claims['jti']}",)}
         for kind in ("node", "pod"):
-            if kind in about:
-                extra[f"{_EXTRA}/{kind}-name"] = (about[kind]["name"],)
-                extra[f"{_EXTRA}/{kind}-uid"] = (about[kind]["uid"],)
-        account = about["serviceaccount"]
-        return users.account(about["namespace"], account["name"], account["uid"], tuple(sorted(extra.items())))
+            if kind in identity:
+                extra[f"{_EXTRA_PREFIX}/{kind}-name"] = (identity[kind]["name"],)
+                extra[f"{_EXTRA_PREFIX}/{kind}-uid"] = (identity[kind]["uid"],)
+        account = identity["serviceaccount"]
+        return users.service_account_user(identity["namespace"], account["name"], account["uid"], tuple(sorted(extra.items())))
 
 
-def _is_whole(claims: Claims) -> bool:
-    """Whether everything is there that we write. (The signature says that it was us; a key may have been used for more.)"""
-    about = claims.get(_PRIVATE)
-    if not isinstance(about, dict) or not isinstance(claims.get("aud"), list):
+def _has_all_claims(claims: Claims) -> bool:
+    """Returns whether the token has all claims that this server writes. (The signing key may have been used elsewhere too.)"""
+    identity = claims.get(_PRIVATE_CLAIM)
+    if not isinstance(identity, dict) or not isinstance(claims.get("aud"), list):
         return False
     times = all(isinstance(claims.get(name), int) for name in ("exp", "nbf"))
-    account = about.get("serviceaccount")
-    named = [about.get("namespace"), *((account.get("name"), account.get("uid")) if isinstance(account, dict) else (None,))]
-    return times and isinstance(claims.get("jti"), str) and all(isinstance(one, str) and one for one in named)
+    account = identity.get("serviceaccount")
+    texts = [identity.get("namespace"), *((account.get("name"), account.get("uid")) if isinstance(account, dict) else (None,))]
+    return times and isinstance(claims.get("jti"), str) and all(isinstance(text, str) and text for text in texts)

@@ -1,9 +1,9 @@
-"""What authenticators have in common: a token as it was shown, and what is known of one that was verified.
+"""What the token authenticators share: bearer tokens, verified tokens and the cache of them.
 
-There is one authenticator for each kind of token (listed in a file, of a service account, of an OpenID Connect issuer), each with a
-cache of its own. A verified token carries the authenticator that verified it, and that one alone decides whether it is good now.
-So no cache can turn one kind of token into another, whatever is evicted or reloaded while a token is looked up: the result of a
-look-up is handed on, never looked up again.
+There is one authenticator for each kind of token (token file, service account, OpenID Connect), each with its own cache. A verified
+token carries the authenticator that verified it, and only that one decides whether the token is valid now. So no cache can turn one
+kind of token into another, whatever is evicted or reloaded during a lookup: the result of a lookup is passed on, never looked up
+again.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import NamedTuple, Protocol
 
 from probate.api.rbac.users import User
 from probate.server.authn import jwt
-from probate.server.authn.jwt import Claims, Parsed
-from probate.server.authn.service_accounts import Ties
-from probate.server.context import Recognised
+from probate.server.authn.jwt import Claims, ParsedToken
+from probate.server.authn.service_accounts import TokenBindings
+from probate.server.context import AuthenticatedToken
 
 MAX_TOKENS = 4_000
-"""Tokens that one authenticator remembers."""
+"""Limits the tokens in one authenticator's cache."""
 
 
-class ShownToken:
-    """A bearer token that nothing is known of yet, and the address of whoever shows it (empty in a TokenReview)."""
+class BearerToken:
+    """A bearer token that is not verified yet, and the address of the client that sent it (empty in a TokenReview)."""
 
     def __init__(self, token: str, address: str = "") -> None:
         self.address = address
@@ -31,13 +31,13 @@ class ShownToken:
         self._token = token
 
     @cached_property
-    def parsed(self) -> Parsed | None:
-        """Its parts, if it is a JWT."""
+    def parsed(self) -> ParsedToken | None:
+        """The parts of the token, or None if it is not a JWT."""
         return jwt.parse(self._token)
 
 
 def _bytes(token: str) -> bytes:
-    """What a header would have. A TokenReview may have any text: no character of it may count as another, such as "?"."""
+    """Returns the bytes that a header would have. A TokenReview may hold any text, and no two texts may map to the same bytes."""
     try:
         return token.encode("latin-1")
     except UnicodeEncodeError:
@@ -45,55 +45,55 @@ def _bytes(token: str) -> bytes:
 
 
 class VerifiedToken(NamedTuple):
-    """A token that its authenticator has verified, with what that authenticator needs to see whether it is still good."""
+    """A token that its authenticator has verified, with what that authenticator needs to check that it is still valid."""
 
-    authenticator: Authenticator
+    authenticator: TokenAuthenticator
     user: User
     generation: int = 0
-    """Of what it was verified with: the file as it was read, the keys as they were fetched."""
-    begins: float = float("-inf")
-    ends: float = float("inf")
-    claims: Claims = {}  # noqa: RUF012 nobody changes it
-    ties: Ties | None = None
+    """The generation of the file or of the keys that verified the token."""
+    not_before: float = float("-inf")
+    expires: float = float("inf")
+    claims: Claims = {}  # noqa: RUF012 never modified
+    bindings: TokenBindings | None = None
 
 
-class Authenticator(Protocol):
-    """Recognises one kind of token."""
+class TokenAuthenticator(Protocol):
+    """Authenticates one kind of token."""
 
-    async def verify(self, shown: ShownToken) -> VerifiedToken | None:
-        """What is known of the token; None if it is not of this kind, or not to be believed."""
+    async def verify(self, token: BearerToken) -> VerifiedToken | None:
+        """Returns the verified token, or None if it is not of this kind or not valid."""
         ...
 
     def is_current(self, verified: VerifiedToken, now: float) -> bool:
-        """Whether a token that was good is good now, as far as that can be told without asking anybody."""
+        """Returns whether a verified token is known to be valid now. Never awaits; False means that `confirm` has to decide."""
         ...
 
-    async def confirm(self, verified: VerifiedToken, audiences: tuple[str, ...]) -> Recognised:
-        """Whose the token is, if it is good now and for these audiences. `Unauthorized` if it is not."""
+    async def confirm(self, verified: VerifiedToken, audiences: tuple[str, ...]) -> AuthenticatedToken:
+        """Returns the token's user if it is valid now and for these audiences. Raises `Unauthorized` otherwise."""
         ...
 
     def evict(self) -> None:
-        """Empty the cache."""
+        """Empties the cache."""
         ...
 
 
 class TokenCache:
-    """Tokens that one authenticator has verified, by their digest. When it is full, it is emptied."""
+    """The tokens that one authenticator has verified, by digest. A full cache is emptied."""
 
     def __init__(self) -> None:
-        self._found: dict[str, VerifiedToken] = {}
+        self._tokens: dict[str, VerifiedToken] = {}
 
     def get(self, digest: str, generation: int = 0) -> VerifiedToken | None:
-        """What was verified with what is in use now. (What was verified with what was in use before is no answer.)"""
-        found = self._found.get(digest)
-        return found if found is not None and found.generation == generation else None
+        """Returns the token if it was verified in this generation of keys or file. Earlier ones do not count."""
+        token = self._tokens.get(digest)
+        return token if token is not None and token.generation == generation else None
 
     def put(self, digest: str, verified: VerifiedToken) -> None:
-        """Remember a token."""
-        if len(self._found) >= MAX_TOKENS:
-            self._found.clear()
-        self._found[digest] = verified
+        """Adds a token."""
+        if len(self._tokens) >= MAX_TOKENS:
+            self._tokens.clear()
+        self._tokens[digest] = verified
 
     def evict(self) -> None:
-        """Forget all tokens."""
-        self._found.clear()
+        """Removes all tokens."""
+        self._tokens.clear()

@@ -1,1 +1,1 @@
-"""Who may do what here. `api.rbac` has the rules; this asks them about requests."""
+"""Authorization of requests and of the server's own controllers. The RBAC rules themselves are in `api.rbac`."""

@@ -1,9 +1,9 @@
-"""Those who act on the store in bulk, and what they may do: the collector, the sweeps of scopes, the end of Events.
+"""Authorizes actors: the internal identities that act on the store in bulk (garbage collector, scope deletion, expiry of Events).
 
-Each is somebody, a service account with a role of its own, and does nothing that its role does not grant. That is asked once for
-all objects of a kind in a namespace, and again when roles have changed: so it costs next to nothing. What is not granted is not
-done and stays as it is (`Outcome.DENIED`), the log says which rule is missing, and whoever wanted it tries again when rights have
-changed (docs/adr/0008).
+Each actor is a service account with its own role, and does only what that role grants. Rights are checked once for all objects of a
+resource in a namespace, and again when roles change, so the check costs next to nothing. An action that is not granted is not
+performed and leaves the object unchanged (`Outcome.DENIED`); the log names the missing rule, and the controller retries when roles
+change (docs/adr/0008).
 """
 
 from __future__ import annotations
@@ -14,39 +14,40 @@ from enum import Enum
 from typing import NamedTuple
 
 from probate.api.catalog import Resource
-from probate.api.ownership import Action, Conclude, Delete, Drop, Outcome, Release, Unblock
+from probate.api.ownership import Action, ClearBlockOwnerDeletion, Delete, Finalize, Outcome, RemoveFinalizer, RemoveOwnerReferences
 from probate.api.rbac import forbidden_message
-from probate.api.rbac.policy_rules import Ask
-from probate.api.rbac.user_rules import NOBODY, Names, Rights
+from probate.api.rbac.policy_rules import ResourceAttributes
+from probate.api.rbac.user_rules import NO_NAMES, AllowedNames, UserRules
 from probate.api.rbac.users import User
-from probate.server.context import Api
+from probate.core.logs import facts
+from probate.server.context import ServerContext
 from probate.server.storage import storage_keys
 
 log = logging.getLogger(__name__)
 
 
-class Leads(Enum):
-    """What leads to a deletion by somebody."""
+class DeletionTrigger(Enum):
+    """What makes an actor delete objects."""
 
-    OWNERS = "owners"  # that are gone, or wait
-    SCOPE = "scope"  # that is being deleted
-    TIME = "time"  # that is over
+    OWNERS = "owners"  # their owners are gone, or wait for them
+    SCOPE = "scope"  # their namespace or CRD is being deleted
+    EXPIRY = "time"  # their time to live is over
 
 
-class Doer(NamedTuple):
-    """Somebody who acts in bulk. Not `is_checked`: whoever asks this server may do anything, and so may they."""
+class Actor(NamedTuple):
+    """An internal identity that acts in bulk. `is_checked` is False if the server runs without RBAC: then it may do anything."""
 
     user: User
-    leads: Leads
+    trigger: DeletionTrigger
     is_checked: bool = True
 
 
-class Permit(NamedTuple):
-    """What somebody does to objects of one kind in one namespace, and to which of them they may."""
+class Permission(NamedTuple):
+    """What an actor does to objects of one resource in one namespace, and to which of them it may."""
 
     resource: Resource
-    ask: Ask
-    names: Names = None
+    ask: ResourceAttributes
+    names: AllowedNames = None
     reason: str = ""
 
     def allows(self, name: str) -> bool:
@@ -54,78 +55,84 @@ class Permit(NamedTuple):
 
 
 class Results(NamedTuple):
-    """What became of actions, and, where that is told, which of them removed their object."""
+    """The outcome of each action and, if auditing needs it, whether it removed its object."""
 
     outcomes: list[Outcome]
     removed: list[bool]
 
 
-class Done(NamedTuple):
-    """Actions, the rights to them, and what became of them."""
+class CompletedActions(NamedTuple):
+    """Actions with their permissions and results."""
 
     actions: Sequence[Action]
-    permits: Sequence[Permit]
+    permissions: Sequence[Permission]
     results: Results
 
 
-class Office:
-    """One who acts, on one API."""
+class ActorAuthorizer:
+    """Authorizes one actor on one API."""
 
-    def __init__(self, api: Api, doer: Doer, kind_at: Callable[[str], Resource]) -> None:
-        self.doer = doer
+    def __init__(self, api: ServerContext, actor: Actor, resource_of: Callable[[str], Resource]) -> None:
+        self.actor = actor
         self._api = api
-        self._kind_at = kind_at
-        self._told: set[Ask] = set()  # what was said not to be granted, by the grants of this generation
+        self._resource_of = resource_of
+        self._logged: set[ResourceAttributes] = set()  # the denials logged since roles or bindings changed
         self._generation = -1
-        self._denied = api.denied
+        self._denied = api.denied_actions
 
-    async def permits(self, actions: Sequence[Action]) -> list[Permit]:
-        """A permit for each action. `StoreUnavailable` if nobody knows at the moment who may do what."""
-        rights = await self._api.access.rights(self.doer.user) if self.doer.is_checked else None
-        found: list[Permit] = []
-        kind, folder, permit = None, "\0", None
+    async def permissions(self, actions: Sequence[Action]) -> list[Permission]:
+        """Returns a permission for each action. Raises `StoreUnavailable` if rights cannot be determined at the moment.
+
+        Fast path: successive actions of one type on objects with one key prefix share a permission.
+        """
+        rights = await self._api.authorizer.rights(self.actor.user) if self.actor.is_checked else None
+        result: list[Permission] = []
+        action_type, prefix, permission = None, "\0", None
         for action in actions:
-            where = action.item.where
-            if permit is None or type(action) is not kind or not where.startswith(folder) or "/" in where[len(folder) :]:
-                kind, folder = type(action), where[: where.rindex("/") + 1]
-                permit = self._permit(action, rights)
-            found.append(permit)
-        return found
+            key = action.item.key
+            if permission is None or type(action) is not action_type or not key.startswith(prefix) or "/" in key[len(prefix) :]:
+                action_type, prefix = type(action), key[: key.rindex("/") + 1]
+                permission = self._permission(action, rights)
+            result.append(permission)
+        return result
 
-    async def may(self, ask: Ask) -> bool:
-        """Whether they may do this."""
-        return not self.doer.is_checked or await self._api.access.allows(self.doer.user, ask)
+    async def is_allowed(self, ask: ResourceAttributes) -> bool:
+        """Returns whether the actor may do this."""
+        return not self.actor.is_checked or await self._api.authorizer.allows(self.actor.user, ask)
 
-    def _permit(self, action: Action, rights: Rights | None) -> Permit:
-        resource, where = self._kind_at(action.item.where), action.item.meta.namespace
-        verb, part = _wanted(action, resource)
-        ask = Ask(verb, resource.group, resource.plural, part, where)
+    def _permission(self, action: Action, rights: UserRules | None) -> Permission:
+        resource, namespace = self._resource_of(action.item.key), action.item.meta.namespace
+        verb, subresource = _verb(action, resource)
+        ask = ResourceAttributes(verb, resource.group, resource.plural, subresource, namespace)
         if rights is None:
-            return Permit(resource, ask)
-        names = rights.names(ask)
-        return Permit(resource, ask, names, rights.reason(ask) if self._api.audit is not None and names != NOBODY else "")
+            return Permission(resource, ask)
+        names = rights.allowed_names(ask)
+        return Permission(resource, ask, names, rights.reason(ask) if self._api.audit is not None and names != NO_NAMES else "")
 
-    def note_denied(self, permit: Permit, name: str) -> bool:
-        """Something was not granted. Returns whether it is told for the first time since roles or bindings were changed."""
-        generation = self._api.access.grants.generation
+    def record_denial(self, permission: Permission, name: str) -> bool:
+        """Counts a denied action. Logs it and returns True if it is the first such denial since roles or bindings changed."""
+        generation = self._api.authorizer.grants.generation
         if generation != self._generation:
             self._generation = generation
-            self._told.clear()
-        ask, user = permit.ask, self.doer.user
-        self._denied[user.name.rpartition(":")[2], ask.verb, f"{permit.resource.group_resource}"] += 1
-        if ask in self._told:
+            self._logged.clear()
+        ask, user = permission.ask, self.actor.user
+        self._denied[user.name.rpartition(":")[2], ask.verb, f"{permission.resource.group_resource}"] += 1
+        if ask in self._logged:
             return False
-        self._told.add(ask)
-        refusal = forbidden_message.refusal(user, ask._replace(name=name))
-        log.warning("what one of our own wants to do is not granted to them, and waits until it is: %s", refusal)
+        self._logged.add(ask)
+        error = forbidden_message.forbidden_error(user, ask._replace(name=name))
+        log.warning(
+            "controller action forbidden by RBAC, will retry when RBAC changes",
+            extra=facts(user=user.name, verb=ask.verb, error=str(error)),
+        )
         return True
 
 
-def _wanted(action: Action, resource: Resource) -> tuple[str, str]:
-    """The verb of an action, and of which part of the object."""
+def _verb(action: Action, resource: Resource) -> tuple[str, str]:
+    """Returns the verb that an action needs, and the subresource."""
     if isinstance(action, Delete):
         return "delete", ""
-    if isinstance(action, Drop | Unblock | Release):
+    if isinstance(action, RemoveOwnerReferences | ClearBlockOwnerDeletion | RemoveFinalizer):
         return "patch", ""
-    is_namespace = isinstance(action, Conclude) and resource.group_resource == storage_keys.NAMESPACES
+    is_namespace = isinstance(action, Finalize) and resource.group_resource == storage_keys.NAMESPACES
     return "update", "finalize" if is_namespace else "status"

@@ -1,133 +1,137 @@
-"""Whether somebody may say that an owner cannot leave before this object: that holds the owner, and deletes the object with it.
+"""Authorizes `blockOwnerDeletion` and references to owners that orphan: both keep an owner from being removed.
 
-To set `blockOwnerDeletion: true` takes what it would take to hold the owner directly: `update` of its `finalizers`, or `update`
-and `delete` of the owner itself. With `Owners.ALL` that goes for every reference to an owner. What was there before the write is
-nobody's doing. A reference to a kind that is not served is refused to all but masters, since nobody can say what it would take.
+Setting `blockOwnerDeletion: true` takes the rights that blocking the owner directly would take: `update` of its `finalizers`
+subresource, or `update` and `delete` of the owner itself. With `OwnerChecks.ALL` every reference to an owner takes them. References
+that existed before the write are not checked. A reference to a kind that is not served is refused to all users but masters, since
+no right to it can be determined.
 
-An owner that leaves its dependents behind (`orphan`) leaves when nothing refers to it any more: so ever new references would hold
-it too, and to refer to it takes the same right from then on. References count by uid, so this also goes for one that has its uid
-under another name, kind or scope. One from another namespace does not count, and needs no right.
+An owner that orphans its dependents is removed once nothing refers to it. New references would block it forever, so from its
+deletion on they take the same rights. References count by uid, so this also applies to a reference that has the owner's uid under
+another name, kind or scope. A reference from another namespace does not count, and takes no right.
 
-The right is to the owner that the reference names, and what it holds is found by its uid. So both have to be of one object, or the
-right to one would do for another. That is looked at only for who has the right: others learn nothing about what is there.
+The right is checked for the owner that the reference names, but the owner that it blocks is found by uid. So name and uid must
+belong to one object, or the right to one owner would allow blocking another. That is checked only for users who have the right, so
+that others learn nothing about which objects exist.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
 
 from probate.api.catalog import Resource
-from probate.api.field_errors import FORBIDDEN, Problem
+from probate.api.field_errors import FORBIDDEN, FieldError
 from probate.api.gvk import GroupVersion
-from probate.api.ownership import Item, Meta, Owner
+from probate.api.objects import Object
+from probate.api.ownership import Item, ObjectMeta, OwnerReference
 from probate.api.rbac import forbidden_message, policy_rules
-from probate.api.rbac.policy_rules import Ask
+from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.api.rbac.users import User
 from probate.server import api_errors
-from probate.server.authz.owner_checks import Owners
-from probate.server.context import Api
+from probate.server.authz.owner_checks import OwnerChecks
+from probate.server.context import ServerContext
 from probate.server.ownership import metadata_view
 from probate.server.request import Target
 from probate.server.storage import index_entries, storage_keys
 
-Object = dict[str, Any]
-
-SLICE = 100
-"""References that are looked at before others get the event loop."""
+REFERENCES_PER_TURN = 100
+"""References that are checked before other requests get the event loop."""
 CONTROLLERS = "system:serviceaccount:kube-system:"
-"""The server's own controllers. They refer to what they have just read, which may be gone by then."""
+"""The server's own controllers. They refer to owners that they have just read, and that may be gone by then."""
 
 
-async def check(api: Api, user: User, at: Target, new: Object, old: Object | None) -> None:
-    """`Invalid`, naming the rule that is missing, if the write refers to owners in a way that its author may not."""
+async def check(api: ServerContext, user: User, at: Target, new: Object, old: Object | None) -> None:
+    """Raises `Invalid`, naming the missing rule, if the write adds references to owners that its author may not block."""
     references = new["metadata"].get("ownerReferences")
-    if not references or user.is_master or api.owners is Owners.NONE:
+    if not references or user.is_superuser or api.owner_permission_mode is OwnerChecks.NONE:
         return
-    known = {_said(one) for one in (old or {}).get("metadata", {}).get("ownerReferences") or ()}
-    found = []
-    for place, one in enumerate(references):
-        if _said(one) not in known and (why := await _objection(api, user, at, one)):
-            found.append(Problem(FORBIDDEN, _path(place, one), f"Forbidden: cannot be set: {why}"))
-        if place % SLICE == SLICE - 1:
+    existing = {_identity(reference) for reference in (old or {}).get("metadata", {}).get("ownerReferences") or ()}
+    problems = []
+    for index, reference in enumerate(references):
+        if _identity(reference) not in existing and (why := await _objection_to(api, user, at, reference)):
+            problems.append(FieldError(FORBIDDEN, _path(index, reference), f"Forbidden: cannot be set: {why}"))
+        if index % REFERENCES_PER_TURN == REFERENCES_PER_TURN - 1:
             await asyncio.sleep(0)
-    if found:
-        raise api_errors.invalid(at.resource, new["metadata"].get("name", ""), found)
+    if problems:
+        raise api_errors.invalid(at.resource, new["metadata"].get("name", ""), problems)
 
 
-def _said(reference: Object) -> tuple[object, ...]:
-    """What a reference says that takes a right."""
+def _identity(reference: Object) -> tuple[object, ...]:
+    """Returns the parts of a reference that take a right."""
     return (*(reference.get(name) for name in ("apiVersion", "kind", "name", "uid")), bool(reference.get("blockOwnerDeletion")))
 
 
-def _path(place: int, reference: Object) -> str:
-    return f"metadata.ownerReferences[{place}]{'.blockOwnerDeletion' if reference.get('blockOwnerDeletion') else ''}"
+def _path(index: int, reference: Object) -> str:
+    return f"metadata.ownerReferences[{index}]{'.blockOwnerDeletion' if reference.get('blockOwnerDeletion') else ''}"
 
 
-async def _objection(api: Api, user: User, at: Target, reference: Object) -> str:
-    """What is against the reference, if anything is."""
+async def _objection_to(api: ServerContext, user: User, at: Target, reference: Object) -> str:
+    """Returns why the user may not add the reference, or an empty string."""
     blocks, owner = bool(reference.get("blockOwnerDeletion")), _owner(reference)
     version = GroupVersion.parse(owner.api_version)
     kind = api.catalog.find_kind(version.group, version.version, owner.kind)
-    if kind is None and (blocks or api.owners is Owners.ALL):
-        return f"no kind {owner.kind} of {owner.api_version} is served, so nobody has a right to it"
+    if kind is None and (blocks or api.owner_permission_mode is OwnerChecks.ALL):
+        return f"no kind {owner.kind} of {owner.api_version} is served, so no role can grant the right to block it"
     if kind is None:
-        return await _objection_by_uid(api, user, at, owner)
-    ask = Ask("update", kind.group, kind.plural, "", at.namespace or "" if kind.is_namespaced else "", owner.name)
-    if (blocks or api.owners is Owners.ALL) and not await _may_hold(api, user, ask):
-        return _told(user, ask._replace(subresource="finalizers"))
+        return await _objection_to_uid(api, user, at, owner)
+    ask = ResourceAttributes("update", kind.group, kind.plural, "", at.namespace or "" if kind.is_namespaced else "", owner.name)
+    if (blocks or api.owner_permission_mode is OwnerChecks.ALL) and not await _may_block(api, user, ask):
+        return _permission_message(user, ask._replace(subresource="finalizers"))
     if user.name.startswith(CONTROLLERS):
         return ""
-    found = await _find(api, at, owner, kind)
-    if found is None and blocks:
-        return f"there is no {kind.kind} {owner.name} with the uid {owner.uid}, so it cannot be held"
-    if found is None:
-        return await _objection_by_uid(api, user, at, owner)
-    return _orphans(owner) if found.is_orphaning and not await _may_hold(api, user, ask) else ""
+    owner_item = await _find_owner(api, at, owner, kind)
+    if owner_item is None and blocks:
+        return f"there is no {kind.kind} {owner.name} with the uid {owner.uid}, so it cannot be blocked"
+    if owner_item is None:
+        return await _objection_to_uid(api, user, at, owner)
+    return _orphaning_message(owner) if owner_item.is_orphaning and not await _may_block(api, user, ask) else ""
 
 
-async def _objection_by_uid(api: Api, user: User, at: Target, owner: Owner) -> str:
-    """What is against a reference that names nobody, but has the uid of an owner that orphans its dependents."""
-    if not index_entries.is_sound(owner.uid) or user.name.startswith(CONTROLLERS):
+async def _objection_to_uid(api: ServerContext, user: User, at: Target, owner: OwnerReference) -> str:
+    """Returns why a reference is refused that names no existing object, but has the uid of an owner that orphans its dependents."""
+    if not index_entries.is_valid_uid(owner.uid) or user.name.startswith(CONTROLLERS):
         return ""
-    page = await api.store.scan(index_entries.orphaning(owner.uid), limit=1)
+    page = await api.store.scan(index_entries.orphaning_range(owner.uid), limit=1)
     if not page.records:
         return ""
-    _, resource, namespace, name = index_entries.object_of(page.records[0].key).split("/")
+    _, resource, namespace, name = index_entries.object_key_of(page.records[0].key).split("/")
     namespace = "" if namespace == storage_keys.NO_NAMESPACE else namespace
     if namespace not in {"", at.namespace or ""}:
         return ""
     plural, _, group = resource.partition(".")
-    return "" if await _may_hold(api, user, Ask("update", group, plural, "", namespace, name)) else _orphans(owner)
-
-
-def _orphans(owner: Owner) -> str:
-    return f"{owner} is being deleted and leaves its dependents behind, so nothing new can refer to it"
-
-
-async def _may_hold(api: Api, user: User, owner: Ask) -> bool:
-    if await api.access.allows(user, owner._replace(subresource="finalizers")):
-        return True
-    return await api.access.allows(user, owner) and await api.access.allows(user, owner._replace(verb="delete"))
-
-
-async def _find(api: Api, at: Target, owner: Owner, kind: Resource) -> Item | None:
-    """The owner, if who is named is who is meant."""
-    where = metadata_view.place(Item("", 0, Meta(at.name, at.namespace or "")), owner, kind)
-    record = await api.store.read(where) if where else None
-    found = None if record is None else metadata_view.item_of(record)
-    return found if found is not None and found.meta.uid == owner.uid else None
-
-
-def _owner(reference: Object) -> Owner:
-    version, kind, name, uid = (str(reference.get(one) or "") for one in ("apiVersion", "kind", "name", "uid"))
-    return Owner(version, kind, name, uid)
-
-
-def _told(user: User, ask: Ask) -> str:
-    rule = json.dumps(policy_rules.to_object(forbidden_message.rule_for(ask)))
     return (
-        f"it would hold an owner that its author may not hold: {forbidden_message.sentence(user, ask)}. "
+        ""
+        if await _may_block(api, user, ResourceAttributes("update", group, plural, "", namespace, name))
+        else _orphaning_message(owner)
+    )
+
+
+def _orphaning_message(owner: OwnerReference) -> str:
+    return f"{owner} is being deleted and orphans its dependents, so no new reference to it is allowed"
+
+
+async def _may_block(api: ServerContext, user: User, owner: ResourceAttributes) -> bool:
+    if await api.authorizer.allows(user, owner._replace(subresource="finalizers")):
+        return True
+    return await api.authorizer.allows(user, owner) and await api.authorizer.allows(user, owner._replace(verb="delete"))
+
+
+async def _find_owner(api: ServerContext, at: Target, owner: OwnerReference, kind: Resource) -> Item | None:
+    """Returns the owner if the object with the reference's name also has its uid."""
+    key = metadata_view.owner_key(Item("", 0, ObjectMeta(at.name, at.namespace or "")), owner, kind)
+    record = await api.store.read(key) if key else None
+    item = None if record is None else metadata_view.item_of(record)
+    return item if item is not None and item.meta.uid == owner.uid else None
+
+
+def _owner(reference: Object) -> OwnerReference:
+    version, kind, name, uid = (str(reference.get(field) or "") for field in ("apiVersion", "kind", "name", "uid"))
+    return OwnerReference(version, kind, name, uid)
+
+
+def _permission_message(user: User, ask: ResourceAttributes) -> str:
+    rule = json.dumps(policy_rules.rule_to_object(forbidden_message.missing_rule(ask)))
+    return (
+        f"it would block the deletion of an owner that its author may not block: {forbidden_message.denial_message(user, ask)}. "
         f'What is missing is a rule such as {rule}, or "update" and "delete" of {ask.resource}'
     )

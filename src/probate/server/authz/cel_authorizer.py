@@ -1,39 +1,42 @@
-"""What somebody may do, for expressions (CEL) that ask. Where that is not known at the moment, they are told so."""
+"""Answers the `authorizer` variable of CEL expressions. If rights are not known at the moment, the expression gets an error."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from probate.api.rbac import forbidden_message
-from probate.api.rbac.cel_authorizer import Attributes, Verdict
-from probate.api.rbac.policy_rules import Ask, AskPath
-from probate.api.rbac.user_rules import Rights
-from probate.api.rbac.users import User, account
+from probate.api.rbac.cel_authorizer import Attributes, AuthorizationDecision
+from probate.api.rbac.policy_rules import NonResourceAttributes, ResourceAttributes
+from probate.api.rbac.user_rules import UserRules
+from probate.api.rbac.users import User, service_account_user
 
-UNKNOWN = Verdict(is_allowed=False, error="who may do what is not known at the moment")
+UNKNOWN = AuthorizationDecision(is_allowed=False, error="rights cannot be determined at the moment")
 
 
-class Deciding:
-    """Answers for one user. `rights` gives those of anybody; None if they are not known."""
+class CelAuthorizer:
+    """Decides for one user. `rights` returns the cached rights of any user, or None if they are not current."""
 
-    def __init__(self, user: User, rights: Callable[[User], Rights | None]) -> None:
+    def __init__(self, user: User, rights: Callable[[User], UserRules | None]) -> None:
         self._user = user
         self._rights = rights
 
-    def decide(self, attributes: Attributes) -> Verdict:
-        user = self._user if attributes.service_account is None else account(*attributes.service_account)
-        if user.is_master:
-            return Verdict(is_allowed=True)
+    def decide(self, attributes: Attributes) -> AuthorizationDecision:
+        user = self._user if attributes.service_account is None else service_account_user(*attributes.service_account)
+        if user.is_superuser:
+            return AuthorizationDecision(is_allowed=True)
         rights = self._rights(user)
         if rights is None:
             return UNKNOWN
-        granting = rights.granting(_ask(attributes))
+        granting = rights.allowing_binding(_ask(attributes))
         if granting is not None:
-            return Verdict(is_allowed=True, reason=forbidden_message.allowed_by(granting))
-        return Verdict(is_allowed=False, reason=forbidden_message.reason(rights.lost(attributes.namespace)).removeprefix(": "))
+            return AuthorizationDecision(is_allowed=True, reason=forbidden_message.allowed_reason(granting))
+        return AuthorizationDecision(
+            is_allowed=False,
+            reason=forbidden_message.missing_roles_message(rights.bindings_without_role(attributes.namespace)).removeprefix(": "),
+        )
 
 
-def _ask(about: Attributes) -> Ask | AskPath:
-    if about.path:
-        return AskPath(about.verb, about.path)
-    return Ask(about.verb, about.group, about.resource, about.subresource, about.namespace, about.name)
+def _ask(of: Attributes) -> ResourceAttributes | NonResourceAttributes:
+    if of.path:
+        return NonResourceAttributes(of.verb, of.path)
+    return ResourceAttributes(of.verb, of.group, of.resource, of.subresource, of.namespace, of.name)

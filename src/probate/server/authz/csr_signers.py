@@ -1,63 +1,63 @@
-"""Certificates: who asks for one is who they are, and who approves or signs one needs a right to the signer.
+"""Authorizes writes of CertificateSigningRequests and ClusterTrustBundles.
 
-A request tells who made it, which is for the server to say: whoever approves it believes that. To approve takes `approve`, to sign
-`sign`, to vouch for a bundle `attest`, each of the signer by its name or of its whole domain (`example.com/*`), as in Kubernetes.
-Nobody can even ask to become a master: the signer of clients would not sign it.
+The server fills in who created a request, because approvers rely on it. Approving takes `approve`, signing `sign`, and publishing a
+ClusterTrustBundle `attest`, each on the signer by name or on its whole domain (`example.com/*`), as in Kubernetes. A request for a
+client certificate in the group `system:masters` is refused already when it is created.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
 
+from probate.api.objects import Object
 from probate.api.rbac import forbidden_message
-from probate.api.rbac.policy_rules import Ask
+from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.api.rbac.users import MASTERS, User
 from probate.kinds.certificates import signers
 from probate.lib.x509 import certificates
 from probate.server import api_errors
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.request import Target
-
-Object = dict[str, Any]
 
 GROUP = "certificates.k8s.io"
 REQUESTS = "certificatesigningrequests"
 _BUNDLES = "clustertrustbundles"
-_SAID = ("username", "uid", "groups", "extra")
-_SIGNED = ("certificate", "conditions")
+_REQUESTER_FIELDS = ("username", "uid", "groups", "extra")
+_SIGNED_FIELDS = ("certificate", "conditions")
 
 
-def without_author(at: Target, object_: Object) -> Object:
-    """A new request for a certificate less what it says about who has made it."""
+def without_requester(at: Target, object_: Object) -> Object:
+    """Returns a new CertificateSigningRequest without what the client says about its creator."""
     spec = object_.get("spec")
     if at.resource.plural != REQUESTS or not isinstance(spec, dict):
         return object_
-    return {**object_, "spec": {name: value for name, value in spec.items() if name not in _SAID}}
+    return {**object_, "spec": {name: value for name, value in spec.items() if name not in _REQUESTER_FIELDS}}
 
 
-def with_author(user: User, at: Target, object_: Object) -> Object:
-    """A new request for a certificate with who has made it."""
+def with_requester(user: User, at: Target, object_: Object) -> Object:
+    """Returns a new CertificateSigningRequest with its creator filled in."""
     return {**object_, "spec": {**object_["spec"], **user.info}} if at.resource.plural == REQUESTS else object_
 
 
-async def check(api: Api, user: User, at: Target, new: Object, old: Object | None) -> None:
-    """`Forbidden` if the write says something in the name of a signer that its author may not speak for."""
+async def check(api: ServerContext, user: User, at: Target, new: Object, old: Object | None) -> None:
+    """Raises `Forbidden` if the write acts for a signer that its author has no right to."""
     if old is None and at.resource.plural == REQUESTS:
         _check_subject(at, new)
-    verb = _verb(at, new, old)
+    verb = _signer_verb(at, new, old)
     name = str((new.get("spec") or {}).get("signerName") or "")
-    if not verb or user.is_master or (verb == "attest" and not name):
+    if not verb or user.is_superuser or (verb == "attest" and not name):
         return
-    ask = Ask(verb, GROUP, "signers", name=name)
-    whole = ask._replace(name=f"{name.rpartition('/')[0]}/*")
-    if not await api.access.allows(user, ask) and not await api.access.allows(user, whole):
-        raise forbidden_message.refusal(user, ask, why=f'user not permitted to {verb} requests with signerName "{name}"')
+    ask = ResourceAttributes(verb, GROUP, "signers", name=name)
+    domain_ask = ask._replace(name=f"{name.rpartition('/')[0]}/*")
+    if not await api.authorizer.allows(user, ask) and not await api.authorizer.allows(user, domain_ask):
+        raise forbidden_message.forbidden_error(
+            user, ask, purpose=f'user not permitted to {verb} requests with signerName "{name}"'
+        )
 
 
 def _check_subject(at: Target, request: Object) -> None:
-    """`Forbidden` if a client wants to become a master."""
+    """Raises `Forbidden` if a client requests a certificate in the group `system:masters`."""
     spec = request.get("spec") or {}
     if spec.get("signerName") != signers.CLIENT:
         return
@@ -70,8 +70,8 @@ def _check_subject(at: Target, request: Object) -> None:
         raise api_errors.forbidden(at.resource, request["metadata"].get("name", ""), why)
 
 
-def _verb(at: Target, new: Object, old: Object | None) -> str:
-    """What is done to a signer; nothing if nothing is."""
+def _signer_verb(at: Target, new: Object, old: Object | None) -> str:
+    """Returns the verb on the signer that the write needs, or an empty string."""
     if at.resource.plural == _BUNDLES:
         return "attest" if old is None or new.get("spec") != old.get("spec") else ""
     if at.resource.plural != REQUESTS or old is None:
@@ -79,4 +79,4 @@ def _verb(at: Target, new: Object, old: Object | None) -> str:
     if at.subresource == "approval":
         return "approve"
     before, after = old.get("status") or {}, new.get("status") or {}
-    return "sign" if at.subresource == "status" and any(before.get(one) != after.get(one) for one in _SIGNED) else ""
+    return "sign" if at.subresource == "status" and any(before.get(field) != after.get(field) for field in _SIGNED_FIELDS) else ""

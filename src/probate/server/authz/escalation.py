@@ -1,78 +1,77 @@
-"""Nobody grants what they do not have: checked whenever a role or a binding is written, by whatever verb.
+"""Prevents privilege escalation: a write of a role or binding, by any verb, may grant only what its author has.
 
-A role may be given rules that its author has, in the same namespace; others only by who may `escalate` the role. A binding may be
-made to a role all of whose rules its author has; to others only by who may `bind` the role. What the collector may change of any
-object, owners and finalizers, changes no rights and needs none of this. All else does: by its labels a role becomes part of others.
+A role may be given rules that its author has in the same namespace; other rules take `escalate` on the role. A binding may refer to
+a role all of whose rules its author has; other roles take `bind` on the role. What the garbage collector may change of any object
+(ownerReferences and finalizers) grants nothing and is not checked. Everything else is: labels, for example, can add a role to an
+aggregated one.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from probate.api.catalog import Resource
-from probate.api.rbac import aggregation, escalation, forbidden_message, grants, policy_rules
-from probate.api.rbac.policy_rules import ALL, Ask, Rule
+from probate.api.objects import Object
+from probate.api.rbac import aggregation, escalation, forbidden_message, policy_rules, rule_resolver
+from probate.api.rbac.policy_rules import ALL, PolicyRule, ResourceAttributes
 from probate.api.rbac.users import User
 from probate.core import errors, work_limits
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.request import Target
 
-Object = dict[str, Any]
-
-EVERYTHING = (Rule((ALL,), (ALL,), (ALL,)), Rule((ALL,), urls=(ALL,)))
-"""What an aggregated role may come to grant: nobody knows which roles there will be."""
-_COLLECTORS = ("ownerReferences", "finalizers", "managedFields", "resourceVersion")
-"""What may change in the metadata of any object when another one goes."""
+EVERYTHING = (PolicyRule((ALL,), (ALL,), (ALL,)), PolicyRule((ALL,), urls=(ALL,)))
+"""What an aggregated role may grant: the roles that it will select are not known."""
+_HARMLESS_FIELDS = ("ownerReferences", "finalizers", "managedFields", "resourceVersion")
+"""The metadata that may change without granting anything, also when the garbage collector changes it."""
 
 
-async def check(api: Api, user: User, at: Target, new: Object, old: Object | None) -> None:
-    """`Forbidden` if the user would grant more than they have."""
+async def check(api: ServerContext, user: User, at: Target, new: Object, old: Object | None) -> None:
+    """Raises `Forbidden` if the user would grant more than they have."""
     resource = at.resource
-    if user.is_master or (old is not None and _granting(new) == _granting(old)):
+    if user.is_superuser or (old is not None and _granting_part(new) == _granting_part(old)):
         return
-    if resource.plural in {grants.ROLES, grants.CLUSTER_ROLES}:
+    if resource.plural in {rule_resolver.ROLES, rule_resolver.CLUSTER_ROLES}:
         await _check_role(api, user, resource, new, old)
     else:
         await _check_binding(api, user, resource, new)
 
 
-def _granting(object_: Object) -> Object:
-    """All of a role or binding that may have to do with what it grants."""
-    meta = {name: value for name, value in object_["metadata"].items() if name not in _COLLECTORS}
+def _granting_part(object_: Object) -> Object:
+    """Returns all of a role or binding that may affect what it grants."""
+    meta = {name: value for name, value in object_["metadata"].items() if name not in _HARMLESS_FIELDS}
     return {**{name: value for name, value in object_.items() if name not in {"kind", "apiVersion"}}, "metadata": meta}
 
 
-async def _check_role(api: Api, user: User, resource: Resource, new: Object, old: Object | None) -> None:
+async def _check_role(api: ServerContext, user: User, resource: Resource, new: Object, old: Object | None) -> None:
     name, namespace = new["metadata"]["name"], new["metadata"].get("namespace", "")
-    if await api.access.allows(user, Ask("escalate", grants.GROUP, resource.plural, "", namespace, name)):
+    if await api.authorizer.allows(user, ResourceAttributes("escalate", rule_resolver.GROUP, resource.plural, "", namespace, name)):
         return
-    wanted = policy_rules.of_role(new)
+    rules = policy_rules.rules_of_role(new)
     if aggregation.is_aggregated(new) or (old is not None and aggregation.is_aggregated(old)):
-        wanted = (*wanted, *EVERYTHING)
-    await _check_has(api, user, resource, new, wanted)
+        rules = (*rules, *EVERYTHING)
+    await _check_covered(api, user, resource, new, rules)
 
 
-async def _check_binding(api: Api, user: User, resource: Resource, new: Object) -> None:
+async def _check_binding(api: ServerContext, user: User, resource: Resource, new: Object) -> None:
     namespace = new["metadata"].get("namespace", "")
-    role = grants.role_of(new, namespace)
-    kind = grants.ROLES if role.namespace else grants.CLUSTER_ROLES
-    if await api.access.allows(user, Ask("bind", grants.GROUP, kind, "", namespace, role.name)):
+    role = rule_resolver.role_ref(new, namespace)
+    kind = rule_resolver.ROLES if role.namespace else rule_resolver.CLUSTER_ROLES
+    if await api.authorizer.allows(user, ResourceAttributes("bind", rule_resolver.GROUP, kind, "", namespace, role.name)):
         return
-    await api.access.rights(user)  # after which the roles are those of this moment
-    wanted = api.access.grants.role(role)
-    if wanted is None:
+    await api.authorizer.rights(user)  # waits until the cached roles are current
+    rules = api.authorizer.grants.role(role)
+    if rules is None:
         raise errors.NotFound(
-            f'{kind}.{grants.GROUP} "{role.name}" not found', errors.Details(name=role.name, group=grants.GROUP, kind=kind)
+            f'{kind}.{rule_resolver.GROUP} "{role.name}" not found',
+            errors.Details(name=role.name, group=rule_resolver.GROUP, kind=kind),
         )
-    await _check_has(api, user, resource, new, wanted)
+    await _check_covered(api, user, resource, new, rules)
 
 
-async def _check_has(api: Api, user: User, resource: Resource, new: Object, wanted: tuple[Rule, ...]) -> None:
-    held = (await api.access.rights(user)).rules(new["metadata"].get("namespace", ""))
+async def _check_covered(api: ServerContext, user: User, resource: Resource, new: Object, rules: tuple[PolicyRule, ...]) -> None:
+    own_rules = (await api.authorizer.rights(user)).rules(new["metadata"].get("namespace", ""))
     try:
-        lacking = await api.apart(0, lambda: escalation.uncovered(held, wanted))
-    except work_limits.TooMuch:
-        told = "the rules have too many combinations to compare them with what their author may do: write them as several roles"
-        raise errors.TooLarge(told) from None
-    if lacking:
-        raise forbidden_message.escalation(user, resource.plural, new["metadata"]["name"], lacking)
+        missing = await api.offload_if_large(0, lambda: escalation.uncovered_rules(own_rules, rules))
+    except work_limits.TooMuchWork:
+        message = "the rules have too many combinations to compare them with what their author may do: write them as several roles"
+        raise errors.TooLarge(message) from None
+    if missing:
+        raise forbidden_message.escalation_error(user, resource.plural, new["metadata"]["name"], missing)

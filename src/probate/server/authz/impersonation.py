@@ -1,6 +1,6 @@
-"""Acting as somebody else: the headers that say so, and whether one may.
+"""User impersonation: the Impersonate-* headers, and the rights that they take.
 
-Each thing that is said about the other (name, groups, uid, extras) has to be allowed on its own, by the verb `impersonate`.
+Each value (user name, group, uid, extra) takes the verb `impersonate` on its own.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from probate.api.rbac import users
-from probate.api.rbac.policy_rules import Ask
+from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.api.rbac.users import User
 from probate.core import errors
-from probate.server.authz.authorizer import Access
+from probate.server.authz.authorizer import Authorizer
 
 PREFIX = b"impersonate-"
-_EXTRA = "extra-"
-_AUTHENTICATION = "authentication.k8s.io"
+_EXTRA_PREFIX = "extra-"
+_AUTHENTICATION_GROUP = "authentication.k8s.io"
 MAX_HEADERS = 1_000
-"""Each of them is looked up."""
+"""Limits the impersonation headers of a request: each takes an authorization check."""
 
 
-class Wanted(NamedTuple):
-    """Whom the headers name."""
+class Impersonation(NamedTuple):
+    """The user that the headers name."""
 
     name: str
     groups: tuple[str, ...]
@@ -31,65 +31,63 @@ class Wanted(NamedTuple):
     extra: users.Extra
 
 
-def is_meant(names: Iterable[bytes]) -> bool:
-    """Whether there may be such a header: `read` knows. (Every request is asked this, so it is asked of all names at once.)"""
+def may_have_headers(names: Iterable[bytes]) -> bool:
+    """Returns whether there may be such a header; `parse` decides. (All names are searched at once: every request needs it.)"""
     return PREFIX in b"".join(names)
 
 
-def read(headers: Iterable[tuple[bytes, bytes]]) -> Wanted | None:
-    """Whom a request acts as; None if it acts for itself. `BadRequest` if it does not say as whom."""
-    given = [(name[len(PREFIX) :].decode("latin-1"), _text(value)) for name, value in headers if name.startswith(PREFIX)]
-    if not given:
+def parse(headers: Iterable[tuple[bytes, bytes]]) -> Impersonation | None:
+    """Returns the user that a request impersonates, or None. Raises `BadRequest` if the headers do not name one user."""
+    pairs = [(name[len(PREFIX) :].decode("latin-1"), _text(value)) for name, value in headers if name.startswith(PREFIX)]
+    if not pairs:
         return None
-    if len(given) > MAX_HEADERS:
-        raise errors.BadRequest(f"{len(given)} headers say as whom the request is made: give at most {MAX_HEADERS}")
-    names, uids = _all(given, "user"), _all(given, "uid")
+    if len(pairs) > MAX_HEADERS:
+        raise errors.BadRequest(f"the request has {len(pairs)} impersonation headers: send at most {MAX_HEADERS}")
+    names, uids = _values(pairs, "user"), _values(pairs, "uid")
     if len(names) != 1 or not names[0] or len(uids) > 1:
-        raise errors.BadRequest(
-            "who acts as somebody else says as whom: give Impersonate-User once, and Impersonate-Uid at most once"
-        )
+        raise errors.BadRequest("impersonation needs a user: send Impersonate-User once, and Impersonate-Uid at most once")
     extra: dict[str, list[str]] = {}
-    for name, value in given:
-        if name.startswith(_EXTRA):
-            extra.setdefault(unquote(name.removeprefix(_EXTRA)).lower(), []).append(value)
-    return Wanted(
-        names[0], tuple(_all(given, "group")), uids[0] if uids else "", tuple((key, tuple(extra[key])) for key in sorted(extra))
+    for name, value in pairs:
+        if name.startswith(_EXTRA_PREFIX):
+            extra.setdefault(unquote(name.removeprefix(_EXTRA_PREFIX)).lower(), []).append(value)
+    return Impersonation(
+        names[0], tuple(_values(pairs, "group")), uids[0] if uids else "", tuple((key, tuple(extra[key])) for key in sorted(extra))
     )
 
 
-async def assume(access: Access, user: User, wanted: Wanted) -> User:
-    """The other one, if the user may act as them."""
-    for ask in _asks(wanted):
+async def impersonate(access: Authorizer, user: User, impersonated: Impersonation) -> User:
+    """Returns the impersonated user. Raises `Forbidden` if the user may not impersonate them."""
+    for ask in _needed_rights(impersonated):
         await access.check(user, ask)
-    return User(wanted.name, _groups(wanted), wanted.uid, wanted.extra)
+    return User(impersonated.name, _groups(impersonated), impersonated.uid, impersonated.extra)
 
 
-def _asks(wanted: Wanted) -> Iterator[Ask]:
-    account = users.account_of(wanted.name)
+def _needed_rights(impersonated: Impersonation) -> Iterator[ResourceAttributes]:
+    account = users.parse_service_account_username(impersonated.name)
     if account is not None:
-        yield Ask("impersonate", "", "serviceaccounts", "", *account)
+        yield ResourceAttributes("impersonate", "", "serviceaccounts", "", *account)
     else:
-        yield Ask("impersonate", "", "users", name=wanted.name)
-    for group in wanted.groups:
-        yield Ask("impersonate", "", "groups", name=group)
-    if wanted.uid:
-        yield Ask("impersonate", _AUTHENTICATION, "uids", name=wanted.uid)
-    for key, values in wanted.extra:
+        yield ResourceAttributes("impersonate", "", "users", name=impersonated.name)
+    for group in impersonated.groups:
+        yield ResourceAttributes("impersonate", "", "groups", name=group)
+    if impersonated.uid:
+        yield ResourceAttributes("impersonate", _AUTHENTICATION_GROUP, "uids", name=impersonated.uid)
+    for key, values in impersonated.extra:
         for value in values:
-            yield Ask("impersonate", _AUTHENTICATION, "userextras", key, name=value)
+            yield ResourceAttributes("impersonate", _AUTHENTICATION_GROUP, "userextras", key, name=value)
 
 
-def _groups(wanted: Wanted) -> tuple[str, ...]:
-    """The groups that are named, and those that everybody of that kind is in."""
-    account = users.account_of(wanted.name)
-    if account is not None and not wanted.groups:
-        return users.account_groups(account[0])
-    implied = users.UNAUTHENTICATED if wanted.name == users.ANONYMOUS.name else users.AUTHENTICATED
-    return wanted.groups if implied in wanted.groups else (*wanted.groups, implied)
+def _groups(impersonated: Impersonation) -> tuple[str, ...]:
+    """Returns the groups that the headers name, and those that every user of that kind is in."""
+    account = users.parse_service_account_username(impersonated.name)
+    if account is not None and not impersonated.groups:
+        return users.service_account_groups(account[0])
+    implied = users.UNAUTHENTICATED if impersonated.name == users.ANONYMOUS.name else users.AUTHENTICATED
+    return impersonated.groups if implied in impersonated.groups else (*impersonated.groups, implied)
 
 
-def _all(given: list[tuple[str, str]], wanted: str) -> list[str]:
-    return [value for name, value in given if name == wanted]
+def _values(headers: list[tuple[str, str]], name: str) -> list[str]:
+    return [value for key, value in headers if key == name]
 
 
 def _text(value: bytes) -> str:

@@ -1,12 +1,12 @@
-"""Which references to owners one has to have rights for: none, those that hold the owner, or all."""
+"""The setting that says which references to owners take rights: none, those that block the owner, or all."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 
-class Owners(Enum):
-    """By the names that the setting has."""
+class OwnerChecks(Enum):
+    """The values of the setting."""
 
     NONE = "none"
     BLOCKING = "blocking"

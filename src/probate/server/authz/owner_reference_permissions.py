@@ -1,59 +1,59 @@
-"""What of an object's metadata decides when it goes: who may change that of an object that is there.
+"""Authorizes changes to the metadata that decides when an existing object is deleted.
 
-    ownerReferences                    `delete` of the object: a reference to an owner that is gone deletes it, another may keep it
-    the collector's own finalizers     `delete` too: they say what becomes of its dependents
-    finalizers, through a subresource  `update` or `patch` of the object itself: they hold it
+    ownerReferences                    `delete` of the object: a reference to a missing owner deletes it, another one may keep it
+    the collector's own finalizers     `delete` too: they decide whether its dependents are deleted or orphaned
+    finalizers, through a subresource  `update` or `patch` of the object itself: they block its removal
 
-The first is what Kubernetes' plugin OwnerReferencesPermissionEnforcement asks. An object's other finalizers can be changed by who
-may change the object. What a new object is given is its author's to say, apart from what it holds (`ownership`).
+The first is what Kubernetes' admission plugin OwnerReferencesPermissionEnforcement checks. The other finalizers of an object can be
+changed by any user who may change the object. A new object's metadata is its author's choice, except for what it blocks
+(`block_owner_deletion`).
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from probate.api import deletion
+from probate.api.objects import Object
 from probate.api.rbac import forbidden_message
 from probate.api.rbac.users import User
-from probate.server.authz import attributes
-from probate.server.authz.owner_checks import Owners
-from probate.server.context import Api
+from probate.server.authz import authorization_attributes
+from probate.server.authz.owner_checks import OwnerChecks
+from probate.server.context import ServerContext
 from probate.server.request import Target
 
-Object = dict[str, Any]
-
 _FIELDS = ("ownerReferences", "finalizers")
-_STORED = (b'"ownerReferences"', b'"finalizers"')
+_STORED_FIELDS = (b'"ownerReferences"', b'"finalizers"')
 
 
 def may_differ(user: User, new: Object, stored: bytes) -> bool:
-    """Whether there is anything to check. (Every write is asked this.)"""
+    """Returns whether there may be anything to check. Fast path: called with every write, before the stored object is decoded."""
     meta = new["metadata"]
-    return not user.is_master and (any(one in meta for one in _FIELDS) or any(one in stored for one in _STORED))
+    return not user.is_superuser and (any(field in meta for field in _FIELDS) or any(field in stored for field in _STORED_FIELDS))
 
 
-async def check(api: Api, user: User, at: Target, new: Object, old: Object) -> None:
-    """`Forbidden`, naming the rule that is missing, if the write changes what its author may not."""
-    owners, held = ([one["metadata"].get(name) or [] for one in (new, old)] for name in _FIELDS)
-    if owners[0] != owners[1] and api.owners is not Owners.NONE:
+async def check(api: ServerContext, user: User, at: Target, new: Object, old: Object) -> None:
+    """Raises `Forbidden`, naming the missing rule, if the write changes what its author may not."""
+    owners, finalizers = ([object_["metadata"].get(name) or [] for object_ in (new, old)] for name in _FIELDS)
+    if owners[0] != owners[1] and api.owner_permission_mode is not OwnerChecks.NONE:
         await _check_delete(api, user, at, "cannot set an ownerRef on a resource you can't delete")
-    if held[0] == held[1]:
+    if finalizers[0] == finalizers[1]:
         return
-    if deletion.COLLECTORS & {*held[0]} != deletion.COLLECTORS & {*held[1]}:
-        await _check_delete(api, user, at, "cannot say what becomes of the dependents of a resource you can't delete")
+    if deletion.COLLECTOR_FINALIZERS & {*finalizers[0]} != deletion.COLLECTOR_FINALIZERS & {*finalizers[1]}:
+        await _check_delete(
+            api, user, at, "cannot change the orphan or foregroundDeletion finalizer of a resource you can't delete"
+        )
     if at.subresource:
         await _check_change(api, user, at)
 
 
-async def _check_delete(api: Api, user: User, at: Target, why: str) -> None:
-    ask = attributes.about_object("delete", at)
-    if not await api.access.allows(user, ask):
-        raise forbidden_message.refusal(user, ask, why=why)
+async def _check_delete(api: ServerContext, user: User, at: Target, why: str) -> None:
+    ask = authorization_attributes.for_object("delete", at)
+    if not await api.authorizer.allows(user, ask):
+        raise forbidden_message.forbidden_error(user, ask, purpose=why)
 
 
-async def _check_change(api: Api, user: User, at: Target) -> None:
-    asks = [attributes.about_object(verb, at) for verb in ("update", "patch")]
-    if not any([await api.access.allows(user, ask) for ask in asks]):
-        raise forbidden_message.refusal(
-            user, asks[0], why=f"cannot set finalizers through {at.subresource} on a resource you can't update"
+async def _check_change(api: ServerContext, user: User, at: Target) -> None:
+    asks = [authorization_attributes.for_object(verb, at) for verb in ("update", "patch")]
+    if not any([await api.authorizer.allows(user, ask) for ask in asks]):
+        raise forbidden_message.forbidden_error(
+            user, asks[0], purpose=f"cannot set finalizers through {at.subresource} on a resource you can't update"
         )

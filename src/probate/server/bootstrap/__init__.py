@@ -1,1 +1,1 @@
-"""What a server creates in an empty store before it serves: namespaces, roles, default objects."""
+"""Creates in the store what every server needs before it serves: namespaces, RBAC roles, default objects."""

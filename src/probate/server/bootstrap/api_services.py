@@ -1,27 +1,27 @@
-"""APIServices: an object for each version of each group that is served, as clients know it from Kubernetes. All of them are local.
+"""Keeps an APIService object for each served group version, as Kubernetes does. All of them are local.
 
-Those of custom kinds come and go with the kinds. Nothing is passed on to other servers: an APIService that names one says so.
+Those of custom resources are created and deleted with their CRDs. Requests are never proxied to other servers: the status of an
+APIService that names one says so.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from probate.api.catalog import Resource
+from probate.api.objects import Object
 from probate.core import errors
 from probate.server.codec import object_codec
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.objects import managed_fields, write
 from probate.server.request import Target
 from probate.server.storage import index_entries, storage_keys
-from probate.store import contract, paging
+from probate.store import contract, pagination
 from probate.store.contract import Record, Txn
 
 MANAGER = "probate"
-LABEL = "kube-aggregator.kubernetes.io/automanaged"
-"""`onstart` for what is built in, `true` for what comes and goes."""
+MANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged"
+"""`onstart` for built-in APIs, `true` for those of custom resources."""
 
-_GROUPS = {
+_GROUP_PRIORITIES = {
     "": 18000,
     "apps": 17800,
     "events.k8s.io": 17750,
@@ -44,58 +44,56 @@ _GROUPS = {
     "resource.k8s.io": 15900,
 }
 _OWN_GROUP = "apiregistration.k8s.io"
-_CUSTOM_GROUP, _CUSTOM_VERSION, _OTHER_GROUP = 1000, 100, 15000
-
-Object = dict[str, Any]
+_CUSTOM_GROUP_PRIORITY, _CUSTOM_VERSION_PRIORITY, _DEFAULT_GROUP_PRIORITY = 1000, 100, 15000
 
 
-async def settle(api: Api) -> None:
-    """Write those that are missing, and remove those of custom kinds that are gone. Several servers may do so at once."""
+async def sync_api_services(api: ServerContext) -> None:
+    """Creates missing APIServices, and deletes those of custom resources that are gone. Several servers may do so at once."""
     resource = api.catalog.find(_OWN_GROUP, "v1", "apiservices")
     if resource is None:
-        raise errors.InvariantViolation("there is no kind APIService")
-    pages = paging.pages(api.store, storage_keys.everywhere(resource))
-    there = {record.key: record async for page in pages for record in page.records}
-    wanted = {storage_keys.of(resource, "", _name(one)): one for one in _served(api)}
-    txns = [_new(api, resource, key, one) for key, one in wanted.items() if key not in there]
-    txns += [_gone(record) for key, record in there.items() if key not in wanted and _comes_and_goes(record)]
+        raise errors.InvariantViolation("there is no resource apiservices")
+    pages = pagination.pages(api.store, storage_keys.resource_range(resource))
+    stored = {record.key: record async for page in pages for record in page.records}
+    desired = {storage_keys.object_key(resource, "", _name(served)): served for served in _served_resources(api)}
+    txns = [_create(api, resource, key, served) for key, served in desired.items() if key not in stored]
+    txns += [_delete(record) for key, record in stored.items() if key not in desired and _is_of_custom_kind(record)]
     if txns:
         await api.store.commit_many(txns)
 
 
-def _served(api: Api) -> list[Resource]:
-    """One resource of each version. Of the group of APIServices itself Kubernetes has none."""
-    found = {(one.group, one.version): one for one in api.catalog if one.group != _OWN_GROUP}
-    return list(found.values())
+def _served_resources(api: ServerContext) -> list[Resource]:
+    """Returns one resource of each group version, except for the group of APIServices itself, as in Kubernetes."""
+    by_version = {(served.group, served.version): served for served in api.catalog if served.group != _OWN_GROUP}
+    return list(by_version.values())
 
 
-def _name(one: Resource) -> str:
-    return f"{one.version}.{one.group}"
+def _name(served: Resource) -> str:
+    return f"{served.version}.{served.group}"
 
 
-def _new(api: Api, resource: Resource, key: str, one: Resource) -> Txn:
-    group = _CUSTOM_GROUP if one.is_custom else _GROUPS.get(one.group, _OTHER_GROUP)
-    version = _CUSTOM_VERSION if one.is_custom else _version_priority(one.version)
-    spec = {"group": one.group, "version": one.version, "groupPriorityMinimum": group, "versionPriority": version}
-    labels = {LABEL: "true" if one.is_custom else "onstart"}
-    object_: Object = {"metadata": {"name": _name(one), "labels": labels}, "spec": spec}
-    write.prepare_new(api, resource, object_, "", managed_fields.creator(api.kinds, Target(resource, ""), MANAGER))
+def _create(api: ServerContext, resource: Resource, key: str, served: Resource) -> Txn:
+    group = _CUSTOM_GROUP_PRIORITY if served.is_custom else _GROUP_PRIORITIES.get(served.group, _DEFAULT_GROUP_PRIORITY)
+    version = _CUSTOM_VERSION_PRIORITY if served.is_custom else _version_priority(served.version)
+    spec = {"group": served.group, "version": served.version, "groupPriorityMinimum": group, "versionPriority": version}
+    labels = {MANAGED_LABEL: "true" if served.is_custom else "onstart"}
+    object_: Object = {"metadata": {"name": _name(served), "labels": labels}, "spec": spec}
+    write.prepare_create(api, resource, object_, "", managed_fields.entries_on_create(api.kinds, Target(resource, ""), MANAGER))
     value = object_codec.stored(object_)
-    return contract.create(key, value, enter=index_entries.entries(key, object_codec.meta(value)))
+    return contract.create(key, value, add_entries=index_entries.entries_of(key, object_codec.meta(value)))
 
 
 def _version_priority(version: str) -> int:
-    """The newest stable one first, then beta, then alpha."""
+    """Returns the version's priority: stable versions first, then beta, then alpha."""
     if "alpha" in version:
         return 1
     return 9 if "beta" in version else {"v1": 15, "v2": 30}.get(version, 15)
 
 
-def _comes_and_goes(record: Record) -> bool:
-    return object_codec.meta(record.value).labels.get(LABEL) == "true"
+def _is_of_custom_kind(record: Record) -> bool:
+    return object_codec.meta(record.value).labels.get(MANAGED_LABEL) == "true"
 
 
-def _gone(record: Record) -> Txn:
+def _delete(record: Record) -> Txn:
     return contract.delete(
-        record.key, revision=record.revision, leave=index_entries.entries(record.key, object_codec.meta(record.value))
+        record.key, revision=record.revision, remove_entries=index_entries.entries_of(record.key, object_codec.meta(record.value))
     )

@@ -1,83 +1,82 @@
-"""What else clients take for granted, besides namespaces, roles and the Service of the server: a start adds what is missing.
+"""Creates default objects besides namespaces, roles and the server's own Service: priority classes, ServiceCIDR, flow schemas.
 
-Those that tell how requests are sorted are also put back as they should be, unless somebody says that they are to stay as they are.
-Several servers may do so at once: what one is refused another has done.
+FlowSchemas and priority levels are also restored if they were changed, unless their annotation says to keep the changes. Several
+servers may do so at once: a conflict means that another server has done it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from probate.api.catalog import Resource
+from probate.api.objects import Object
 from probate.core import errors
 from probate.kinds.flowcontrol import bootstrap_flows as flows
-from probate.kinds.flowcontrol import dangling
+from probate.kinds.flowcontrol import dangling_references
 from probate.kinds.networking import service_cidrs
 from probate.kinds.shared import system_priority_classes
 from probate.server.bootstrap.namespaces import MANAGER
 from probate.server.codec import object_codec
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.objects import deletion, managed_fields, write
 from probate.server.request import Target
 from probate.server.storage import index_entries, storage_keys
-from probate.store.contract import Damaged, Found, Txn, create
-
-Object = dict[str, Any]
+from probate.store.contract import DamagedRecord, ReadResult, Txn, create
 
 
-class _Piece(NamedTuple):
+class _DefaultObject(NamedTuple):
     resource: Resource
     object: Object
-    condition: Object | None = None  # the one that its status has
-    seed: flows.Seed | None = None  # where what is there may have to change
+    condition: Object | None = None  # the condition in its status
+    seed: flows.BootstrapObject | None = None  # set if an existing object may have to be restored
 
 
-async def ensure(api: Api) -> None:
-    """Add what is missing."""
-    pieces = list(_pieces(api))
-    keys = [storage_keys.of(one.resource, "", one.object["metadata"]["name"]) for one in pieces]
-    found = await api.store.read_many(keys)
-    made = [_change(api, piece, key, there) for piece, key, there in zip(pieces, keys, found, strict=True)]
-    txns = [txn for txn in made if txn is not None]
+async def ensure(api: ServerContext) -> None:
+    """Creates the default objects that are missing."""
+    defaults = list(_default_objects(api))
+    keys = [storage_keys.object_key(default.resource, "", default.object["metadata"]["name"]) for default in defaults]
+    records = await api.store.read_many(keys)
+    changes = [_change(api, default, key, stored) for default, key, stored in zip(defaults, keys, records, strict=True)]
+    txns = [txn for txn in changes if txn is not None]
     if txns:
         await api.store.commit_many(txns)
 
 
-def _pieces(api: Api) -> Iterator[_Piece]:
+def _default_objects(api: ServerContext) -> Iterator[_DefaultObject]:
     classes = _resource(api, "scheduling.k8s.io", "priorityclasses")
-    yield from (_Piece(classes, one) for one in system_priority_classes.objects())
+    yield from (_DefaultObject(classes, object_) for object_ in system_priority_classes.objects())
     ranges = _resource(api, "networking.k8s.io", "servicecidrs")
-    yield _Piece(ranges, service_cidrs.own(api.pools.addresses.name), service_cidrs.READY)
+    yield _DefaultObject(ranges, service_cidrs.default_service_cidr(api.service_pools.addresses.name), service_cidrs.READY)
     kinds = {plural: _resource(api, flows.GROUP, plural) for plural in (flows.LEVELS, flows.SCHEMAS)}
-    for seed in flows.seeds():
+    for seed in flows.bootstrap_objects():
         is_schema = seed.resource == flows.SCHEMAS
-        condition = dangling.condition(dangling.level_of(seed.object), is_there=True) if is_schema else None
-        yield _Piece(kinds[seed.resource], seed.object, condition, seed)
+        condition = dangling_references.condition(dangling_references.level_of(seed.object), is_there=True) if is_schema else None
+        yield _DefaultObject(kinds[seed.resource], seed.object, condition, seed)
 
 
-def _change(api: Api, piece: _Piece, key: str, there: Found) -> Txn | None:
-    if there is None:
-        return _new(api, piece, key)
-    if isinstance(there, Damaged):
+def _change(api: ServerContext, default: _DefaultObject, key: str, stored: ReadResult) -> Txn | None:
+    if stored is None:
+        return _create(api, default, key)
+    if isinstance(stored, DamagedRecord):
         return None
-    new = None if piece.seed is None else flows.mended(piece.seed, object_codec.loaded(there, piece.resource))
-    return None if new is None else deletion.change(there, object_codec.meta(there.value), new).txn
+    new = None if default.seed is None else flows.restored_object(default.seed, object_codec.loaded(stored, default.resource))
+    return None if new is None else deletion.plan_update(stored, object_codec.meta(stored.value), new).txn
 
 
-def _new(api: Api, piece: _Piece, key: str) -> Txn:
-    object_: Object = {**piece.object, "metadata": dict(piece.object["metadata"])}
-    owners = managed_fields.creator(api.kinds, Target(piece.resource, ""), MANAGER)
-    write.prepare_new(api, piece.resource, object_, "", owners)
-    if piece.condition is not None:
+def _create(api: ServerContext, default: _DefaultObject, key: str) -> Txn:
+    object_: Object = {**default.object, "metadata": dict(default.object["metadata"])}
+    owners = managed_fields.entries_on_create(api.kinds, Target(default.resource, ""), MANAGER)
+    write.prepare_create(api, default.resource, object_, "", owners)
+    if default.condition is not None:
         since = object_["metadata"]["creationTimestamp"]
-        object_["status"] = {"conditions": [{**piece.condition, "lastTransitionTime": since}]}
+        object_["status"] = {"conditions": [{**default.condition, "lastTransitionTime": since}]}
     value = object_codec.stored(object_)
-    return create(key, value, enter=index_entries.entries(key, object_codec.meta(value)))
+    return create(key, value, add_entries=index_entries.entries_of(key, object_codec.meta(value)))
 
 
-def _resource(api: Api, group: str, plural: str) -> Resource:
-    found = api.catalog.find(group, "v1", plural)
-    if found is None:
+def _resource(api: ServerContext, group: str, plural: str) -> Resource:
+    resource = api.catalog.find(group, "v1", plural)
+    if resource is None:
         raise errors.InvariantViolation(f"there is no resource {plural}")
-    return found
+    return resource

@@ -1,8 +1,8 @@
-"""The server as a Service of its own cluster: `kubernetes` in `default`, which clients take for granted.
+"""Publishes the server as a Service of its own cluster: `kubernetes` in `default`, which clients expect.
 
-It has the first address that Services can have, unless somebody else has that one already. Where the server is reached is in the
-EndpointSlice and the Endpoints of the same name. An address that only this machine can use leads nowhere for others, so then they
-name none, unless the server was told another one (`--advertise-address`).
+The Service gets the first address of the service range, unless another Service already has it. Its EndpointSlice and Endpoints hold
+the address at which the server is reached. An address that only this machine can use is useless to others, so then they hold none,
+unless `--advertise-address` gives another one.
 """
 
 from __future__ import annotations
@@ -10,36 +10,35 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-from typing import Any
 
 import orjson
 
+from probate.api.objects import Object
 from probate.core import errors
-from probate.server.context import Api
-from probate.server.local_transport import Local
-
-Object = dict[str, Any]
+from probate.core.logs import facts
+from probate.server.context import ServerContext
+from probate.server.local_transport import LocalTransport
 
 log = logging.getLogger(__name__)
 
 NAME = "kubernetes"
-PLACE = "namespaces/default"
-SERVICES, ENDPOINTS = f"/api/v1/{PLACE}/services", f"/api/v1/{PLACE}/endpoints"
-SLICES = f"/apis/discovery.k8s.io/v1/{PLACE}/endpointslices"
+NAMESPACE_PATH = "namespaces/default"
+SERVICES, ENDPOINTS = f"/api/v1/{NAMESPACE_PATH}/services", f"/api/v1/{NAMESPACE_PATH}/endpoints"
+SLICES = f"/apis/discovery.k8s.io/v1/{NAMESPACE_PATH}/endpointslices"
 PORT = {"name": "https", "protocol": "TCP"}
 
 
 def service(address: str, port: int) -> Object:
-    """The Service, at this address of the cluster; at any if it is empty."""
+    """Returns the Service with this cluster IP, or with any if the address is empty."""
     spec = {"type": "ClusterIP", "ports": [{**PORT, "port": 443, "targetPort": port}], "sessionAffinity": "None"}
     labels = {"component": "apiserver", "provider": "kubernetes"}
     return {"metadata": {"name": NAME, "labels": labels}, "spec": {**spec, **({"clusterIP": address} if address else {})}}
 
 
-def slice_(host: str, port: int) -> Object:
-    """The EndpointSlice of a server that listens there."""
-    is_reached, family = _is_reached(host), "IPv6" if ":" in host else "IPv4"
-    endpoints = [{"addresses": [host], "conditions": {"ready": True}}] if is_reached else []
+def endpoint_slice(host: str, port: int) -> Object:
+    """Returns the EndpointSlice of a server that listens at this address."""
+    is_reachable, family = _is_reachable(host), "IPv6" if ":" in host else "IPv4"
+    endpoints = [{"addresses": [host], "conditions": {"ready": True}}] if is_reachable else []
     labels = {"kubernetes.io/service-name": NAME}
     return {
         "metadata": {"name": NAME, "labels": labels},
@@ -50,63 +49,64 @@ def slice_(host: str, port: int) -> Object:
 
 
 def endpoints(host: str, port: int) -> Object:
-    """The Endpoints of a server that listens there."""
-    subsets = [{"addresses": [{"ip": host}], "ports": [{**PORT, "port": port}]}] if _is_reached(host) else []
+    """Returns the Endpoints of a server that listens at this address."""
+    subsets = [{"addresses": [{"ip": host}], "ports": [{**PORT, "port": port}]}] if _is_reachable(host) else []
     labels = {"endpointslice.kubernetes.io/skip-mirror": "true"}
     return {"metadata": {"name": NAME, "labels": labels}, "subsets": subsets}
 
 
-def check(advertised: str) -> None:
-    """`CannotOpen` if others cannot be told to go to the address that the server was given for that."""
+def check(advertise_address: str) -> None:
+    """Raises `CannotOpen` if other machines cannot reach the server at the advertised address."""
     try:
-        is_wrong = bool(advertised) and not _is_reached(advertised)
+        is_unusable = bool(advertise_address) and not _is_reachable(advertise_address)
     except ValueError:
-        is_wrong = True
-    if is_wrong:
-        wrong = f"--advertise-address {advertised} is no address at which others reach the server"
-        raise errors.CannotOpen(f"{wrong}. Give an IP address of this machine, or of what is before it, and no port")
+        is_unusable = True
+    if is_unusable:
+        problem = f"--advertise-address {advertise_address} is not an address at which others reach the server"
+        raise errors.CannotOpen(f"{problem}. Give an IP address of this machine, or of what is before it, and no port")
 
 
-async def ensure(api: Api, host: str, port: int) -> None:
-    """See to it that all three are there and say so. Several servers may do that at once, and none fails to start for it."""
+async def ensure(api: ServerContext, host: str, port: int) -> None:
+    """Creates or updates all three objects. Several servers may do so at once. A failure does not keep the server from starting."""
     await asyncio.gather(
         _ensure_service(api, port),
-        _ensure_told(api, SLICES, slice_(host, port)),
-        _ensure_told(api, ENDPOINTS, endpoints(host, port)),
+        _ensure_object(api, SLICES, endpoint_slice(host, port)),
+        _ensure_object(api, ENDPOINTS, endpoints(host, port)),
     )
 
 
-async def _ensure_service(api: Api, port: int) -> None:
-    pool = api.pools.addresses
-    wanted, anywhere = service(pool.spelled(pool.numbers[0]), port), service("", port)
-    is_new = not await _is_there(api, SERVICES)
-    if is_new and (await _is_made(api, SERVICES, wanted) or await _is_made(api, SERVICES, anywhere)):
+async def _ensure_service(api: ServerContext, port: int) -> None:
+    pool = api.service_pools.addresses
+    desired, any_address = service(pool.spelled(pool.numbers[0]), port), service("", port)
+    is_new = not await _exists(api, SERVICES)
+    if is_new and (await _create(api, SERVICES, desired) or await _create(api, SERVICES, any_address)):
         return
-    await _change(api, SERVICES, {"spec": {"ports": wanted["spec"]["ports"]}})
+    await _change(api, SERVICES, {"spec": {"ports": desired["spec"]["ports"]}})
 
 
-async def _ensure_told(api: Api, path: str, wanted: Object) -> None:
-    if await _is_there(api, path) or not await _is_made(api, path, wanted):
-        await _change(api, path, {name: value for name, value in wanted.items() if name != "metadata"})
+async def _ensure_object(api: ServerContext, path: str, desired: Object) -> None:
+    if await _exists(api, path) or not await _create(api, path, desired):
+        await _change(api, path, {name: value for name, value in desired.items() if name != "metadata"})
 
 
-async def _is_there(api: Api, path: str) -> bool:
-    code, _ = await Local(api).send("GET", f"{path}/{NAME}", {}, b"", "application/json")
+async def _exists(api: ServerContext, path: str) -> bool:
+    code, _ = await LocalTransport(api).send("GET", f"{path}/{NAME}", {}, b"", "application/json")
     return code == 200
 
 
-async def _is_made(api: Api, path: str, object_: Object) -> bool:
-    code, _ = await Local(api).send("POST", path, {}, orjson.dumps(object_), "application/json")
+async def _create(api: ServerContext, path: str, object_: Object) -> bool:
+    code, _ = await LocalTransport(api).send("POST", path, {}, orjson.dumps(object_), "application/json")
     return code == 201
 
 
-async def _change(api: Api, path: str, change: Object) -> None:
-    code, body = await Local(api).send("PATCH", f"{path}/{NAME}", {}, orjson.dumps(change), "application/merge-patch+json")
+async def _change(api: ServerContext, path: str, change: Object) -> None:
+    code, body = await LocalTransport(api).send("PATCH", f"{path}/{NAME}", {}, orjson.dumps(change), "application/merge-patch+json")
     if code != 200:
-        log.warning("%s/%s does not tell where the server is: %s", path, NAME, orjson.loads(body).get("message"))
+        message = orjson.loads(body).get("message")
+        log.warning("cannot publish server address", extra=facts(path=f"{path}/{NAME}", error=message))
 
 
-def _is_reached(host: str) -> bool:
-    """Whether others than this machine can be told to go there."""
+def _is_reachable(host: str) -> bool:
+    """Returns whether other machines can reach this address."""
     address = ipaddress.ip_address(host)
     return not address.is_loopback and not address.is_unspecified and not address.is_link_local

@@ -1,10 +1,10 @@
-"""What every cluster has from its first moment: the namespaces that clients take for granted."""
+"""Creates the namespaces that clients expect in every cluster."""
 
 from __future__ import annotations
 
 from probate.core import errors
 from probate.server.codec import object_codec
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.objects import managed_fields, write
 from probate.server.request import Target
 from probate.server.storage import storage_keys
@@ -14,17 +14,17 @@ MANAGER = "probate"
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
-async def ensure_namespaces(api: Api) -> None:
-    """Create those that are missing. Several servers may do so at once."""
+async def ensure_namespaces(api: ServerContext) -> None:
+    """Creates the namespaces that are missing. Several servers may do so at once."""
     namespaces = api.catalog.find("", "v1", "namespaces")
     if namespaces is None:
         raise errors.InvariantViolation("there is no kind Namespace")
 
-    owners = managed_fields.creator(api.kinds, Target(namespaces, ""), MANAGER)
+    owners = managed_fields.entries_on_create(api.kinds, Target(namespaces, ""), MANAGER)
 
-    def made(name: str) -> Txn:
+    def create_namespace(name: str) -> Txn:
         object_ = {"metadata": {"name": name}}
-        write.prepare_new(api, namespaces, object_, "", owners)
-        return create(storage_keys.of_namespace(name), object_codec.stored(object_))
+        write.prepare_create(api, namespaces, object_, "", owners)
+        return create(storage_keys.namespace_key(name), object_codec.stored(object_))
 
-    await api.store.commit_many([made(name) for name in NAMESPACES])
+    await api.store.commit_many([create_namespace(name) for name in NAMESPACES])

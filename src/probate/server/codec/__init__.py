@@ -1,1 +1,1 @@
-"""Between bytes and objects: request bodies, responses, content negotiation, version conversion."""
+"""Conversion between bytes and objects: request bodies, responses, content negotiation, version conversion."""

@@ -1,6 +1,6 @@
-"""Large answers, made smaller for who asks for that and is far away.
+"""Gzip compression of large responses for clients that accept it and connect from another machine.
 
-Whoever is on the same machine gets them as they are, asked for or not: there, sending takes less than making smaller.
+Clients on the same machine get uncompressed responses even if they accept gzip, because sending is faster there than compressing.
 """
 
 from __future__ import annotations
@@ -8,30 +8,30 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 
-from probate.server.context import Answer, Api
+from probate.server.context import Response, ServerContext
 
 LEAST_BYTES = 128 * 1024
-"""Of an answer that is worth it, as in Kubernetes."""
+"""Minimum response size for compression, as in Kubernetes."""
 LEVEL, GZIP = 1, zlib.MAX_WBITS + 16
 MOST_HEADER_BYTES = 1024
-"""Of an `Accept-Encoding` header that are looked at."""
-_HERE = ("127.", "::1", "::ffff:127.")
+"""Maximum number of bytes of an `Accept-Encoding` header that are parsed."""
+_LOOPBACK = ("127.", "::1", "::ffff:127.")
 
 
 def is_wanted(headers: Mapping[bytes, bytes], client: object) -> bool:
-    """Whether a client at this address (host and port) wants a large answer made smaller."""
-    wishes = headers.get(b"accept-encoding", b"")[:MOST_HEADER_BYTES].lower()
-    if b"gzip" not in wishes or not isinstance(client, tuple) or str(client[0]).startswith(_HERE):
+    """Returns whether the response to a client at this address (host and port) should be compressed."""
+    encodings = headers.get(b"accept-encoding", b"")[:MOST_HEADER_BYTES].lower()
+    if b"gzip" not in encodings or not isinstance(client, tuple) or str(client[0]).startswith(_LOOPBACK):
         return False
-    return any(_is_gzip(wish) for wish in wishes.split(b","))
+    return any(_is_gzip(encoding) for encoding in encodings.split(b","))
 
 
-def _is_gzip(wish: bytes) -> bool:
-    name, _, weight = wish.replace(b" ", b"").partition(b";")
+def _is_gzip(encoding: bytes) -> bool:
+    name, _, weight = encoding.replace(b" ", b"").partition(b";")
     return name == b"gzip" and not (weight.startswith(b"q=") and weight[2:].strip(b"0.") == b"")
 
 
-async def compressed(api: Api, answer: Answer) -> Answer:
-    """The answer, made smaller beside everybody's requests."""
-    body = await api.elsewhere(lambda: zlib.compress(answer.body, LEVEL, wbits=GZIP))
+async def compressed(api: ServerContext, answer: Response) -> Response:
+    """Returns the response compressed; compression runs off the event loop."""
+    body = await api.run_in_thread(lambda: zlib.compress(answer.body, LEVEL, wbits=GZIP))
     return answer._replace(body=body, headers=(*answer.headers, ("content-encoding", "gzip"), ("vary", "Accept-Encoding")))

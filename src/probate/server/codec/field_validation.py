@@ -1,6 +1,6 @@
-"""What is odd about a body, in the words of Kubernetes: fields that are unknown, or given twice. And what becomes of it.
+"""Field validation: reports unknown and duplicate fields of a body in Kubernetes' words, as errors or warnings.
 
-Nothing here is done for a body that is fine.
+A valid body causes no work here.
 """
 
 from __future__ import annotations
@@ -8,41 +8,41 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from probate.api.documents import Document
 from probate.api.field_errors import field
+from probate.api.serialization.documents import Document
 from probate.core import errors
 
 _OPERATION = frozenset({"op", "path", "from", "value"})
-"""What an operation of a JSON patch may say."""
+"""The members of a JSON Patch operation."""
 
 
 def judged(odd: Sequence[str], field_validation: str, lines: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The warnings about what is odd, lines of YAML first. `BadRequest` if nothing may be."""
+    """Returns the warnings about the findings, YAML lines first. Raises `BadRequest` if fieldValidation is Strict."""
     if (odd or lines) and field_validation == "Strict":
         raise errors.BadRequest(f"strict decoding error: {', '.join([*in_yaml(lines), *odd])}")
     return (*lines, *odd) if field_validation == "Warn" else ()
 
 
 def in_yaml(lines: tuple[str, ...]) -> list[str]:
-    """What is wrong in these lines of YAML, as one thing to tell, in the words of Kubernetes' reader."""
+    """Joins the findings of the YAML lines into one message, in the words of Kubernetes' parser."""
     return ["\n  ".join(("yaml: unmarshal errors:", *lines))] if lines else []
 
 
 def unknown(paths: Iterable[str]) -> list[str]:
-    """What is told of fields that a kind does not have."""
+    """Returns the messages for unknown fields."""
     return [f'unknown field "{path}"' for path in paths]
 
 
 def duplicate(paths: Iterable[str]) -> list[str]:
-    """What is told of fields that were given twice."""
+    """Returns the messages for duplicate fields."""
     return [f'duplicate field "{path}"' for path in paths]
 
 
 def of_body(document: Document, strange: list[str], *, is_yaml: bool, is_custom: bool) -> list[str]:
-    """What is odd about a body, less the lines of YAML.
+    """Returns the findings of a body except its YAML lines, in the order of Kubernetes.
 
-    Kubernetes makes JSON of YAML first, and sorts what it writes. It reads built-in kinds in the order of the document, and custom
-    ones twice: once to see what is there, and then to see what is known of that.
+    Kubernetes converts YAML to JSON first, which sorts the fields. It decodes built-in kinds in document order, and custom
+    resources twice: first for duplicate fields, then for unknown ones.
     """
     if is_yaml:
         return unknown(strange if is_custom else sorted(strange))
@@ -52,7 +52,7 @@ def of_body(document: Document, strange: list[str], *, is_yaml: bool, is_custom:
 
 
 def of_json_patch(document: Document) -> list[str]:
-    """What is odd about the operations themselves."""
+    """Returns the findings of the JSON Patch operations themselves."""
     strange = [
         field(f"[{number}]", name)
         for number, operation in enumerate(document.value if isinstance(document.value, list) else ())
@@ -64,7 +64,7 @@ def of_json_patch(document: Document) -> list[str]:
 
 
 def in_order(value: Any, strange: list[str], repeated: list[str]) -> list[str]:
-    """Both as the value has them, one after the other. What is unknown is told once, and nobody looks what is in it."""
+    """Returns both kinds of findings in document order. An unknown field is reported once, and its content is ignored."""
     if not repeated:
         return unknown(strange)
     marks = dict(zip(repeated, duplicate(repeated), strict=True)) | dict(zip(strange, unknown(strange), strict=True))
@@ -72,7 +72,7 @@ def in_order(value: Any, strange: list[str], repeated: list[str]) -> list[str]:
 
 
 def _paths(value: Any, path: str, closed: Collection[str]) -> Iterator[str]:
-    """The paths of all that is in the value, but of nothing that is in those that are `closed`."""
+    """Yields the paths of all fields and items, without the content of the `closed` paths."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, part in inner:
         here = field(path, name) if isinstance(name, str) else f"{path}[{name}]"

@@ -1,8 +1,8 @@
-"""Which form a client wants to be answered in, and which form it sent.
+"""Content negotiation: determines the media type of the response and of the request body.
 
-JSON is what is spoken; built-in kinds, and metadata alone, can also be had in Kubernetes' protobuf. A client may ask for a `Table`
-(what `kubectl get` shows) or for metadata alone; a list of wishes is taken in its order (the `q` of each, then those that name a
-form before those that take any), and `NotAcceptable` says that none can be had.
+The default is JSON; built-in kinds and metadata-only objects are also available in Kubernetes' protobuf. A client can request a
+`Table` (which `kubectl get` displays) or metadata only. The media types of an Accept header are tried in the order of their `q`
+values, specific types before wildcards; if none is available, the response is `NotAcceptable`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _SHAPES = {_TABLE, _METADATA, f"{_METADATA}List"}
 _OF_ONE = {"get", "watch", "create", "update", "patch"}
 MAX_KNOWN, MAX_KNOWN_BYTES = 50, 500
 MAX_BYTES = 8192
-"""Of an `Accept` header. It is parsed on the event loop, for each request that has it."""
+"""Maximum size of an `Accept` header, which the event loop parses for each request that has one."""
 
 
 class Form(NamedTuple):
-    """A form that can be had.
+    """A response format.
 
-    `shape` is empty for whole objects, and `version` is that of meta.k8s.io. Rows of a table have `included` of their objects.
+    `shape` is empty for whole objects, and `version` is that of meta.k8s.io. Table rows contain `included` of their objects.
     """
 
     is_yaml: bool = False
@@ -46,7 +46,7 @@ PLAIN = Form()
 
 
 def accepted(header: bytes, *, has_tables: bool = True, has_protobuf: bool = False) -> Form:
-    """The first of the client's wishes, its `Accept`, that can be met. Whole objects of some kinds have no protobuf form."""
+    """Returns the first acceptable format that is available. Whole objects of some kinds have no protobuf format."""
     if not header or header == _PLAIN:
         return PLAIN
     _check_length(header)
@@ -60,17 +60,17 @@ def accepted(header: bytes, *, has_tables: bool = True, has_protobuf: bool = Fal
 
 
 def of_document(header: bytes) -> Form:
-    """The form of what has only one shape, whichever the client wishes for. (What it can read besides is not looked at.)"""
+    """Returns the format of a document with a single shape. Ignores all parameters of the media types."""
     _check_length(header)
-    wishes = _wishes(header) if header and header != _PLAIN else []
-    for wish in wishes:
-        if wish.media in _YAMLS or wish.media in _JSONS or wish.media == PROTOBUF:
-            return Form(is_yaml=wish.media in _YAMLS)
-    return accepted(header) if wishes else PLAIN
+    accepted_types = _parse_accept(header) if header and header != _PLAIN else []
+    for accepted_type in accepted_types:
+        if accepted_type.media in _YAMLS or accepted_type.media in _JSONS or accepted_type.media == PROTOBUF:
+            return Form(is_yaml=accepted_type.media in _YAMLS)
+    return accepted(header) if accepted_types else PLAIN
 
 
 def of_refusal(header: bytes) -> Form:
-    """The form that a client would rather have if something goes wrong. All kinds have that in common."""
+    """Returns the preferred format of an error response. All kinds share it."""
     if len(header) > MAX_BYTES or (b"yaml" not in header and PROTOBUF.encode() not in header):
         return PLAIN
     return _accepted(header, has_tables=True, has_protobuf=True) or PLAIN
@@ -82,15 +82,15 @@ def _check_length(header: bytes) -> None:
 
 
 def check_suits(form: Form, verb: str) -> None:
-    """`NotAcceptable` if metadata were asked for as those of a list where there is one object, or the other way round."""
+    """Raises `NotAcceptable` if the client requests list metadata for a single object, or object metadata for a list."""
     if form.shape == _METADATA and verb == "list":
         raise errors.NotAcceptable(f"you requested {_METADATA}, but the requested object is a list: ask for {_METADATA}List")
     if form.shape == f"{_METADATA}List" and verb in _OF_ONE:
         raise errors.NotAcceptable(f"you requested {_METADATA}List, but the requested object is not a list: ask for {_METADATA}")
 
 
-class _Wish(NamedTuple):
-    """One of the forms that a client would take."""
+class _AcceptedType(NamedTuple):
+    """One media type of an Accept header."""
 
     media: str
     given: dict[str, str]
@@ -108,18 +108,18 @@ def _weight(text: str) -> float:
         return 1.0
 
 
-def _wishes(header: bytes) -> list[_Wish]:
-    """What a client would take, what it would rather have first."""
+def _parse_accept(header: bytes) -> list[_AcceptedType]:
+    """Returns the media types of an Accept header by preference."""
     found = []
-    for wish in header.decode("latin-1").split(","):
-        media, *parameters = (part.strip() for part in wish.split(";"))
-        found.append(_Wish(media, dict(part.split("=", 1) for part in parameters if "=" in part)))
+    for accepted_type in header.decode("latin-1").split(","):
+        media, *parameters = (part.strip() for part in accepted_type.split(";"))
+        found.append(_AcceptedType(media, dict(part.split("=", 1) for part in parameters if "=" in part)))
     return sorted(found, key=lambda one: one.rank) if len(found) > 1 else found
 
 
 def _accepted(header: bytes, has_tables: bool, has_protobuf: bool) -> Form | None:
-    for wish in _wishes(header):
-        form = _form(wish.media, wish.given)
+    for accepted_type in _parse_accept(header):
+        form = _form(accepted_type.media, accepted_type.given)
         is_one = form is not None and (has_tables or form.shape != _TABLE)
         if is_one and form is not None and (has_protobuf or form.shape or not form.is_protobuf):
             return form
@@ -127,7 +127,7 @@ def _accepted(header: bytes, has_tables: bool, has_protobuf: bool) -> Form | Non
 
 
 _known = functools.lru_cache(maxsize=MAX_KNOWN)(_accepted)
-"""Clients wish for the same again and again."""
+"""Fast path: caches the parsed header, because clients send the same Accept headers repeatedly."""
 
 
 def _form(media: str, given: dict[str, str]) -> Form | None:
@@ -137,7 +137,7 @@ def _form(media: str, given: dict[str, str]) -> Form | None:
     shape = given.get("as", "")
     if not shape:
         return Form(is_yaml=is_yaml, is_protobuf=is_protobuf)
-    if shape == _TABLE and is_protobuf:  # tables have no such form
+    if shape == _TABLE and is_protobuf:  # tables have no protobuf format
         return None
     if shape in _SHAPES and given.get("g") == "meta.k8s.io" and given.get("v") in {"v1", "v1beta1"}:
         version: tables.Version = "v1" if given["v"] == "v1" else "v1beta1"
@@ -146,20 +146,20 @@ def _form(media: str, given: dict[str, str]) -> Form | None:
 
 
 def media_type(header: bytes) -> str:
-    """The media type of a `Content-Type`, without its parameters; JSON if none was given."""
+    """Returns the media type of a `Content-Type` without its parameters; JSON by default."""
     if not header or header == _PLAIN:
         return JSON
     return header.decode("latin-1").partition(";")[0].strip().lower() or JSON
 
 
 def check_is_object_form(media: str) -> None:
-    """`UnsupportedMediaType` unless an object can be read from this form."""
+    """Raises `UnsupportedMediaType` if objects cannot be decoded from this media type."""
     if media not in {JSON, PROTOBUF} and media not in _YAMLS:
         raise unsupported(media)
 
 
 def unsupported(media: str) -> errors.UnsupportedMediaType:
-    """No object can be read from this form."""
+    """Returns the error for a media type from which objects cannot be decoded."""
     return errors.UnsupportedMediaType(
         f"the body of the request was in an unknown format ({media}) - accepted media types include: "
         f"{JSON}, {YAML} and, for built-in kinds, {PROTOBUF}"
@@ -167,5 +167,5 @@ def unsupported(media: str) -> errors.UnsupportedMediaType:
 
 
 def is_yaml(media: str) -> bool:
-    """Whether a body of this media type is YAML."""
+    """Returns whether the media type is YAML."""
     return media in _YAMLS

@@ -1,15 +1,15 @@
-"""Objects between the store and the wire, as bytes wherever nobody has to look inside.
+"""Converts objects between their stored form and the wire, as bytes wherever the content is not needed.
 
-A stored value is the object's JSON less what depends on who asks: `apiVersion` and `kind` (a kind may be served in several
-versions) and the resourceVersion (the store knows it). It always begins with its metadata, so those are spliced in:
+A stored value is the object's JSON without everything that depends on the request: `apiVersion` and `kind` (a kind can be served in
+several versions) and the resourceVersion (the store knows it). It always starts with the metadata, so these fields are spliced in:
 
     stored     {"metadata":{"name":"x","uid":"u"},"data":{"k":"v"}}                                         at revision 7
-    answered   {"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7","name":"x","uid":"u"},"data":{"k":"v"}}
-    in a list  {"metadata":{"resourceVersion":"7","name":"x","uid":"u"},"data":{"k":"v"}}    (custom kinds: like answered)
+    response   {"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7","name":"x","uid":"u"},"data":{"k":"v"}}
+    list item  {"metadata":{"resourceVersion":"7","name":"x","uid":"u"},"data":{"k":"v"}}    (custom resources: like response)
 
-A kind of which several versions differ in shape is stored in one of them. Whoever changes an object changes that one (`loaded`);
-the others are made when an answer is written. An object of a custom kind whose versions a webhook converts says at its end in
-which of them it is, since that changes with the definition:
+A kind whose versions differ in shape is stored in one of them. Updates change the stored version (`loaded`); the other versions are
+created when a response is written. If a webhook converts a custom resource, the stored object ends with its version, because the
+storage version can change with the CustomResourceDefinition:
 
     stored     {"metadata":{"name":"x","uid":"u"},"spec":{"k":"v"},"apiVersion":"example.com/v1"}
 """
@@ -25,9 +25,9 @@ import orjson
 
 from probate.api.catalog import Resource
 from probate.api.gvk import GroupVersion
-from probate.api.ownership import Meta
+from probate.api.ownership import ObjectMeta
 from probate.kinds import conversion
-from probate.store.contract import NOTHING, Event, Record, Revision
+from probate.store.contract import NO_REVISION, Event, Record, Revision
 
 _START = b'{"metadata":{'
 _SKIP = len(_START)
@@ -38,20 +38,20 @@ _MAX_MARK = 400
 
 
 class StoredVersion(str):
-    """The apiVersion of an object that is to be stored with it."""
+    """An apiVersion that is stored with its object."""
 
     __slots__ = ()
 
 
 class _Head(msgspec.Struct):
-    metadata: Meta
+    metadata: ObjectMeta
 
 
 _head = msgspec.json.Decoder(_Head)
 
 
-def meta(value: bytes) -> Meta:
-    """The metadata of a stored value, read without the rest."""
+def meta(value: bytes) -> ObjectMeta:
+    """Decodes the metadata of a stored value and skips the rest."""
     return _head.decode(value).metadata
 
 
@@ -60,7 +60,7 @@ class _Observed(msgspec.Struct, rename="camel"):
 
 
 class _Generations(msgspec.Struct):
-    metadata: Meta
+    metadata: ObjectMeta
     status: _Observed | None = None
 
 
@@ -68,19 +68,19 @@ _generations = msgspec.json.Decoder(_Generations)
 
 
 def is_unobserved(value: bytes) -> bool:
-    """Whether the object's status says that its controller has not seen its newest generation yet."""
+    """Returns whether the status shows that the controller has not observed the newest generation yet."""
     if b'"observedGeneration"' not in value:
         return False
     try:
         found = _generations.decode(value)
-    except msgspec.ValidationError:  # a custom kind's status can be anything
+    except msgspec.ValidationError:  # the status of a custom resource can have any type
         return False
     observed = found.status.observed_generation if found.status is not None else None
     return observed is not None and observed < found.metadata.generation
 
 
 def stored(object_: dict[str, Any]) -> bytes:
-    """The object as it is stored."""
+    """Returns the stored form of an object."""
     metadata = object_["metadata"]
     if "resourceVersion" in metadata:
         metadata = {name: value for name, value in metadata.items() if name != "resourceVersion"}
@@ -92,24 +92,24 @@ def stored(object_: dict[str, Any]) -> bytes:
 
 
 def mark(value: bytes) -> str:
-    """The apiVersion that a stored value says at its end; empty if it does not."""
+    """Returns the apiVersion at the end of a stored value; empty if it has none."""
     at = value.rfind(_MARK, -_MAX_MARK) if value.endswith(b'"}') else -1
     version = value[at + len(_MARK) : -2] if at >= 0 else b""
     return "" if b'"' in version else version.decode()
 
 
 def marked(value: bytes, version: str) -> bytes:
-    """A stored value that says in which version it is."""
+    """Appends the apiVersion to a stored value."""
     return b'%b%b%b"}' % (value[:-1], _MARK, version.encode())
 
 
 def whole(value: bytes, kind: str, version: str) -> bytes:
-    """A stored value as an object that says what it is."""
+    """Prepends kind and apiVersion to a stored value."""
     return b'{"kind":"%b","apiVersion":"%b",%b' % (kind.encode(), version.encode(), value[1:])
 
 
 def unmarked(record: Record) -> Record:
-    """The record as if it did not say in which version it is."""
+    """Returns the record without the apiVersion at the end of its value."""
     return Record(record.key, _unmarked(record.value), record.revision)
 
 
@@ -119,10 +119,10 @@ def _unmarked(value: bytes) -> bytes:
 
 
 def loaded(record: Record, resource: Resource) -> dict[str, Any]:
-    """The object as a value, in the version that is stored."""
+    """Decodes an object in its stored version."""
     value: dict[str, Any] = orjson.loads(record.value)
     value["metadata"]["resourceVersion"] = str(record.revision)
-    about = resource.stored_as or resource
+    about = resource.storage_gvk or resource
     version = value.pop("apiVersion", None)
     return {
         "kind": about.kind,
@@ -132,32 +132,32 @@ def loaded(record: Record, resource: Resource) -> dict[str, Any]:
 
 
 def served(record: Record, resource: Resource) -> dict[str, Any]:
-    """The object as a value, in the resource's version."""
+    """Decodes an object in the version of the resource."""
     return in_version(loaded(record, resource), resource)
 
 
 def in_version(value: dict[str, Any], resource: Resource) -> dict[str, Any]:
-    """An object of the version that is stored, in the resource's."""
-    if resource.stored_as is None:
+    """Converts an object from its stored version to the version of the resource."""
+    if resource.storage_gvk is None:
         return value
     about = {"kind": resource.kind, "apiVersion": str(resource.group_version)}
-    return {**conversion.served(resource.group_version_kind, value), **about}
+    return {**conversion.from_stored(resource.group_version_kind, value), **about}
 
 
 def _shown(value: bytes, resource: Resource) -> bytes:
-    """A stored value in the resource's version."""
-    if resource.stored_as is None:
+    """Converts a stored value to the version of the resource."""
+    if resource.storage_gvk is None:
         return value
-    return stored(conversion.served(resource.group_version_kind, orjson.loads(value)))
+    return stored(conversion.from_stored(resource.group_version_kind, orjson.loads(value)))
 
 
 def answered(value: bytes, revision: Revision, resource: Resource) -> bytes:
-    """The object as an answer or an event shows it. One that was never stored has no resourceVersion."""
-    if resource.stored_as is not None:
+    """Encodes an object for a response or watch event. An object that was never stored has no resourceVersion."""
+    if resource.storage_gvk is not None:
         value = _shown(value, resource)
     elif resource.is_custom:
         value = _unmarked(value)
-    if revision == NOTHING:
+    if revision == NO_REVISION:
         return b"%b%b" % (_opening(resource.group, resource.version, resource.kind), value[1:])
     return b'%b"metadata":{"resourceVersion":"%d",%b' % (
         _opening(resource.group, resource.version, resource.kind),
@@ -167,8 +167,8 @@ def answered(value: bytes, revision: Revision, resource: Resource) -> bytes:
 
 
 def changes(events: Iterable[Event], resource: Resource) -> list[bytes]:
-    """The lines of a watch that shows everything, as it is."""
-    is_plain = resource.stored_as is None and not resource.is_custom
+    """Encodes events for a watch without selectors."""
+    is_plain = resource.storage_gvk is None and not resource.is_custom
     opening = _opening(resource.group, resource.version, resource.kind)
     lines: list[bytes] = []
     for one in events:
@@ -179,7 +179,7 @@ def changes(events: Iterable[Event], resource: Resource) -> list[bytes]:
             continue
         else:
             kind, value = b"DELETED", previous.value
-        if is_plain:  # in one go what `event` and `answered` make of it
+        if is_plain:  # fast path: equals `event` and `answered`, in one step
             about = (kind, opening, one.revision, value[_SKIP:])
             lines.append(b'{"type":"%b","object":%b"metadata":{"resourceVersion":"%d",%b}\n' % about)
         else:
@@ -188,10 +188,10 @@ def changes(events: Iterable[Event], resource: Resource) -> list[bytes]:
 
 
 def items(records: list[Record], resource: Resource) -> bytes:
-    """The objects as the items of a list."""
+    """Encodes the items of a list."""
     if resource.is_custom:
         return b",".join([answered(record.value, record.revision, resource) for record in records])
-    values = [record.value if resource.stored_as is None else _shown(record.value, resource) for record in records]
+    values = [record.value if resource.storage_gvk is None else _shown(record.value, resource) for record in records]
     return b",".join(
         [
             b'{"metadata":{"resourceVersion":"%d",%b' % (one.revision, value[_SKIP:])
@@ -201,7 +201,7 @@ def items(records: list[Record], resource: Resource) -> bytes:
 
 
 def listing(resource: Resource, items: bytes, *, revision: Revision, continue_: str = "", remaining: int | None = None) -> bytes:
-    """A whole list."""
+    """Encodes a list."""
     about: dict[str, Any] = {"resourceVersion": str(revision)}
     if continue_:
         about["continue"] = continue_
@@ -213,10 +213,10 @@ def listing(resource: Resource, items: bytes, *, revision: Revision, continue_: 
 
 @functools.lru_cache(maxsize=1024)
 def _opening(group: str, version: str, kind: str) -> bytes:
-    """How everything of a kind begins."""
+    """Encodes the common start of all objects of a kind."""
     return b'{"kind":"%b","apiVersion":"%b",' % (kind.encode(), str(GroupVersion(group, version)).encode())
 
 
 def event(kind: bytes, object_: bytes) -> bytes:
-    """A line of a watch."""
+    """Encodes one watch event."""
     return b'{"type":"%s","object":%s}\n' % (kind, object_)

@@ -1,4 +1,4 @@
-"""An object that was patched or applied to, read as its kind."""
+"""Decodes the result of a patch or apply as an object of its kind."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from probate.api import field_errors, status
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.core import errors
 from probate.core.errors import Details
 from probate.server.codec import request_body
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.request import Target
 
 
-def typed(api: Api, patched: Any, at: Target, field_validation: str, odd: Sequence[str] = ()) -> request_body.Read:
-    """The patched object. `odd` is what else is told of what does not fit its kind."""
+def typed(api: ServerContext, patched: Any, at: Target, field_validation: str, odd: Sequence[str] = ()) -> request_body.Read:
+    """Returns the patched object. `odd` contains earlier findings that are reported first."""
     with blamed():
         if not isinstance(patched, dict):
             raise errors.BadRequest("the patch makes the object something else than an object")
@@ -25,9 +25,9 @@ def typed(api: Api, patched: Any, at: Target, field_validation: str, odd: Sequen
 
 @contextmanager
 def blamed() -> Iterator[None]:
-    """What cannot be read in here is the patch's fault, not the body's: `Invalid`. (What it was made of is not quoted.)"""
+    """Converts `BadRequest` to `Invalid`: the patch caused the decoding error, not the body. The message does not quote content."""
     try:
         yield
     except errors.BadRequest as error:
-        cause = field_errors.invalid(Path("patch"), "", str(error))
-        raise errors.Invalid(status.describe("", "", "", [cause]), Details(causes=(cause,))) from None
+        cause = field_errors.invalid(FieldPath("patch"), "", str(error))
+        raise errors.Invalid(status.invalid_message("", "", "", [cause]), Details(causes=(cause,))) from None

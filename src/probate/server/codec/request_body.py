@@ -1,7 +1,7 @@
-"""From a request's body to an object: parsed, of the right kind, typed; and what was odd about it.
+"""Decodes a request body into an object: parses it, checks its kind and types, and reports unknown and duplicate fields.
 
-`fieldValidation` decides what becomes of unknown and duplicate fields: Strict refuses, Warn says so in a header, Ignore is silent.
-In each case an unknown field is left out.
+`fieldValidation` determines the treatment of unknown and duplicate fields: Strict rejects them, Warn returns a warning header,
+Ignore reports nothing. In each case unknown fields are dropped.
 """
 
 from __future__ import annotations
@@ -9,30 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from probate.api import documents
 from probate.api.catalog import Resource
-from probate.api.documents import Document
 from probate.api.gvk import GroupVersion
 from probate.api.schema import typed
 from probate.api.schema.node import Schema
 from probate.api.schema.typed import MAX_UNKNOWN
+from probate.api.serialization import documents
+from probate.api.serialization.documents import Document
 from probate.core import errors
 from probate.kinds.builtin import catalog
 from probate.kinds.protobuf import decode
 from probate.server.codec import field_validation as codec_field_validation
 from probate.server.codec import negotiation
-from probate.server.kind_rules.contract import Rules
+from probate.server.kind_rules.contract import KindRules
 
 
 class Read(NamedTuple):
-    """An object, and warnings for the client."""
+    """A decoded object, and the warnings for the client."""
 
     object: dict[str, Any]
     warnings: tuple[str, ...]
 
 
 def parse(body: bytes, media: str, *, finds_duplicates: bool = False) -> Document:
-    """The value in a body of this media type."""
+    """Parses a body of this media type."""
     if not body or body.isspace():
         negotiation.check_is_object_form(media)
         raise errors.BadRequest("the body is empty, and an object was expected")
@@ -48,8 +48,8 @@ def _schema(api_version: str, kind: str) -> Schema | None:
     return catalog.schema(*GroupVersion.parse(api_version), kind)
 
 
-def read_object(body: bytes, media: str, resource: Resource, rules: Rules, field_validation: str) -> Read:
-    """The object in a body that was sent to this resource."""
+def read_object(body: bytes, media: str, resource: Resource, rules: KindRules, field_validation: str) -> Read:
+    """Decodes the object in a body that was sent to this resource."""
     if resource.is_custom and media == negotiation.PROTOBUF:
         raise negotiation.unsupported(media)
     document = parse(body, media, finds_duplicates=field_validation != "Ignore")
@@ -57,34 +57,34 @@ def read_object(body: bytes, media: str, resource: Resource, rules: Rules, field
     if not isinstance(object_, dict):
         raise errors.BadRequest("the body must be an object")
     check_kind(object_, resource)
-    if not rules.fits(object_):
-        object_, unknown = rules.read(object_)
+    if not rules.matches_exactly(object_):
+        object_, unknown = rules.decode(object_)
     meta = object_.setdefault("metadata", {})
     if not unknown and not document.duplicates and "ownerReferences" not in meta:
         return Read(object_, ())
     odd = codec_field_validation.of_body(document, unknown, is_yaml=negotiation.is_yaml(media), is_custom=resource.is_custom)
-    return Read(object_, (*codec_field_validation.judged(odd, field_validation, document.lines), *_without_repeated_owners(meta)))
+    return Read(object_, (*codec_field_validation.judged(odd, field_validation, document.lines), *_drop_repeated_owners(meta)))
 
 
 def command(document: Document, media: str, schema: Schema, field_validation: str, odd: Sequence[str] = ()) -> Read:
-    """What was sent to be done, and is not stored as it is: it has no rules but its schema. What was `odd` before is told first."""
+    """Decodes an action request that is not stored: only its schema applies. Earlier findings in `odd` are reported first."""
     reader = typed.Reader(lambda _: None)
     object_ = reader.read(document.value, schema)
-    told = codec_field_validation.of_body(document, reader.unknown, is_yaml=negotiation.is_yaml(media), is_custom=False)
-    return Read(object_, codec_field_validation.judged([*odd, *told], field_validation, document.lines))
+    reported = codec_field_validation.of_body(document, reader.unknown, is_yaml=negotiation.is_yaml(media), is_custom=False)
+    return Read(object_, codec_field_validation.judged([*odd, *reported], field_validation, document.lines))
 
 
-def patched_object(value: dict[str, Any], resource: Resource, rules: Rules, field_validation: str, odd: Sequence[str]) -> Read:
-    """What a patch has made, as an object of this kind. What was odd about the patch is told first."""
-    object_, unknown = rules.read(value)
+def patched_object(value: dict[str, Any], resource: Resource, rules: KindRules, field_validation: str, odd: Sequence[str]) -> Read:
+    """Decodes the result of a patch as an object of this kind. Findings about the patch in `odd` are reported first."""
+    object_, unknown = rules.decode(value)
     if unknown and not resource.is_custom:
         unknown.sort()  # as in YAML
-    told = codec_field_validation.judged([*odd, *codec_field_validation.unknown(unknown)], field_validation)
-    return Read(object_, (*told, *_without_repeated_owners(object_.setdefault("metadata", {}))))
+    reported = codec_field_validation.judged([*odd, *codec_field_validation.unknown(unknown)], field_validation)
+    return Read(object_, (*reported, *_drop_repeated_owners(object_.setdefault("metadata", {}))))
 
 
-def _without_repeated_owners(meta: dict[str, Any]) -> Iterator[str]:
-    """Drop owner references that say nothing new, and tell."""
+def _drop_repeated_owners(meta: dict[str, Any]) -> Iterator[str]:
+    """Drops duplicate owner references and yields a warning about them."""
     given = meta.get("ownerReferences") or []
     if len(given) < 2:
         return
@@ -97,7 +97,7 @@ def _without_repeated_owners(meta: dict[str, Any]) -> Iterator[str]:
 
 
 def check_kind(value: dict[str, Any], resource: Resource) -> None:
-    """`BadRequest` if the object says that it is of another kind than the resource's."""
+    """Raises `BadRequest` if the kind or apiVersion of the object differs from those of the resource."""
     kind, version = value.get("kind") or "", value.get("apiVersion") or ""
     if not isinstance(kind, str) or not isinstance(version, str):
         raise errors.BadRequest("the object's apiVersion and kind must be of type string")

@@ -1,6 +1,6 @@
-"""Answers in the form that was asked for: whole objects, tables, or metadata alone.
+"""Encodes responses in the requested format: whole objects, tables, or metadata only.
 
-They are JSON, and YAML or protobuf is made of it at the very end.
+Responses are JSON; YAML and protobuf are generated from the JSON in a last step.
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ from probate.kinds import tables
 from probate.kinds.protobuf import encode
 from probate.server.codec import negotiation, object_codec
 from probate.server.codec.negotiation import Form
-from probate.server.context import Answer, Api
+from probate.server.context import Response, ServerContext
 from probate.store.contract import Record, Revision
 
 
-def one(api: Api, record: Record, resource: Resource, form: Form, *, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
-    """One object."""
+def one(
+    api: ServerContext, record: Record, resource: Resource, form: Form, *, code: int = 200, warnings: tuple[str, ...] = ()
+) -> Response:
+    """Returns the response with one object."""
     if form.shape == "Table":
         return finish(table_of(api, [record], resource, form, revision=record.revision), form, code, warnings)
     if form.shape:
         return finish(partial(object_codec.loaded(record, resource), form), form, code, warnings)
     body = object_codec.answered(record.value, record.revision, resource)
-    return raw(body, form, code, warnings) if form.is_pretty else Answer(code, body, warnings=warnings)
+    return raw(body, form, code, warnings) if form.is_pretty else Response(code, body, warnings=warnings)
 
 
 def many(
-    api: Api,
+    api: ServerContext,
     records: list[Record],
     resource: Resource,
     form: Form,
@@ -38,8 +40,8 @@ def many(
     revision: Revision,
     continue_: str = "",
     remaining: int | None = None,
-) -> Answer:
-    """A list of objects."""
+) -> Response:
+    """Returns the response with a list of objects."""
     if form.shape == "Table":
         body = table_of(api, records, resource, form, revision=revision, continue_=continue_, remaining=remaining)
         return finish(body, form)
@@ -50,41 +52,41 @@ def many(
 
 
 def weight(records: list[Record], form: Form) -> int:
-    """How much there is to read and write to give the records this form; as they are stored they need neither."""
+    """Returns the number of bytes to decode and encode for this format; 0 if the stored bytes are sent unchanged."""
     return sum(len(record.value) for record in records) if form.shape or form.is_pretty else 0
 
 
-def raw(body: bytes, form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
-    """Bytes that are JSON already."""
+def raw(body: bytes, form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Response:
+    """Returns the response with a JSON-encoded body."""
     if form.is_pretty:
         return finish(orjson.loads(body), form, code, warnings)
-    return Answer(code, body, warnings=warnings)
+    return Response(code, body, warnings=warnings)
 
 
-def finish(body: dict[str, Any], form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
-    """A value, written as asked."""
-    return Answer(code, orjson.dumps(body, option=orjson.OPT_INDENT_2 if form.is_pretty else 0), warnings=warnings)
+def finish(body: dict[str, Any], form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Response:
+    """Encodes a value in the requested format."""
+    return Response(code, orjson.dumps(body, option=orjson.OPT_INDENT_2 if form.is_pretty else 0), warnings=warnings)
 
 
-def one_made(body: dict[str, Any], form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
-    """An object that is stored nowhere, or its metadata alone. (Of few is there a table.)"""
+def one_made(body: dict[str, Any], form: Form, code: int = 200, warnings: tuple[str, ...] = ()) -> Response:
+    """Returns the response with an object that is not stored, or with its metadata only. Tables are not supported."""
     return finish(partial(body, form) if form.shape else body, form, code, warnings)
 
 
-def as_yaml(answer: Answer) -> Answer:
-    """The same answer in YAML. This is slow."""
+def as_yaml(answer: Response) -> Response:
+    """Converts a response to YAML. This is slow."""
     text = yaml.dump(orjson.loads(answer.body), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
-    return answer._replace(body=text.encode(), content_type=negotiation.YAML, said=answer.body)
+    return answer._replace(body=text.encode(), content_type=negotiation.YAML, json_body=answer.body)
 
 
-def as_protobuf(answer: Answer) -> Answer:
-    """The same answer in protobuf, if what is answered has such a form."""
+def as_protobuf(answer: Response) -> Response:
+    """Converts a response to protobuf, if its kind has a protobuf format."""
     body = encode.encode(orjson.loads(answer.body))
-    return answer if body is None else answer._replace(body=body, content_type=negotiation.PROTOBUF, said=answer.body)
+    return answer if body is None else answer._replace(body=body, content_type=negotiation.PROTOBUF, json_body=answer.body)
 
 
 def partial(object_: dict[str, Any], form: Form) -> dict[str, Any]:
-    """An object's metadata alone."""
+    """Returns the PartialObjectMetadata of an object."""
     return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{form.version}", "metadata": object_["metadata"]}
 
 
@@ -101,7 +103,7 @@ def _partial_list(
 
 
 def table_of(
-    api: Api,
+    api: ServerContext,
     records: list[Record],
     resource: Resource,
     form: Form,
@@ -110,7 +112,7 @@ def table_of(
     continue_: str = "",
     remaining: int | None = None,
 ) -> dict[str, Any]:
-    """Objects as rows, with the cells that people look at."""
+    """Returns the objects as a Table with the printer columns of their kind."""
     printer = api.kinds.rules(resource).printer()
     rows = tables.rows(printer, (object_codec.loaded(record, resource) for record in records), now=api.clock.now())
     if form.included == "Object":

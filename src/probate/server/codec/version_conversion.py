@@ -1,11 +1,11 @@
-"""Objects of custom kinds, as the version that is asked for has them.
+"""Converts custom resources to the requested version.
 
-A field that has got a default since an object was written is shown with it. And where versions differ, a webhook makes one of the
-other.
+An object is returned with the defaults that were added to the schema after it was written. If versions differ, a webhook converts
+the object.
 
-Each object is stored in the version that was the storage version when it was written, and says so at its end (`wire`). Who reads it
-is shown the version that was asked for. Controllers and the collector need metadata alone, which are the same in all versions:
-so a webhook that does not work holds back those who read or write the content of its own kind, and nobody else.
+Each object is stored in the storage version at the time of its write, and its stored value ends with that version (`object_codec`).
+A reader gets the requested version. Controllers and the collector need only the metadata, which are equal in all versions.
+Therefore a failing webhook blocks only clients that read or write the content of its own kind.
 """
 
 from __future__ import annotations
@@ -16,35 +16,34 @@ from typing import Any
 import orjson
 
 from probate.api.catalog import Resource
+from probate.api.objects import Object
 from probate.api.structural import defaults
 from probate.core import errors
 from probate.server.codec import object_codec
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.request import Target
 from probate.server.storage import storage_keys
 from probate.store.contract import Batch, Event, Record
 
-Object = dict[str, Any]
-
 AT_ONCE = 500
-"""Objects that are converted together."""
+"""Maximum number of objects per conversion request."""
 
 
 def may_differ(resource: Resource) -> bool:
-    """Whether its objects may have to be shown otherwise than they are stored."""
+    """Returns whether objects of the resource can differ from their stored form."""
     return resource.is_converted or (resource.is_custom and bool(resource.defaults_before()))
 
 
-async def read(api: Api, at: Target) -> Record | None:
-    """The object as it is now, in the version that was asked for."""
-    found = await api.store.read(storage_keys.of(at.resource, at.namespace or "", at.name))
-    if found is None or not at.resource.is_custom:  # nearly always
+async def read(api: ServerContext, at: Target) -> Record | None:
+    """Reads the current object in the requested version."""
+    found = await api.store.read(storage_keys.object_key(at.resource, at.namespace or "", at.name))
+    if found is None or not at.resource.is_custom:  # fast path: most kinds are built-in
         return found
     return (await served(api, at.resource, [found]))[0]
 
 
-async def served(api: Api, resource: Resource, records: list[Record]) -> list[Record]:
-    """Records as if they were stored in the resource's version, and now."""
+async def served(api: ServerContext, resource: Resource, records: list[Record]) -> list[Record]:
+    """Returns the records in the version of the resource, with current defaults."""
     if not resource.is_custom:
         return records
     if resource.is_converted:
@@ -53,18 +52,20 @@ async def served(api: Api, resource: Resource, records: list[Record]) -> list[Re
     if not any(one.revision < before for one in records):
         return records
     size = sum(len(one.value) for one in records)
-    return await api.apart(size, lambda: [_completed(resource, one) if one.revision < before else one for one in records])
+    return await api.offload_if_large(
+        size, lambda: [_with_current_defaults(resource, one) if one.revision < before else one for one in records]
+    )
 
 
-def _completed(resource: Resource, record: Record) -> Record:
-    """The record with the defaults that its kind has now."""
+def _with_current_defaults(resource: Resource, record: Record) -> Record:
+    """Applies the current defaults to a record."""
     object_ = orjson.loads(record.value)
     defaults.default(object_, resource.load_schema())
     return Record(record.key, object_codec.stored(object_), record.revision)
 
 
-async def _converted(api: Api, resource: Resource, records: list[Record]) -> list[Record]:
-    definition = api.kinds.definition(resource)
+async def _converted(api: ServerContext, resource: Resource, records: list[Record]) -> list[Record]:
+    definition = api.kinds.crd(resource)
     by_version: dict[str, list[int]] = {}
     for number, one in enumerate(records):
         by_version.setdefault(_version(one, definition), []).append(number)
@@ -76,27 +77,27 @@ async def _converted(api: Api, resource: Resource, records: list[Record]) -> lis
     return shown
 
 
-async def _convert(api: Api, resource: Resource, records: list[Record], numbers: list[int], version: str) -> None:
-    """Put converted ones in the places of these records, which are of that version."""
+async def _convert(api: ServerContext, resource: Resource, records: list[Record], numbers: list[int], version: str) -> None:
+    """Replaces the records at these indexes, which have this version, with converted ones."""
     wanted = str(resource.group_version)
     objects = [object_codec.whole(records[number].value, resource.kind, version) for number in numbers]
-    converted = await api.converter.convert(api.kinds.definition(resource), objects, wanted)
+    converted = await api.crd_converter.convert(api.kinds.crd(resource), objects, wanted)
     size = sum(len(one) for one in objects)
-    values = await api.apart(size, lambda: [_fitted(api, resource, one) for one in converted])
+    values = await api.offload_if_large(size, lambda: [_conform(api, resource, one) for one in converted])
     for number, value in zip(numbers, values, strict=True):
         records[number] = Record(records[number].key, value, records[number].revision)
 
 
-def _fitted(api: Api, resource: Resource, object_: Object) -> bytes:
-    """A converted object, less what its version does not know, with its defaults."""
+def _conform(api: ServerContext, resource: Resource, object_: Object) -> bytes:
+    """Encodes a converted object after pruning and defaulting by its new version."""
     rules = api.kinds.rules(resource)
-    read = rules.read(object_).object
+    read = rules.decode(object_).object
     rules.set_defaults(read)
     return object_codec.stored(read)
 
 
 def _version(record: Record, definition: Object) -> str:
-    """The version in which the object is stored. One that does not say so is older than all that do."""
+    """Returns the stored version of an object. An object without a version suffix is older than all objects with one."""
     stored = (definition.get("status") or {}).get("storedVersions") or [_storage_version(definition)]
     return object_codec.mark(record.value) or f"{definition['spec']['group']}/{stored[0]}"
 
@@ -105,36 +106,36 @@ def _storage_version(definition: Object) -> str:
     return next(str(one["name"]) for one in definition["spec"]["versions"] if one.get("storage"))
 
 
-async def stored(api: Api, resource: Resource, value: bytes) -> bytes:
-    """A value of the resource's version, as it is stored."""
-    definition = api.kinds.definition(resource)
+async def stored(api: ServerContext, resource: Resource, value: bytes) -> bytes:
+    """Converts a value from the version of the resource to its stored form."""
+    definition = api.kinds.crd(resource)
     wanted = f"{resource.group}/{_storage_version(definition)}"
     if str(resource.group_version) == wanted:
         return object_codec.marked(value, wanted)
     whole = object_codec.whole(value, resource.kind, str(resource.group_version))
-    [object_] = await api.converter.convert(definition, [whole], wanted)
+    [object_] = await api.crd_converter.convert(definition, [whole], wanted)
     home = api.catalog.find(resource.group, _storage_version(definition), resource.plural)
-    fit = object_codec.stored if home is None else functools.partial(_fitted, api, home)  # what is stored need not be served
-    return await api.apart(len(value), lambda: object_codec.marked(fit(object_), wanted))
+    fit = object_codec.stored if home is None else functools.partial(_conform, api, home)  # the storage version need not be served
+    return await api.offload_if_large(len(value), lambda: object_codec.marked(fit(object_), wanted))
 
 
-async def between(api: Api, object_: Object, mine: Resource, wanted: Resource) -> Object:
-    """An object of one version in another."""
+async def between(api: ServerContext, object_: Object, mine: Resource, wanted: Resource) -> Object:
+    """Converts an object between two versions."""
     whole = orjson.dumps({**object_, "kind": mine.kind, "apiVersion": str(mine.group_version)})
-    [found] = await api.converter.convert(api.kinds.definition(mine), [whole], str(wanted.group_version))
+    [found] = await api.crd_converter.convert(api.kinds.crd(mine), [whole], str(wanted.group_version))
     return found
 
 
-async def shown(api: Api, resource: Resource, records: list[Record]) -> list[Record]:
-    """The records for an answer to what has been done already; none if they cannot be shown."""
+async def shown(api: ServerContext, resource: Resource, records: list[Record]) -> list[Record]:
+    """Returns the records for the response to a completed operation; an empty list if they cannot be converted."""
     try:
         return await served(api, resource, records)
     except errors.ApiError:
         return []
 
 
-async def events(api: Api, resource: Resource, batch: Batch) -> Batch:
-    """What a watcher of this version is told."""
+async def events(api: ServerContext, resource: Resource, batch: Batch) -> Batch:
+    """Converts the events of a watch to the version of the resource."""
     if not may_differ(resource):
         return batch
     records = [Record(one.key, one.value, one.revision) for one in batch if one.value is not None]

@@ -1,7 +1,7 @@
-"""The `Warning` headers of an answer, within Kubernetes' limits.
+"""Encodes the `Warning` headers of a response within Kubernetes' limits.
 
-Warnings are sent whole while they have at most 4,096 characters together. Where they have more, each is cut to 256 characters, and
-those that are beyond 4,096 are left out. The same warning is sent once.
+Warnings are sent unabridged if their total length is at most 4,096 characters. Otherwise each is truncated to 256 characters, and
+those beyond 4,096 characters are omitted. Duplicate warnings are sent once.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 MAX_WARNINGS = 20
 MAX_TOTAL = 4096
 MAX_EACH = 256
-_CUT = "..."
+_ELLIPSIS = "..."
 
 
 def encoded(warnings: Sequence[str]) -> list[bytes]:
-    """The values of the headers."""
+    """Returns the header values."""
     texts = [text for text in dict.fromkeys(warnings) if text][:MAX_WARNINGS]
     if sum(map(len, texts)) > MAX_TOTAL:
         texts = _shortened(texts)
@@ -23,14 +23,14 @@ def encoded(warnings: Sequence[str]) -> list[bytes]:
 
 
 def _shortened(texts: Sequence[str]) -> list[str]:
-    found: list[str] = []
-    room = MAX_TOTAL
+    shortened: list[str] = []
+    remaining = MAX_TOTAL
     for text in texts:
-        if room <= 0:
+        if remaining <= 0:
             break
-        found.append(text if len(text) <= MAX_EACH else text[: MAX_EACH - len(_CUT)] + _CUT)
-        room -= len(found[-1])
-    return found
+        shortened.append(text if len(text) <= MAX_EACH else text[: MAX_EACH - len(_ELLIPSIS)] + _ELLIPSIS)
+        remaining -= len(shortened[-1])
+    return shortened
 
 
 def _encoded(text: str) -> bytes:

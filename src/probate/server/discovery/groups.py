@@ -1,8 +1,8 @@
-"""What clients ask first: which groups, versions and resources there are.
+"""Discovery documents: the groups, versions and resources that the server serves.
 
-The same facts are told twice. The old way is a document for the groups and one for each version of each group; the new one, which
-kubectl asks for since 1.26, is two documents for everything, `/api` and `/apis`. All are made from the catalog alone, so that they
-cannot disagree. Making them costs a millisecond: whoever serves them keeps them until the catalog is another one.
+There are two formats of the same data. The older one has a document for the groups and one for each group version. The aggregated
+one, which kubectl requests since 1.26, has two documents in all, `/api` and `/apis`. All are generated from the catalog only, so
+they cannot contradict each other. Generation takes a millisecond; the caller caches the documents until the catalog changes.
 
     /api                        api_versions            or aggregated_core
     /api/v1, /apis/apps/v1      api_resource_list
@@ -26,44 +26,44 @@ AGGREGATED_VERSIONS = ("v2", "v2beta1")
 
 
 def aggregated_media_type(version: str) -> str:
-    """What a client accepts that wants everything at once, and the `Content-Type` that it has to be answered with."""
+    """Returns the media type of aggregated discovery, for the Accept and the Content-Type header."""
     return f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
 
 
 def api_versions(catalog: Catalog, server_address: str) -> Document:
-    """`/api`: the versions of the core group, and where (host:port) to reach this server."""
+    """Returns `/api`: the versions of the core group and the address (host:port) of this server."""
     address = {"clientCIDR": "0.0.0.0/0", "serverAddress": server_address}
     return {"kind": "APIVersions", "versions": catalog.versions(""), "serverAddressByClientCIDRs": [address]}
 
 
 def api_group_list(catalog: Catalog) -> Document:
-    """`/apis`: all groups but the core one."""
+    """Returns `/apis`: all groups except the core group."""
     groups = [_group(name, list(versions)) for name, versions in _by_group(catalog).items() if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def api_group(catalog: Catalog, group: str) -> Document | None:
-    """`/apis/<group>`: one group, if it is served."""
+    """Returns `/apis/<group>`: one group; None if it is not served."""
     versions = catalog.versions(group)
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)} if versions and group else None
 
 
 def api_resource_list(catalog: Catalog, group: str, version: str) -> Document | None:
-    """`/api/v1` and `/apis/<group>/<version>`: a version's resources, each followed by its subresources, if it is served."""
+    """Returns `/api/v1` or `/apis/<group>/<version>`: the resources, each followed by its subresources; None if not served."""
     found = [one for one in catalog if (one.group, one.version) == (group, version)]
     if not found:
         return None
-    kind = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {})}  # the core group is older than the field
+    kind = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {})}  # the core group predates this field
     return {**kind, "groupVersion": str(GroupVersion(group, version)), "resources": [row for one in found for row in _rows(one)]}
 
 
 def aggregated_core(catalog: Catalog, version: str = "v2") -> Document:
-    """`/api` for clients that want everything at once: the core group."""
+    """Returns `/api` in the aggregated format: the core group."""
     return _aggregated({"": _by_group(catalog).get("", {})}, version)
 
 
 def aggregated_groups(catalog: Catalog, version: str = "v2") -> Document:
-    """`/apis` for clients that want everything at once: all other groups."""
+    """Returns `/apis` in the aggregated format: all other groups."""
     groups = {name: versions for name, versions in _by_group(catalog).items() if name}
     return _aggregated(groups, version)
 
@@ -75,7 +75,7 @@ def _by_group(catalog: Catalog) -> dict[str, dict[str, list[Resource]]]:
     return groups
 
 
-# One document each.
+# The documents of the older format.
 
 
 def _group(name: str, versions: list[str]) -> Document:
@@ -98,16 +98,16 @@ def _names(resource: Resource) -> Document:
 
 
 def _storage(resource: Resource) -> Document:
-    """What changes when objects are stored in another version, and says nothing else. What is not stored has none."""
+    """Returns the storage version hash, an opaque value that changes with the storage version, if the resource is stored."""
     if "watch" not in resource.verbs:
         return {}
-    stored = resource.stored_as or resource
+    stored = resource.storage_gvk or resource
     version = resource.storage_version or stored.version
     digest = hashlib.sha256(f"{stored.group}/{version}/{stored.kind}".encode()).digest()
     return {"storageVersionHash": base64.b64encode(digest[:8]).decode()}
 
 
-# All in one.
+# The aggregated format.
 
 
 def _aggregated(groups: dict[str, dict[str, list[Resource]]], version: str) -> Document:
@@ -141,7 +141,7 @@ def _subresource(resource: Resource, one: Subresource) -> Document:
 
 
 def _response_kind(resource: Resource, group: str, version: str, kind: str) -> Document:
-    """A kind of the resource's own group and version is given without them, but for custom resources."""
+    """Returns the response kind. Group and version are omitted if they are the resource's own, except for custom resources."""
     if resource.is_custom and not version:
         group, version = resource.group_version
     return {"group": group, "version": version, "kind": kind}

@@ -1,1 +1,1 @@
-"""What is particular to kinds: how their objects are read, prepared, checked and shown. One sort of kind a file."""
+"""KindRules: how objects of a kind are decoded, defaulted, validated and printed. One module for each sort of kind."""

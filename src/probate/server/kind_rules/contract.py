@@ -1,83 +1,89 @@
-"""What the verbs ask of a kind, built-in or custom."""
+"""KindRules: what the verbs need to know about a kind, built-in or custom. Kubernetes calls this a REST strategy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
-from probate.api.apply.ownable_part import Part
+from probate.api.apply.ownable_part import OwnablePart
 from probate.api.apply.schema_shapes import Shape
-from probate.api.field_errors import Problem
-from probate.api.printing import columns
+from probate.api.field_errors import FieldError
+from probate.api.objects import Object
+from probate.api.printers import columns
 from probate.api.selectors.selectable_fields import SelectableField
 
-Object: TypeAlias = dict[str, Any]
 
-
-class Typed(NamedTuple):
-    """An object as it may be stored, and the paths of the fields it had that its kind does not know."""
+class DecodedObject(NamedTuple):
+    """A decoded object, and the paths of fields that its schema does not have."""
 
     object: Object
-    unknown: list[str]
+    unknown_fields: list[str]
 
 
-class Rules(Protocol):
-    """The rules of one resource. Objects are changed in place where the name says `prepare`."""
+class KindRules(Protocol):
+    """The rules of one resource. `set_defaults` and the `prepare_…` methods change objects in place; all others do not."""
 
     def __hash__(self) -> int: ...
 
-    def fits(self, value: Object) -> bool:
-        """Whether the value is, as it is, what `read` would make of it. If not, `read` knows more."""
+    def matches_exactly(self, value: Object) -> bool:
+        """Fast path: whether `decode` would return the value unchanged, without unknown fields. May return False if in doubt."""
         ...
 
-    def read(self, value: Object) -> Typed:
-        """The value as an object of this kind; `BadRequest` if its types are wrong. The value itself is left alone."""
+    def decode(self, value: Object) -> DecodedObject:
+        """Decodes a value by the schema, and drops unknown fields.
+
+        Raises `BadRequest` if a type is wrong. Does not modify the value.
+        """
         ...
 
     def set_defaults(self, object_: Object) -> None:
-        """What a new object has if its author says nothing else."""
+        """Sets the defaults of fields that are absent."""
         ...
 
-    def prepare_new(self, object_: Object, *, uid: str, now: str) -> None:
-        """What a new object, its defaults set, has that its author does not give."""
+    def prepare_for_create(self, object_: Object, *, uid: str, now: str) -> None:
+        """Sets what the server sets on a new object after defaulting (Kubernetes' PrepareForCreate)."""
         ...
 
-    def problems_of_new(self, object_: Object) -> list[Problem]: ...
-
-    def prepare_changed(self, new: Object, old: Object, subresource: str, *, now: str) -> None:
-        """Defaults, and keeping what this way of writing cannot change."""
+    def validate_create(self, object_: Object) -> list[FieldError]:
+        """Returns the field errors of a new object."""
         ...
 
-    def problems_of_changed(self, new: Object, old: Object, subresource: str) -> list[Problem]: ...
-
-    def warnings_of_new(self, object_: Object) -> Sequence[str]:
-        """What its author should know of an object that may be created."""
+    def prepare_for_update(self, new: Object, old: Object, subresource: str, *, now: str) -> None:
+        """Sets defaults, and restores what a write through this subresource cannot change (Kubernetes' PrepareForUpdate)."""
         ...
 
-    def warnings_of_changed(self, new: Object, old: Object, subresource: str) -> Sequence[str]:
-        """What its author should know of an object that may take the place of the old one."""
+    def validate_update(self, new: Object, old: Object, subresource: str) -> list[FieldError]:
+        """Returns the field errors of an update."""
         ...
 
-    def problems_of_applied(self, object_: Object) -> list[Problem]:
-        """What is wrong with an object after an apply that would be overlooked, if it was created or updated."""
+    def warnings_on_create(self, object_: Object) -> Sequence[str]:
+        """Returns the warnings for a valid new object."""
+        ...
+
+    def warnings_on_update(self, new: Object, old: Object, subresource: str) -> Sequence[str]:
+        """Returns the warnings for a valid update."""
+        ...
+
+    def validate_apply(self, object_: Object) -> list[FieldError]:
+        """Returns field errors after an apply that a create or update would silently ignore."""
         ...
 
     def printer(self) -> columns.Printer:
-        """How tables show the kind."""
+        """Returns the table printer of the kind."""
         ...
 
     def shape(self) -> Shape:
-        """How its fields are owned, in the version that is served."""
+        """Returns the shape of the served schema, by which fields are owned."""
         ...
 
-    def blank(self) -> Object:
-        """What an object has of which nobody has written anything."""
+    def empty_object(self) -> Object:
+        """Returns the object that decoding an empty object gives: only fields that are always present."""
         ...
 
-    def part(self, subresource: str) -> Part:
-        """What can be owned by writing through the subresource."""
+    def ownable_part(self, subresource: str) -> OwnablePart:
+        """Returns the part of an object that a field manager can own by writing through this subresource."""
         ...
 
-    def fields(self) -> Mapping[str, SelectableField]:
-        """What field selectors may ask."""
+    def selectable_fields(self) -> Mapping[str, SelectableField]:
+        """Returns the fields that field selectors support."""
         ...

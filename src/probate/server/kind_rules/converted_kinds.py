@@ -1,20 +1,21 @@
-"""Kinds that are stored in the shape of another version: they are read as what they are, and then follow the rules of the other."""
+"""ConvertedKindRules: the rules of a served version that is not the stored version of its kind."""
 
 from __future__ import annotations
 
+from probate.api.objects import Object
 from probate.kinds import conversion
 from probate.kinds import defaults as defaulting
-from probate.server.kind_rules.builtin_kinds import BuiltIn
-from probate.server.kind_rules.contract import Object, Typed
+from probate.server.kind_rules.builtin_kinds import BuiltinKindRules
+from probate.server.kind_rules.contract import DecodedObject
 
 
-class Converted(BuiltIn):
-    """The rules of a version that is not stored. Objects are of the stored shape as soon as they have been read."""
+class ConvertedKindRules(BuiltinKindRules):
+    """Decodes by the served version, then converts to the stored version and follows its rules."""
 
-    def fits(self, value: Object) -> bool:
-        return False  # whatever it is, it is not yet of the stored shape
+    def matches_exactly(self, value: Object) -> bool:
+        return False  # objects always need conversion to the stored version
 
-    def read(self, value: Object) -> Typed:
-        object_, unknown = super().read(value)
+    def decode(self, value: Object) -> DecodedObject:
+        object_, unknown = super().decode(value)
         defaulting.apply(*self._served, object_)
-        return Typed(conversion.stored(self._served, object_), unknown)
+        return DecodedObject(conversion.to_stored(self._served, object_), unknown)

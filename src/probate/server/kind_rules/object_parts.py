@@ -1,44 +1,41 @@
-"""Parts of an object that are written apart from the rest: each path changes its part and nothing else.
+"""Subresources that write one part of the object and leave the rest unchanged.
 
 finalize              a namespace's spec.finalizers
 approval              a certificate signing request's conditions, and its metadata
-ephemeralcontainers   a pod's containers for debugging
+ephemeralcontainers   a pod's ephemeral containers
 resize                the resources of a pod's containers
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from probate.api.apply.ownable_part import Part
+from probate.api.apply.ownable_part import OwnablePart
+from probate.api.objects import Object
 from probate.kinds.certificates import strategy as certificate_strategy
 from probate.kinds.core.pods import strategy as pod_strategy
 
-Object = dict[str, Any]
-
-PARTS = frozenset({"finalize", "approval", "ephemeralcontainers", "resize"})
+PARTIAL_SUBRESOURCES = frozenset({"finalize", "approval", "ephemeralcontainers", "resize"})
 
 
-def part(name: str) -> Part:
-    """What can be owned by writing this part."""
-    return Part(only=frozenset({"metadata", "status"} if name == "approval" else {"spec"}))
+def ownable_part(name: str) -> OwnablePart:
+    """Returns the part of the object that a write through this subresource can own."""
+    return OwnablePart(included=frozenset({"metadata", "status"} if name == "approval" else {"spec"}))
 
 
-def limited(part: str, new: Object, old: Object, *, now: str) -> Object:
-    """The old object with only this part of the new one. `now` is an RFC 3339 time in seconds."""
-    if part == "approval":
+def merge_subresource(subresource: str, new: Object, old: Object, *, now: str) -> Object:
+    """Returns the old object with only this subresource's part of the new one. `now` is an RFC 3339 time in seconds."""
+    if subresource == "approval":
         return certificate_strategy.update_approval(new, old, now=now)
     changed = {**old, "metadata": {**old["metadata"], "resourceVersion": new["metadata"].get("resourceVersion", "")}}
-    if part == "finalize":
+    if subresource == "finalize":
         return {**changed, "spec": _with(old, new, "spec", "finalizers")}
     changed["spec"] = new.get("spec") or {}
-    prepare = pod_strategy.update_ephemeral_containers if part == "ephemeralcontainers" else pod_strategy.update_resize
+    prepare = pod_strategy.update_ephemeral_containers if subresource == "ephemeralcontainers" else pod_strategy.update_resize
     prepare(changed, old)
     return changed
 
 
-def _with(old: Object, new: Object, part: str, field: str) -> Object:
-    """A part of the old object with a list of the new one. One that is empty is as good as none."""
-    others = {name: value for name, value in (old.get(part) or {}).items() if name != field}
-    wanted = (new.get(part) or {}).get(field)
-    return {**others, field: wanted} if wanted else others
+def _with(old: Object, new: Object, key: str, field: str) -> Object:
+    """Returns a part of the old object with one list from the new object. An empty list is removed."""
+    others = {name: value for name, value in (old.get(key) or {}).items() if name != field}
+    value = (new.get(key) or {}).get(field)
+    return {**others, field: value} if value else others

@@ -1,1 +1,1 @@
-"""Reading and writing objects: what the verbs share."""
+"""Reads and writes objects: what the verbs share."""

@@ -1,174 +1,198 @@
-"""What a delete, or a write to an object that is being deleted, becomes in the store: which transaction, under which guards.
+"""Plans the one guarded transaction of a delete: an object is removed only in a transaction that is refused if the object has
+changed since it was read or, for a CRD, if custom objects of its kind exist.
 
-Nothing is written here: `plan` is asked by the verbs for one object and by the collector for thousands. Namespaces and the
-definitions of custom kinds hold others, so they go in two steps: they are closed first (marked, so that nothing new gets in), and
-they leave only in a transaction that finds them empty.
+`api.deletion.decide` says what a delete means. This module turns that into a transaction with index entries, guards and a fallback,
+and writes nothing. The delete verb plans one object at a time, the collector's store backend thousands, both with `plan_delete`. A
+write to an object that is being deleted uses `is_ready_for_removal` and `plan_removal`: the write that removes the last finalizer
+removes the object.
+
+Namespaces and CRDs contain other objects, so they are deleted in two steps. First they are closed: marked as being deleted, after
+which no object can be created in them. Then they are removed in a transaction that finds them empty.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import msgspec
 
 from probate.api import deletion
 from probate.api.catalog import Resource
 from probate.api.crds import crd_conditions
-from probate.api.deletion import Habit, Wish
+from probate.api.deletion import DefaultPropagation, DeletionRequest
 from probate.api.gvk import GroupResource
-from probate.api.ownership import Meta
-from probate.api.timestamps import timestamp
+from probate.api.objects import Object
+from probate.api.ownership import ObjectMeta
+from probate.api.timestamps import format_time
 from probate.server.codec import object_codec
 from probate.server.storage import index_entries, service_claims, storage_keys
 from probate.store import contract
 from probate.store.contract import EmptyRange, Guard, Record, Txn
 
-Object = dict[str, Any]
-
 PODS = GroupResource("", "pods")
-_SPECIAL = frozenset({PODS, storage_keys.NAMESPACES, storage_keys.DEFINITIONS})
-CONTENT = "kubernetes"
-"""The finalizer in its spec that keeps a namespace for its content."""
+_SPECIAL = frozenset({PODS, storage_keys.NAMESPACES, storage_keys.CRDS})
+"""Resources whose deletion depends on more than their metadata."""
+NAMESPACE_CONTENT_FINALIZER = "kubernetes"
+"""The entry of a namespace's `spec.finalizers` that keeps the namespace until its content is deleted."""
 
 
-class Plan(msgspec.Struct, frozen=True, gc=False):
-    """What is to be written, and what the object is then (or was last). `is_half`: marked, and to be removed right after.
-    `is_held`: it would be removed if it held no others.
+class DeletionPlan(msgspec.Struct, frozen=True, gc=False):
+    """The transaction of a delete (None: nothing to write), and the object after it, or as it was last if it is removed.
 
-    `otherwise` is the plan if the transaction is refused because something is there that should not be.
+    removes                the transaction removes the object
+    removes_after_marking  the transaction marks the object; a second transaction removes it right afterwards
+    is_blocked_by_content  the object would be removed if it did not contain other objects
+    fallback               the plan to execute if the transaction is refused because a range is not empty
     """
 
     txn: Txn | None
-    left: Record
+    record: Record
     removes: bool = False
-    is_half: bool = False
-    is_held: bool = False
-    otherwise: Plan | None = None
+    removes_after_marking: bool = False
+    is_blocked_by_content: bool = False
+    fallback: DeletionPlan | None = None
 
 
-def plan(
-    resource: Resource, now: Record, meta: Meta, wish: Wish, moment: float, guards: tuple[Guard, ...] = (), *, is_held: bool = False
-) -> Plan:
-    """What deleting the object means. `is_held`: it is a namespace that cannot go yet, as `content` found."""
-    habit = deletion.habit(resource.group, resource.version, resource.kind)
+def plan_delete(
+    resource: Resource,
+    current: Record,
+    meta: ObjectMeta,
+    wish: DeletionRequest,
+    now: float,
+    guards: tuple[Guard, ...] = (),
+    *,
+    has_content: bool = False,
+) -> DeletionPlan:
+    """Plans the deletion of one object. `has_content`: it is a namespace that `namespace_content.has_content` found not empty."""
+    habit = deletion.default_propagation(resource.group, resource.version, resource.kind)
     if _is_plain(resource) and not deletion.finalizers_after(meta.finalizers, wish.policy, habit):
-        return removal(now, meta, guards)
-    made = _plan_with_care(resource, now, meta, wish, habit, moment, guards)
-    if not is_held:
-        return made
-    return held(now) if made.removes else msgspec.structs.replace(made, is_half=False)
+        return plan_removal(current, meta, guards)
+    result = _plan_from_object(resource, current, meta, wish, habit, now, guards)
+    if not has_content:
+        return result
+    return plan_blocked_by_content(current) if result.removes else msgspec.structs.replace(result, removes_after_marking=False)
 
 
-def held(now: Record) -> Plan:
-    """Nothing is written, since the object has to stay for what it holds."""
-    return Plan(None, now, is_held=True)
+def plan_blocked_by_content(current: Record) -> DeletionPlan:
+    """Returns the plan that writes nothing because the object still contains others."""
+    return DeletionPlan(None, current, is_blocked_by_content=True)
 
 
-def removal(now: Record, meta: Meta, guards: tuple[Guard, ...] = (), otherwise: Plan | None = None) -> Plan:
-    """The object leaves, with all its entries."""
-    leave = [*index_entries.entries(now.key, meta), *service_claims.entries(now.key, now.value)]
-    if now.key.startswith(storage_keys.ALL_NAMESPACES):
-        leave.append(storage_keys.of_quotas(meta.name))
-    txn = contract.delete(now.key, revision=now.revision, leave=leave, guards=guards)
-    return Plan(txn, now, removes=True, otherwise=otherwise)
+def plan_removal(
+    current: Record, meta: ObjectMeta, guards: tuple[Guard, ...] = (), fallback: DeletionPlan | None = None
+) -> DeletionPlan:
+    """Plans the removal of an object with all its index entries, guarded by its revision."""
+    leave = [*index_entries.entries_of(current.key, meta), *service_claims.claims_of(current.key, current.value)]
+    if current.key.startswith(storage_keys.NAMESPACES_RANGE):
+        leave.append(storage_keys.quota_key(meta.name))
+    txn = contract.delete(current.key, revision=current.revision, remove_entries=leave, guards=guards)
+    return DeletionPlan(txn, current, removes=True, fallback=fallback)
 
 
-def change(now: Record, old: Meta, new: Object, guards: tuple[Guard, ...] = (), more: tuple[str, ...] = ()) -> Plan:
-    """The object is replaced, and its entries with it. `more` are entries that are not about the object."""
+def plan_update(
+    current: Record, old: ObjectMeta, new: Object, guards: tuple[Guard, ...] = (), other_entries: tuple[str, ...] = ()
+) -> DeletionPlan:
+    """Plans the replacement of an object and of its index entries. `other_entries` are entries that do not describe the object."""
     value = object_codec.stored(new)
-    if value == now.value:
-        return Plan(None, now)
-    enter, leave = index_entries.changes(now.key, object_codec.meta(value), old)
-    claimed = service_claims.changes(now.key, value, now.value)
+    if value == current.value:
+        return DeletionPlan(None, current)
+    enter, leave = index_entries.entry_changes(current.key, object_codec.meta(value), old)
+    claims = service_claims.claim_changes(current.key, value, current.value)
     txn = contract.update(
-        now.key,
+        current.key,
         value,
-        revision=now.revision,
-        enter=(*enter, *claimed.enter, *more),
-        leave=(*leave, *claimed.leave),
-        guards=(*guards, *claimed.guards),
+        revision=current.revision,
+        add_entries=(*enter, *claims.enter, *other_entries),
+        remove_entries=(*leave, *claims.leave),
+        guards=(*guards, *claims.guards),
     )
-    return Plan(txn, Record(now.key, value, now.revision))
+    return DeletionPlan(txn, Record(current.key, value, current.revision))
 
 
-def is_released(resource: Resource, object_: Object) -> bool:
-    """Whether nothing holds a deleting object any more, so that it goes with the very write that makes it so."""
+def is_ready_for_removal(resource: Resource, object_: Object) -> bool:
+    """Whether a deleting object has no finalizers and no grace period left. The write that achieves this removes the object."""
     meta = object_["metadata"]
     if "deletionTimestamp" not in meta or meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
         return False
     return resource.group_resource != storage_keys.NAMESPACES or not (object_.get("spec") or {}).get("finalizers")
 
 
-def guards_of_removal(resource: Resource, object_: Object) -> tuple[Guard, ...]:
-    """What must hold for the definition of a custom kind to leave: that there are no objects of the kind."""
-    if resource.group_resource == storage_keys.DEFINITIONS:
+def removal_guards(resource: Resource, object_: Object) -> tuple[Guard, ...]:
+    """Returns the guards for removing the object: for a CRD, that no custom objects of its kind exist."""
+    if resource.group_resource == storage_keys.CRDS:
         return (EmptyRange(f"objects/{object_['metadata']['name']}/"),)
     return ()
 
 
-def without_content(resource: Resource, object_: Object) -> Object:
-    """The namespace or definition, no longer kept for its content."""
-    part, own = ("spec", CONTENT) if resource.group_resource == storage_keys.NAMESPACES else ("metadata", crd_conditions.FINALIZER)
-    about = object_.get(part) or {}
-    if own not in (about.get("finalizers") or []):
+def without_content_finalizer(resource: Resource, object_: Object) -> Object:
+    """Returns the namespace or CRD without the finalizer that keeps it until its content is deleted."""
+    if resource.group_resource == storage_keys.NAMESPACES:
+        field, finalizer = "spec", NAMESPACE_CONTENT_FINALIZER
+    else:
+        field, finalizer = "metadata", crd_conditions.FINALIZER
+    part = object_.get(field) or {}
+    if finalizer not in (part.get("finalizers") or []):
         return object_
-    kept = [one for one in about["finalizers"] if one != own]
-    if part == "spec":
-        kept = sorted(set(kept))  # as Kubernetes leaves them
-    others = {name: value for name, value in about.items() if name != "finalizers"}
-    return {**object_, part: {**others, "finalizers": kept} if kept else others}
+    remaining = [name for name in part["finalizers"] if name != finalizer]
+    if field == "spec":
+        remaining = sorted(set(remaining))  # as Kubernetes does
+    others = {name: value for name, value in part.items() if name != "finalizers"}
+    return {**object_, field: {**others, "finalizers": remaining} if remaining else others}
 
 
-def is_plain(resource: Resource) -> bool:
-    """Whether a delete in the background just removes an object that nothing holds: its metadata are all one has to know of it."""
-    return _is_plain(resource) and not service_claims.may_have(resource)
+def is_removable_by_metadata(resource: Resource) -> bool:
+    """Whether a background delete of an object without finalizers needs only its metadata, not the whole object."""
+    return _is_plain(resource) and not service_claims.has_claims(resource)
 
 
 def _is_plain(resource: Resource) -> bool:
     return (resource.group, resource.plural) not in _SPECIAL
 
 
-def _plan_with_care(
-    resource: Resource, now: Record, meta: Meta, wish: Wish, habit: Habit, moment: float, guards: tuple[Guard, ...]
-) -> Plan:
-    object_ = object_codec.loaded(now, resource)
-    closed = _closed(resource, object_, wish, moment)
+def _plan_from_object(
+    resource: Resource,
+    current: Record,
+    meta: ObjectMeta,
+    wish: DeletionRequest,
+    habit: DefaultPropagation,
+    now: float,
+    guards: tuple[Guard, ...],
+) -> DeletionPlan:
+    object_ = object_codec.loaded(current, resource)
+    closed = _close(resource, object_, wish, now)
     if closed is not None:
-        return change(now, meta, closed, guards)
+        return plan_update(current, meta, closed, guards)
     is_pod = resource.group_resource == PODS
-    verdict = deletion.decide(object_["metadata"], wish, habit, moment, pod=object_ if is_pod else None)
+    verdict = deletion.decide(object_["metadata"], wish, habit, now, pod=object_ if is_pod else None)
     if verdict.metadata is not None:
-        new = {**object_, "metadata": verdict.metadata}
-        made = change(now, meta, new, guards)
-        return msgspec.structs.replace(made, is_half=True) if verdict.removes else made
+        result = plan_update(current, meta, {**object_, "metadata": verdict.metadata}, guards)
+        return msgspec.structs.replace(result, removes_after_marking=True) if verdict.removes else result
     if not verdict.removes:
-        return Plan(None, now)
-    content = guards_of_removal(resource, object_)
-    otherwise = change(now, meta, _marked(resource, object_, [], moment), guards) if content else None
-    return removal(now, meta, (*guards, *content), otherwise)
+        return DeletionPlan(None, current)
+    content_guards = removal_guards(resource, object_)
+    fallback = plan_update(current, meta, _mark(resource, object_, [], now), guards) if content_guards else None
+    return plan_removal(current, meta, (*guards, *content_guards), fallback)
 
 
-def _closed(resource: Resource, object_: Object, wish: Wish, moment: float) -> Object | None:
-    """The namespace or definition, closed; as it is if it is closed already; None for all that need no closing."""
+def _close(resource: Resource, object_: Object, wish: DeletionRequest, now: float) -> Object | None:
+    """Returns the namespace or CRD marked as being deleted (unchanged if it already is). None for what is not closed first."""
     meta = object_["metadata"]
     if resource.group_resource == storage_keys.NAMESPACES:
         if "deletionTimestamp" in meta:
             return object_ if (object_.get("spec") or {}).get("finalizers") else None
-        finalizers = deletion.finalizers_after(meta.get("finalizers") or [], wish.policy, Habit.BACKGROUND)
-        return _marked(resource, object_, finalizers, moment)
-    if resource.group_resource == storage_keys.DEFINITIONS and "deletionTimestamp" not in meta:
-        stamp = timestamp(moment)
-        others = [one for one in meta.get("finalizers") or [] if one != crd_conditions.FINALIZER]
+        finalizers = deletion.finalizers_after(meta.get("finalizers") or [], wish.policy, DefaultPropagation.BACKGROUND)
+        return _mark(resource, object_, finalizers, now)
+    if resource.group_resource == storage_keys.CRDS and "deletionTimestamp" not in meta:
+        stamp = format_time(now)
+        others = [name for name in meta.get("finalizers") or [] if name != crd_conditions.FINALIZER]
         marked = {**meta, "deletionTimestamp": stamp, "finalizers": [*others, crd_conditions.FINALIZER]}
-        why = "the definition is to be deleted: its objects go first"
-        status = crd_conditions.mark_terminating(object_.get("status") or {}, crd_conditions.DELETION_PENDING, why, stamp)
+        message = "the definition is to be deleted: its objects go first"
+        status = crd_conditions.mark_terminating(object_.get("status") or {}, crd_conditions.DELETION_PENDING, message, stamp)
         return {**object_, "metadata": marked, "status": status}
     return None
 
 
-def _marked(resource: Resource, object_: Object, finalizers: list[str], moment: float) -> Object:
-    """The namespace or definition as it is while it is being deleted, with these finalizers."""
-    meta = {"deletionTimestamp": timestamp(moment), **object_["metadata"], "finalizers": finalizers}
+def _mark(resource: Resource, object_: Object, finalizers: list[str], now: float) -> Object:
+    """Returns the namespace or CRD with a deletionTimestamp and these finalizers; a namespace also with phase Terminating."""
+    meta = {"deletionTimestamp": format_time(now), **object_["metadata"], "finalizers": finalizers}
     if not finalizers:
         del meta["finalizers"]
     if resource.group_resource != storage_keys.NAMESPACES:

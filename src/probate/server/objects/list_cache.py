@@ -1,7 +1,8 @@
-"""Lists that were answered lately, kept as bytes for as long as nothing in their range has changed.
+"""ListCache: recent list responses as bytes, each valid until something in its range changes. Fast path of `verbs.list`.
 
-Most ranges change seldom and are listed often. The store says since when a range is calm: if a list was read in that time, it is
-what reading it again would give, and only its resourceVersion has to be written anew. So it is never older than one that is read.
+Most ranges are listed often and change rarely. The store reports since which revision a range is unchanged: a list that was read at
+or after that revision equals what a new read would return, except for its resourceVersion, which is rewritten. So a cached list
+is never older than a fresh one. Tested in tests/unit/server/objects/test_list_cache.py.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ import asyncio
 from collections import OrderedDict
 from typing import NamedTuple
 
-from probate.store.contract import Calm, Revision
+from probate.store.contract import Revision, UnchangedSince
 
 MAX_BYTES = 24 * 1024 * 1024
-"""Of all lists together. One that takes more than a quarter of it is not kept."""
+"""The size of all cached lists together. A list that takes more than a quarter of it is not cached."""
 LARGE_BYTES = 2 * 1024 * 1024
 MAX_LARGE = 4
-"""Lists over this size that are read at once."""
+"""How many lists over LARGE_BYTES are read at the same time."""
 
 
-class Place(NamedTuple):
-    """What was asked for: objects of a kind in one of its versions, in a range, and how many."""
+class ListKey(NamedTuple):
+    """A cache key: a kind in one version, a range of keys, and the limit of the request."""
 
     group: str
     version: str
@@ -29,77 +30,82 @@ class Place(NamedTuple):
     limit: int
 
 
-class Listing(NamedTuple):
-    """What was found at `revision`. `last` is the key after which the list goes on, if it does; `remaining` is how much."""
+class CachedList(NamedTuple):
+    """A list as it was at `revision`.
+
+    `last` is the key after which the list continues, or empty; `remaining` counts what follows.
+    """
 
     items: bytes
     revision: Revision
     last: str
     remaining: int | None
-    warnings: tuple[str, ...] = ()  # about what was left out
+    warnings: tuple[str, ...] = ()  # names damaged objects that are not in the list
 
 
-class Listings:
-    """The lists of one server. The one that nobody has asked for longest goes first."""
+class ListCache:
+    """The cached lists of one server. Evicts the least recently used list."""
 
     def __init__(self, size: int = MAX_BYTES) -> None:
-        self._room = size
-        self._longest = size // 4
-        self._known: OrderedDict[Place, Listing] = OrderedDict()
+        self._free_bytes = size
+        self._max_list_bytes = size // 4
+        self._known: OrderedDict[ListKey, CachedList] = OrderedDict()
 
-    def find(self, place: Place, calm: Calm | None) -> Listing | None:
-        """The list, if it is still what it was."""
-        found = self._known.get(place)
-        if found is None or calm is None or not calm.since <= found.revision <= calm.now:
+    def get(self, key: ListKey, unchanged: UnchangedSince | None) -> CachedList | None:
+        """Returns the cached list if its range is unchanged since it was read, else None."""
+        entry = self._known.get(key)
+        if entry is None or unchanged is None or not unchanged.since <= entry.revision <= unchanged.now:
             return None
-        self._known.move_to_end(place)
-        return found
+        self._known.move_to_end(key)
+        return entry
 
-    def keep(self, place: Place, listing: Listing) -> None:
-        """Remember a list."""
-        self._forget(place)
-        if len(listing.items) > self._longest:
+    def put(self, key: ListKey, cached: CachedList) -> None:
+        """Caches a list."""
+        self._evict(key)
+        if len(cached.items) > self._max_list_bytes:
             return
-        self._known[place] = listing
-        self._room -= _size(place, listing)
-        while self._room < 0:
-            self._forget(next(iter(self._known)))
+        self._known[key] = cached
+        self._free_bytes -= _size(key, cached)
+        while self._free_bytes < 0:
+            self._evict(next(iter(self._known)))
 
-    def _forget(self, place: Place) -> None:
-        known = self._known.pop(place, None)
-        if known is not None:
-            self._room += _size(place, known)
-
-
-def _size(place: Place, listing: Listing) -> int:
-    return len(listing.items) + len(listing.last) + len(place.prefix) + 500  # about what a list costs besides
+    def _evict(self, key: ListKey) -> None:
+        entry = self._known.pop(key, None)
+        if entry is not None:
+            self._free_bytes += _size(key, entry)
 
 
-class Large:
-    """Whose turn it is to read a large list: what is read of several at once is held several times."""
+def _size(key: ListKey, cached: CachedList) -> int:
+    return len(cached.items) + len(cached.last) + len(key.prefix) + 500  # approximate overhead of an entry
+
+
+class LargeListLimit:
+    """Limits how many large lists are read at the same time, because each holds its items in memory."""
 
     def __init__(self) -> None:
-        self._room = asyncio.Semaphore(MAX_LARGE)
+        self._semaphore = asyncio.Semaphore(MAX_LARGE)
 
-    def begin(self) -> Turn:
-        return Turn(self._room)
+    def begin(self) -> LargeListSlot:
+        """Returns the slot of one list, which is acquired once the list is large."""
+        return LargeListSlot(self._semaphore)
 
 
-class Turn:
-    """That of one list."""
+class LargeListSlot:
+    """The slot of one list that is being read."""
 
-    def __init__(self, room: asyncio.Semaphore) -> None:
-        self._room = room
+    def __init__(self, semaphore: asyncio.Semaphore) -> None:
+        self._semaphore = semaphore
         self._size = 0
-        self._is_on = False
+        self._is_acquired = False
 
     async def note(self, size: int) -> None:
-        """So many bytes were read. From a size on it goes on when it is its turn."""
+        """Adds to the bytes that the list has read. Once they exceed LARGE_BYTES, blocks until a slot is free."""
         self._size += size
-        if self._size > LARGE_BYTES and not self._is_on:
-            await self._room.acquire()
-            self._is_on = True
+        if self._size > LARGE_BYTES and not self._is_acquired:
+            await self._semaphore.acquire()
+            self._is_acquired = True
 
     def end(self) -> None:
-        if self._is_on:
-            self._room.release()
+        """Releases the slot."""
+        if self._is_acquired:
+            self._semaphore.release()

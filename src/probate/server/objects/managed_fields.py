@@ -1,4 +1,4 @@
-"""`managedFields` of objects that are written: the pure rules of `api.apply`, asked with the kinds that are served."""
+"""Computes `managedFields` of objects that are written: the pure rules of `api.apply` with the kinds that are served."""
 
 from __future__ import annotations
 
@@ -18,159 +18,167 @@ from probate.api.apply import (
     managed_fields,
 )
 from probate.api.apply.comparison import Difference
-from probate.api.apply.field_managers import Application, Applied, Differences
-from probate.api.apply.managed_fields import Entry, Who
-from probate.api.apply.ownable_part import Part
+from probate.api.apply.field_managers import ApplyRequest, ApplyResult, DifferencesByVersion
+from probate.api.apply.managed_fields import Entry, FieldManager
+from probate.api.apply.ownable_part import OwnablePart
 from probate.api.apply.schema_shapes import Shape
 from probate.api.catalog import Resource
 from probate.api.gvk import GroupVersion
+from probate.api.objects import Object
 from probate.core import errors
 from probate.core.errors import Details
 from probate.kinds import conversion
-from probate.server.kind_registry import Kinds
-from probate.server.kind_rules.contract import Rules
+from probate.server.kind_registry import KindRegistry
+from probate.server.kind_rules.contract import KindRules
 from probate.server.request import Request, Target
 
-Object = dict[str, Any]
-
 UNKNOWN = "unknown"
-MAX_NAME = 128
-MAX_KNOWN, MAX_KNOWN_BYTES, MAX_KNOWN_RULES, MAX_KNOWN_AGENTS = 30, 4_000, 100, 30
+MAX_MANAGER_LENGTH = 128
+MAX_CACHED, MAX_CACHED_BYTES, MAX_CACHED_RULES, MAX_CACHED_AGENTS = 30, 4_000, 100, 30
 
 
-def manager(request: Request, given: str) -> str:
-    """Who writes: the manager that the request names, or else what its user agent calls itself."""
-    if given:
-        return given
+def field_manager(request: Request, requested: str) -> str:
+    """Returns the field manager of a request: its `fieldManager` parameter, or the name in its user agent."""
+    if requested:
+        return requested
     agent = request.headers.get(b"user-agent")
-    return _name_of(agent[:MAX_NAME]) if agent else UNKNOWN
+    return _name_of(agent[:MAX_MANAGER_LENGTH]) if agent else UNKNOWN
 
 
-@functools.lru_cache(maxsize=MAX_KNOWN_AGENTS)
+@functools.lru_cache(maxsize=MAX_CACHED_AGENTS)
 def _name_of(agent: bytes) -> str:
     name = agent.partition(b"/")[0].decode("latin-1")
     return "".join(char for char in name if char.isprintable()) or UNKNOWN
 
 
-def who(at: Target, name: str) -> Who:
-    """Who writes what."""
-    return Who(name, at.resource.api_version, at.subresource)
+def field_writer(target: Target, name: str) -> FieldManager:
+    """Returns the field manager together with the version and subresource that it writes."""
+    return FieldManager(name, target.resource.api_version, target.subresource)
 
 
-def creator(kinds: Kinds, at: Target, name: str) -> Callable[[Object, str], list[Entry]]:
-    """Says who owns what of an object that this manager creates."""
-    author, resource = who(at, name), at.resource
+def entries_on_create(kinds: KindRegistry, target: Target, name: str) -> Callable[[Object, str], list[Entry]]:
+    """Returns a function that computes the entries of an object that this manager creates."""
+    writer, resource = field_writer(target, name), target.resource
 
     def owners(object_: Object, now: str) -> list[Entry]:
-        """The entries of a new object (of the stored version) whose defaults are set."""
-        shown = object_ if resource.stored_as is None else _converted(object_, _stored(kinds, resource), resource)
-        part, blank, shape = _part_of_new(kinds.rules(resource))
-        text = orjson.dumps(part.of(shown))
-        fields = (_known_fields if len(text) <= MAX_KNOWN_BYTES else _fields)(shape, blank, text)
-        return [managed_fields.made(author, managed_fields.UPDATE, orjson.Fragment(fields), now)] if fields else []
+        """Returns the entries of a new object in the stored version, after defaulting."""
+        shown = object_ if resource.storage_gvk is None else _converted(object_, _stored(kinds, resource), resource)
+        part, empty, shape = _part_of_new(kinds.rules(resource))
+        text = orjson.dumps(part.extract(shown))
+        fields = (_cached_fields if len(text) <= MAX_CACHED_BYTES else _fields)(shape, empty, text)
+        return [managed_fields.new_entry(writer, managed_fields.UPDATE, orjson.Fragment(fields), now)] if fields else []
 
     return owners
 
 
-@functools.lru_cache(maxsize=MAX_KNOWN_RULES)
-def _part_of_new(rules: Rules) -> tuple[Part, bytes, Shape]:
-    """Which part of a new object can be owned, what is in it before anybody has written anything, and its shape."""
-    part = rules.part("")
-    return part, orjson.dumps(part.of(rules.blank())), rules.shape()
+@functools.lru_cache(maxsize=MAX_CACHED_RULES)
+def _part_of_new(rules: KindRules) -> tuple[OwnablePart, bytes, Shape]:
+    """Returns the part of a new object that can be owned, that part of an empty object as JSON, and its shape."""
+    part = rules.ownable_part("")
+    return part, orjson.dumps(part.extract(rules.empty_object())), rules.shape()
 
 
-def _fields(shape: Shape, blank: bytes, text: bytes) -> bytes:
-    """All that is in an object and not in any of its kind."""
-    found = comparison.difference(orjson.loads(blank), orjson.loads(text), shape).changed
-    return field_set_order.text(found) if found else b""
+def _fields(shape: Shape, empty: bytes, text: bytes) -> bytes:
+    """Returns the field set of everything that an object has and an empty object of its kind does not."""
+    field_set = comparison.compare(orjson.loads(empty), orjson.loads(text), shape).changed
+    return field_set_order.serialize(field_set) if field_set else b""
 
 
-_known_fields = functools.lru_cache(maxsize=MAX_KNOWN)(_fields)
-"""Most objects are created many times under different names."""
+_cached_fields = functools.lru_cache(maxsize=MAX_CACHED)(_fields)
+"""Cached because most objects are created many times under different names."""
 
 
-def of_changed(kinds: Kinds, at: Target, new: Object, old: Object, given: Any, name: str, now: str) -> list[Entry]:
-    """The entries of an object (of the stored version) that was updated. `given` are those that the client sent."""
-    known: list[Entry] = old["metadata"].get("managedFields") or []
-    if given is not None and given != known and not at.subresource:
-        if managed_fields.is_reset(given):
+def updated_entries(kinds: KindRegistry, target: Target, new: Object, old: Object, sent: Any, name: str, now: str) -> list[Entry]:
+    """Returns the entries of an updated object in the stored version. `sent` are those that the client sent."""
+    entries: list[Entry] = old["metadata"].get("managedFields") or []
+    if sent is not None and sent != entries and not target.subresource:
+        if managed_fields.is_reset(sent):
             return []
-        known = managed_fields.read(given) or known
-    if not known:
-        return []  # nobody ever noted who owns what
-    stored = _stored(kinds, at.resource)
-    part = kinds.rules(at.resource).part("" if at.subresource == "scale" else at.subresource)
-    return field_managers.updated(known, _differences(kinds, stored, old, new, part), who(at, name), now)
+        entries = managed_fields.parse_entries(sent) or entries
+    if not entries:
+        return []  # the object has never had entries
+    stored = _stored(kinds, target.resource)
+    part = kinds.rules(target.resource).ownable_part("" if target.subresource == "scale" else target.subresource)
+    return field_managers.track_update(entries, _differences(kinds, stored, old, new, part), field_writer(target, name), now)
 
 
-def updater(kinds: Kinds, at: Target, new: Object, old: Object, name: str, now: str) -> Callable[[Any], list[Entry]]:
-    """Says who owns what of an object that this manager updates."""
-    return lambda given: of_changed(kinds, at, new, old, given, name, now)
+def entries_on_update(
+    kinds: KindRegistry, target: Target, new: Object, old: Object, name: str, now: str
+) -> Callable[[Any], list[Entry]]:
+    """Returns a function that computes the entries of an object that this manager updates."""
+    return lambda sent: updated_entries(kinds, target, new, old, sent, name, now)
 
 
-def apply(kinds: Kinds, at: Target, live: Object | None, document: Object, *, name: str, now: str, is_forced: bool) -> Applied:
-    """The object (of the version that was asked for) after an apply, and its entries. `Conflict` if others own what it changes."""
-    rules = kinds.rules(at.resource)
-    part, shape, author = rules.part(at.subresource), rules.shape(), who(at, name)
-    there = part.of(rules.blank() if live is None else live)
-    given = part.of(document)
-    if not given["metadata"]:
-        del given["metadata"]
-    known: list[Entry] = [] if live is None else live["metadata"].get("managedFields") or []
-    if not known and live is not None:
-        whole = rules.part("")
-        fields = comparison.difference(whole.of(rules.blank()), whole.of(live), shape).changed
-        known = field_managers.first(fields, Who(field_managers.BEFORE, author.version), now)
+def apply_document(
+    kinds: KindRegistry, target: Target, live: Object | None, document: Object, *, name: str, now: str, is_forced: bool
+) -> ApplyResult:
+    """Returns the object after an apply, in the requested version, and its entries.
 
-    def differences_to(new: Object) -> Differences:
-        return _differences(kinds, at.resource, there, new, part)
+    Raises `Conflict` if others own what it changes.
+    """
+    rules = kinds.rules(target.resource)
+    part, shape, writer = rules.ownable_part(target.subresource), rules.shape(), field_writer(target, name)
+    live_part = part.extract(rules.empty_object() if live is None else live)
+    applied_part = part.extract(document)
+    if not applied_part["metadata"]:
+        del applied_part["metadata"]
+    entries: list[Entry] = [] if live is None else live["metadata"].get("managedFields") or []
+    if not entries and live is not None:
+        whole_part = rules.ownable_part("")
+        fields = comparison.compare(whole_part.extract(rules.empty_object()), whole_part.extract(live), shape).changed
+        entries = field_managers.track_create(fields, FieldManager(field_managers.BEFORE_FIRST_APPLY, writer.version), now)
+
+    def differences_to(new: Object) -> DifferencesByVersion:
+        return _differences(kinds, target.resource, live_part, new, part)
 
     try:
-        done = field_managers.applied(
-            Application(given, there, shape, author, now),
-            known,
+        result = field_managers.apply(
+            ApplyRequest(applied_part, live_part, shape, writer, now),
+            entries,
             differences_to,
             is_forced=is_forced,
-            may_take=lambda: (
-                client_side_migration.free(part.of(live or {}), shape, author.version)
-                if name == client_side_migration.MANAGER
+            transferable=lambda: (
+                client_side_migration.transferable_fields(part.extract(live or {}), shape, writer.version)
+                if name == client_side_migration.KUBECTL
                 else {}
             ),
         )
-    except extraction.Unfit as error:
-        raise errors.BadRequest(f"the applied document does not fit the kind {at.resource.kind}: {error}") from None
-    except field_managers.Clash as clash:
-        told = conflicts.causes(clash.found)
-        raise errors.Conflict(conflicts.message(told), Details(causes=tuple(told))) from None
-    new = part.put(live or {"metadata": {}}, done.object)
-    return Applied(client_side_migration.noted(new, document) if name == client_side_migration.MANAGER else new, done.entries)
+    except extraction.SchemaMismatch as error:
+        raise errors.BadRequest(f"the applied document does not fit the kind {target.resource.kind}: {error}") from None
+    except field_managers.Conflicts as clash:
+        causes = conflicts.conflict_causes(clash.conflicts)
+        raise errors.Conflict(conflicts.conflict_message(causes), Details(causes=tuple(causes))) from None
+    new = part.replace(live or {"metadata": {}}, result.object)
+    return ApplyResult(
+        client_side_migration.update_last_applied(new, document) if name == client_side_migration.KUBECTL else new, result.entries
+    )
 
 
-def _differences(kinds: Kinds, form: Resource, old: Object, new: Object, part: Part) -> Differences:
-    """What differs between two objects of one version, as each version has it."""
-    known: dict[str, Difference | None] = {}
+def _differences(kinds: KindRegistry, source: Resource, old: Object, new: Object, part: OwnablePart) -> DifferencesByVersion:
+    """Returns a function that computes the difference between two objects in any served version."""
+    cache: dict[str, Difference | None] = {}
 
-    def at(version: str) -> Difference | None:
-        if version not in known:
-            served = kinds.catalog.find_kind(*GroupVersion.parse(version), form.kind)
-            known[version] = None if served is None else differ(served)
-        return known[version]
+    def difference_in(version: str) -> Difference | None:
+        if version not in cache:
+            served = kinds.catalog.find_kind(*GroupVersion.parse(version), source.kind)
+            cache[version] = None if served is None else differ(served)
+        return cache[version]
 
     def differ(served: Resource) -> Difference:
-        before, after = (part.of(_converted(one, form, served)) for one in (old, new))
-        return comparison.difference(before, after, kinds.rules(served).shape())
+        before, after = (part.extract(_converted(object_, source, served)) for object_ in (old, new))
+        return comparison.compare(before, after, kinds.rules(served).shape())
 
-    return at
-
-
-def _stored(kinds: Kinds, resource: Resource) -> Resource:
-    """The version of the resource that is stored."""
-    return (kinds.catalog.find_kind(*resource.stored_as) if resource.stored_as is not None else None) or resource
+    return difference_in
 
 
-def _converted(object_: Object, form: Resource, wanted: Resource) -> Object:
-    if form.group_version_kind == wanted.group_version_kind or form.is_custom:
+def _stored(kinds: KindRegistry, resource: Resource) -> Resource:
+    """Returns the resource in its stored version."""
+    return (kinds.catalog.find_kind(*resource.storage_gvk) if resource.storage_gvk is not None else None) or resource
+
+
+def _converted(object_: Object, source: Resource, target_version: Resource) -> Object:
+    if source.group_version_kind == target_version.group_version_kind or source.is_custom:
         return object_
-    if form.stored_as is not None:
-        object_ = conversion.stored(form.group_version_kind, object_)
-    return object_ if wanted.stored_as is None else conversion.served(wanted.group_version_kind, object_)
+    if source.storage_gvk is not None:
+        object_ = conversion.to_stored(source.group_version_kind, object_)
+    return object_ if target_version.storage_gvk is None else conversion.from_stored(target_version.group_version_kind, object_)

@@ -1,126 +1,139 @@
-"""What is wrong with the references to owners that somebody writes, and what will become of the object: told when it is written.
+"""Warns about owner references that do not do what they seem to, or rejects them, when an object is written.
 
-The API takes references to anything, and the collector acts on them a moment later. So whoever refers to an owner that is not
-there, or out of reach, or another one of the same name, hears of it at once: by a warning, or by a refusal if that is wanted.
+Kubernetes' API accepts owner references to anything, and the collector acts on them a moment later. So a write that refers to an
+owner that does not exist, is in another namespace, or has another uid gets a warning at once, or a rejection if `--owner-checks
+refuse` is set. The message says what will happen to the object.
 
-Nobody learns about objects that they may not read. The server's own controllers are not told: they read what they refer to.
+Warnings never reveal objects that the user may not read. The server's own controllers get none: they read what they refer to.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 
 from probate.api.catalog import Resource
-from probate.api.field_errors import INVALID, Problem
+from probate.api.field_errors import INVALID, FieldError
 from probate.api.gvk import GroupVersion
-from probate.api.ownership import Item, Meta, Owner, Standing
-from probate.api.rbac.policy_rules import Ask
+from probate.api.objects import Object
+from probate.api.ownership import Item, ObjectMeta, OwnerReference, OwnerState
+from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.api.rbac.users import User
 from probate.core import errors
 from probate.server import api_errors
-from probate.server.admission.attributes import Act
+from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.authz.block_owner_deletion import CONTROLLERS
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.ownership import metadata_view, owner_lookup
 from probate.server.request import Target
 from probate.store.contract import Record
 
-Object = dict[str, Any]
-
 MAX_REFERENCES = 20
-"""References of one write that are looked at."""
+"""References of one write that are checked."""
 MAX_CLIMB = 20
-"""How far up a circle is looked for."""
+"""Owners that are followed upwards to find an ownership cycle."""
 
 
-class Answer(Enum):
-    """What who writes such references gets, by the names that the setting has."""
+class CheckMode(Enum):
+    """What happens to a write with such references. Values are those of the setting."""
 
-    NOTHING = "off"
-    WARNING = "warn"
-    REFUSAL = "refuse"
+    OFF = "off"
+    WARN = "warn"
+    REFUSE = "refuse"
 
 
-async def check(api: Api, act: Act, at: Target, new: Object, old: Object | None) -> None:
-    """Warn about new references that will not do what they look like; or refuse them with `Invalid`."""
-    answer = Answer(api.owner_checks)
-    if answer is Answer.NOTHING or act.user.name.startswith(CONTROLLERS):
+async def check(api: ServerContext, act: WriteRequest, target: Target, new: Object, old: Object | None) -> None:
+    """Adds a warning to `act` for each new reference with a problem, or raises `Invalid`."""
+    mode = CheckMode(api.owner_check_mode)
+    if mode is CheckMode.OFF or act.user.name.startswith(CONTROLLERS):
         return
     before = (old or {}).get("metadata", {})
-    known, uid = before.get("ownerReferences") or [], before.get("uid", "")
-    given = list(enumerate(new["metadata"].get("ownerReferences") or []))[:MAX_REFERENCES]
+    known_references, uid = before.get("ownerReferences") or [], before.get("uid", "")
+    references = list(enumerate(new["metadata"].get("ownerReferences") or []))[:MAX_REFERENCES]
     found = [
-        (place, told) for place, one in given if one not in known and (told := await _told(api, act.user, at, uid, _owner(one)))
+        (index, problem)
+        for index, reference in references
+        if reference not in known_references and (problem := await _problem(api, act.user, target, uid, _owner(reference)))
     ]
-    if found and answer is Answer.REFUSAL:
-        problems = [Problem(INVALID, f"metadata.ownerReferences[{place}]", f"Invalid value: {told}") for place, told in found]
-        raise api_errors.invalid(at.resource, new["metadata"].get("name", ""), problems)
-    act.warn(*(f"metadata.ownerReferences[{place}]: {told}" for place, told in found))
+    if found and mode is CheckMode.REFUSE:
+        problems = [
+            FieldError(INVALID, f"metadata.ownerReferences[{index}]", f"Invalid value: {problem}") for index, problem in found
+        ]
+        raise api_errors.invalid(target.resource, new["metadata"].get("name", ""), problems)
+    act.warn(*(f"metadata.ownerReferences[{index}]: {problem}" for index, problem in found))
 
 
-async def _told(api: Api, user: User, at: Target, uid: str, owner: Owner) -> str:
-    """What is wrong with the reference; nothing if nothing is, or it is not for this user to know. A new object has no uid."""
+async def _problem(api: ServerContext, user: User, target: Target, uid: str, owner: OwnerReference) -> str:
+    """Returns the problem of a reference. Empty if there is none, or if this user may not know it. A new object has no uid."""
     kind = _kind(api, owner)
     if kind is None:
         return f"no kind {owner.kind} of {owner.api_version} is served: until it is, this object is not collected"
-    item = Item("", 0, Meta(at.name, at.namespace or "", uid))
-    if kind.is_namespaced and not at.namespace:
+    item = Item("", 0, ObjectMeta(target.name, target.namespace or "", uid))
+    if kind.is_namespaced and not target.namespace:
         return f"{owner} lies in a namespace, and cannot own an object that lies in none: this object is not collected"
-    if not await api.access.allows(user, _read(kind, at, owner)):
+    if not await api.authorizer.allows(user, _get_attributes(kind, target, owner)):
         return ""
-    where = metadata_view.place(item, owner, kind)
+    key = metadata_view.owner_key(item, owner, kind)
     try:
-        found = await api.store.read(where) if where else None
+        found = await api.store.read(key) if key else None
     except errors.DamagedObject:
         return f"the stored data of {owner} is damaged: the collector keeps this object until that owner is removed"
-    seen = metadata_view.standing(item, owner, kind, None if found is None else metadata_view.item_of(found))
-    if seen.standing is Standing.DANGLING:
-        return await _lost(api, user, item, owner, kind, found)
-    if seen.standing is Standing.WAITING:
+    state = metadata_view.owner_state(item, owner, kind, None if found is None else metadata_view.item_of(found))
+    if state.state is OwnerState.DANGLING:
+        return await _missing_owner_problem(api, user, item, owner, kind, found)
+    if state.state is OwnerState.WAITING:
         return f"{owner} is being deleted, and waits for its dependents to go: this object goes with it"
-    return await _circle(api, user, at, item, seen.item) if seen.item is not None and uid else ""
+    return await _cycle_problem(api, user, target, item, state.item) if state.item is not None and uid else ""
 
 
-def _read(kind: Resource, at: Target, owner: Owner) -> Ask:
-    return Ask("get", kind.group, kind.plural, "", (at.namespace or "") if kind.is_namespaced else "", owner.name)
+def _get_attributes(kind: Resource, target: Target, owner: OwnerReference) -> ResourceAttributes:
+    return ResourceAttributes(
+        "get", kind.group, kind.plural, "", (target.namespace or "") if kind.is_namespaced else "", owner.name
+    )
 
 
-async def _lost(api: Api, user: User, item: Item, owner: Owner, kind: Resource, found: Record | None) -> str:
-    gone = "if it has no other owner, this object is deleted in a moment"
+async def _missing_owner_problem(
+    api: ServerContext, user: User, item: Item, owner: OwnerReference, kind: Resource, found: Record | None
+) -> str:
+    consequence = "if it has no other owner, this object is deleted in a moment"
     if found is not None:
-        return f"{owner.kind} {owner.name} has another uid than {owner.uid}: {gone}"
-    may_look = kind.is_namespaced and await api.access.allows(user, Ask("get", kind.group, kind.plural, "", "", owner.name))
-    if may_look and (await owner_lookup.elsewhere(api.store, lambda _: kind, [(item, owner)]))[0]:
-        return f"{owner} lies in another namespace, and cannot own an object in this one: {gone}"
-    return f"there is no {owner}: {gone}"
+        return f"{owner.kind} {owner.name} has another uid than {owner.uid}: {consequence}"
+    may_search = kind.is_namespaced and await api.authorizer.allows(
+        user, ResourceAttributes("get", kind.group, kind.plural, "", "", owner.name)
+    )
+    if may_search and (await owner_lookup.are_in_other_namespaces(api.store, lambda _: kind, [(item, owner)]))[0]:
+        return f"{owner} lies in another namespace, and cannot own an object in this one: {consequence}"
+    return f"there is no {owner}: {consequence}"
 
 
-async def _circle(api: Api, user: User, at: Target, item: Item, above: Item) -> str:
-    """Whether the object owns its owner: looked for upwards, along each first owner that the user may read."""
-    seen = above
+async def _cycle_problem(api: ServerContext, user: User, target: Target, item: Item, owner_item: Item) -> str:
+    """Returns the problem if the object owns its owner. Follows the first owner at each level, as far as the user may read it."""
+    ancestor = owner_item
     for _ in range(MAX_CLIMB):
-        if seen.meta.uid == item.meta.uid:
-            return f"{above.meta.name} and this object own each other: neither is collected before one of them is deleted"
-        parents = [one for one in seen.meta.owner_references if one.uid == item.meta.uid] or seen.meta.owner_references[:1]
+        if ancestor.meta.uid == item.meta.uid:
+            return f"{owner_item.meta.name} and this object own each other: neither is collected before one of them is deleted"
+        parents = [
+            parent for parent in ancestor.meta.owner_references if parent.uid == item.meta.uid
+        ] or ancestor.meta.owner_references[:1]
         if not parents:
             return ""
         kind = _kind(api, parents[0])
-        if kind is None or not await api.access.allows(user, _read(kind, at, parents[0])):
+        if kind is None or not await api.authorizer.allows(user, _get_attributes(kind, target, parents[0])):
             return ""
-        where = metadata_view.place(seen, parents[0], kind)
-        [record] = await api.store.read_many([where]) if where else [None]
+        key = metadata_view.owner_key(ancestor, parents[0], kind)
+        [record] = await api.store.read_many([key]) if key else [None]
         if not isinstance(record, Record):
             return ""
-        seen = metadata_view.item_of(record)
+        ancestor = metadata_view.item_of(record)
     return ""
 
 
-def _kind(api: Api, owner: Owner) -> Resource | None:
+def _kind(api: ServerContext, owner: OwnerReference) -> Resource | None:
     version = GroupVersion.parse(owner.api_version)
     return api.catalog.find_kind(version.group, version.version, owner.kind)
 
 
-def _owner(reference: Object) -> Owner:
-    said = {name: str(reference.get(name) or "") for name in ("apiVersion", "kind", "name", "uid")}
-    return Owner(said["apiVersion"], said["kind"], said["name"], said["uid"], bool(reference.get("blockOwnerDeletion")))
+def _owner(reference: Object) -> OwnerReference:
+    fields = {name: str(reference.get(name) or "") for name in ("apiVersion", "kind", "name", "uid")}
+    return OwnerReference(
+        fields["apiVersion"], fields["kind"], fields["name"], fields["uid"], bool(reference.get("blockOwnerDeletion"))
+    )

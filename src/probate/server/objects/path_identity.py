@@ -1,7 +1,7 @@
-"""Whether what was sent is the object that the path names.
+"""Checks that the object in the body is the object that the path names.
 
-A path says which object is meant, and so may the object itself. They must agree, as far as both say something: a kind that has no
-namespaces has none whatever its objects say, and what replaces an object has to say its name.
+Name and namespace in the body and in the path must agree if both have them. A namespace is dropped from objects of a cluster-scoped
+kind, and an object that replaces another must have a name.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from probate.server.request import Target
 Meta = dict[str, Any]
 
 
-def check_namespace(meta: Meta, at: Target) -> None:
-    """`BadRequest` if the object says that it is in another namespace. It is taken from an object whose kind has none."""
-    given = meta.get("namespace")
-    if not given or given == at.namespace:
+def check_namespace(meta: Meta, target: Target) -> None:
+    """Raises `BadRequest` if the object has another namespace than the path. Removes it from objects of a cluster-scoped kind."""
+    value = meta.get("namespace")
+    if not value or value == target.namespace:
         return
-    if at.namespace:
+    if target.namespace:
         raise errors.BadRequest(
-            f"the namespace of the object ({given}) does not match the namespace on the request ({at.namespace})"
+            f"the namespace of the object ({value}) does not match the namespace on the request ({target.namespace})"
         )
     del meta["namespace"]
 
 
-def check_name(meta: Meta, at: Target) -> None:
-    """`BadRequest` if the object has another name, or none."""
+def check_name(meta: Meta, target: Target) -> None:
+    """Raises `BadRequest` if the object has another name than the path, or none."""
     name = meta.get("name")
     if not name:
-        raise errors.BadRequest(f"the name of the object ({at.name} based on URL) was undeterminable: name must be provided")
-    if name != at.name:
-        raise errors.BadRequest(f"the name of the object ({name}) does not match the name on the URL ({at.name})")
+        raise errors.BadRequest(f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided")
+    if name != target.name:
+        raise errors.BadRequest(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
 
 
-def check(meta: Meta, at: Target) -> None:
-    """`BadRequest` unless this object may take the place of the one that the path names."""
-    check_name(meta, at)
-    check_namespace(meta, at)
+def check_identity(meta: Meta, target: Target) -> None:
+    """Raises `BadRequest` unless name and namespace are those of the path."""
+    check_name(meta, target)
+    check_namespace(meta, target)
 
 
-def is_any_version(given: Any) -> bool:
-    """Whether a resourceVersion leaves open which version is meant. (There is no version 0.)"""
-    return not given or given == "0"
+def is_unconditional(value: Any) -> bool:
+    """Whether a resourceVersion is absent, or `0`, which no object has: the write applies to any version."""
+    return not value or value == "0"

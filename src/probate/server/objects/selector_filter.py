@@ -1,9 +1,9 @@
-"""Which objects a list or watch shows: its selectors, compiled once and asked of stored bytes.
+"""SelectorFilter: the label and field selectors of a list or watch, compiled once and matched against stored bytes.
 
-Labels, names and namespaces are read from the metadata alone; only a selector for other fields parses the whole object. What is
-stored may be another version than the one that was asked for, which has other fields and may have other labels: then the selectors
-are asked of that one, so an object that cannot be shown in it is neither taken nor passed over (`asks_shown`). Names are the same
-in all versions.
+Selectors for labels, names and namespaces decode the metadata only; a selector for any other field decodes the whole object. The
+stored version may differ from the requested one, which can have other fields and, after conversion, other labels. In that case the
+selectors are matched against the requested version (`needs_served_version`), so an object that cannot be converted neither matches
+nor is skipped. Names are the same in all versions.
 """
 
 from __future__ import annotations
@@ -19,40 +19,42 @@ from probate.api.selectors.field_selectors import FieldSelector
 from probate.api.selectors.label_selectors import LabelSelector
 from probate.api.selectors.selectable_fields import SelectableField
 from probate.server.codec import object_codec, version_conversion
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.query import ListOptions
 from probate.server.request import Target
 
-SHORT = 500
-"""Characters of selectors that are read on the loop: a tenth of a millisecond or so."""
+MAX_INLINE_CHARACTERS = 500
+"""Selectors up to this length are parsed on the event loop, which takes about 0.1 ms. Longer ones are parsed on a thread."""
 
 
-class Filter(NamedTuple):
-    """What is wanted."""
+class SelectorFilter(NamedTuple):
+    """Matches stored objects against the selectors of a request."""
 
     is_everything: bool
     matches: Callable[[bytes], bool]
-    text: tuple[str, ...] = ()  # how it was written: two of the same text are the same
-    asks_shown: bool = False  # of objects as `versions.served` has them, not as they are stored
+    text: tuple[str, ...] = ()  # the selectors' text: filters with equal text are equal
+    needs_served_version: bool = False  # `matches` takes the served version (`version_conversion.served`), not the stored one
 
 
-EVERYTHING = Filter(is_everything=True, matches=lambda _: True)
+EVERYTHING = SelectorFilter(is_everything=True, matches=lambda _: True)
 
 
-async def read(api: Api, at: Target, options: ListOptions) -> Filter:
-    """The filter of this request; `BadRequest` if a selector makes no sense. Long ones are read on a thread."""
-    fields = api.kinds.rules(at.resource).fields()
-    if len(options.label_selector) + len(options.field_selector) <= SHORT:
-        return of(at, options, fields)
-    return await api.elsewhere(lambda: of(at, options, fields))
+async def parse_filter(api: ServerContext, target: Target, options: ListOptions) -> SelectorFilter:
+    """Returns the filter of a request. Raises `BadRequest` if a selector is invalid. Parses long selectors on a thread."""
+    fields = api.kinds.rules(target.resource).selectable_fields()
+    if len(options.label_selector) + len(options.field_selector) <= MAX_INLINE_CHARACTERS:
+        return build_filter(target, options, fields)
+    return await api.run_in_thread(lambda: build_filter(target, options, fields))
 
 
-def of(at: Target, options: ListOptions, known: Mapping[str, SelectableField]) -> Filter:
-    """The filter of this request; `BadRequest` if a selector makes no sense."""
+def build_filter(target: Target, options: ListOptions, known: Mapping[str, SelectableField]) -> SelectorFilter:
+    """Returns the filter of a request. Raises `BadRequest` if a selector is invalid."""
     labels = label_selectors.parse(options.label_selector)
     fields = field_selectors.parse(options.field_selector, known)
-    if at.name:  # the old way to watch one object names it in the path
-        return Filter(is_everything=False, matches=lambda value: object_codec.meta(value).name == at.name, text=(at.name,))
+    if target.name:  # deprecated watch path of a single object
+        return SelectorFilter(
+            is_everything=False, matches=lambda value: object_codec.meta(value).name == target.name, text=(target.name,)
+        )
     if labels.is_everything and fields.is_everything:
         return EVERYTHING
 
@@ -62,11 +64,13 @@ def of(at: Target, options: ListOptions, known: Mapping[str, SelectableField]) -
         return fields.is_everything or fields.matches(orjson.loads(value))
 
     text = (options.label_selector, options.field_selector)
-    return Filter(is_everything=False, matches=matches, text=text, asks_shown=_asks_shown(at.resource, labels, fields))
+    return SelectorFilter(
+        is_everything=False, matches=matches, text=text, needs_served_version=_needs_served_version(target.resource, labels, fields)
+    )
 
 
-def _asks_shown(resource: Resource, labels: LabelSelector, fields: FieldSelector) -> bool:
-    """Whether these have to be asked of objects as they are shown."""
+def _needs_served_version(resource: Resource, labels: LabelSelector, fields: FieldSelector) -> bool:
+    """Whether the selectors must be matched against the served version."""
     if not labels.is_everything and resource.is_converted:
         return True
     return not fields.needs_metadata_only and version_conversion.may_differ(resource)

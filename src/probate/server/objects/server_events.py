@@ -1,4 +1,4 @@
-"""Events that the server's own controllers tell: what happened to an object, for whoever looks at it."""
+"""Writes Warning Events about objects on behalf of the server itself and the collector."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 from probate.api.catalog import Resource
 from probate.api.ownership import Item
 from probate.server.codec import object_codec
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.objects import write
 from probate.server.storage import index_entries
 from probate.store import contract
@@ -15,12 +15,14 @@ from probate.store import contract
 COMPONENT = "garbage-collector-controller"
 
 
-async def record(api: Api, resource: Resource, item: Item, reason: str, message: str, *, component: str = COMPONENT) -> None:
-    """Write a warning about the object. The same one is written once. Refused where nothing can be created any more."""
+async def create_warning_event(
+    api: ServerContext, resource: Resource, item: Item, reason: str, message: str, *, component: str = COMPONENT
+) -> None:
+    """Writes a Warning Event about an object. An identical event is written once. Raises `Forbidden` in a terminating namespace."""
     namespace = item.meta.namespace or "default"
-    guard = await write.open_namespace(api, namespace)
+    guard = await write.namespace_guard(api, namespace)
     digest = hashlib.sha256(f"{item.meta.uid} {reason} {message}".encode()).hexdigest()[:16]
-    name, now = f"{item.meta.name[:230]}.{digest}", api.now()
+    name, now = f"{item.meta.name[:230]}.{digest}", api.timestamp()
     event = {
         "metadata": {"name": name, "namespace": namespace, "uid": api.new_uid(), "creationTimestamp": now},
         "involvedObject": {
@@ -44,4 +46,6 @@ async def record(api: Api, resource: Resource, item: Item, reason: str, message:
     }
     event["involvedObject"] = {name: value for name, value in event["involvedObject"].items() if value is not None}  # type: ignore[attr-defined]
     key, value = f"objects/events/{namespace}/{name}", object_codec.stored(event)
-    await api.store.commit(contract.create(key, value, enter=index_entries.entries(key, object_codec.meta(value)), guards=[guard]))
+    await api.store.commit(
+        contract.create(key, value, add_entries=index_entries.entries_of(key, object_codec.meta(value)), guards=[guard])
+    )

@@ -1,6 +1,7 @@
-"""Addresses and node ports of services: what one asks for must be there and free, and what one needs is chosen.
+"""Allocates cluster IPs and node ports of Services: checks requested ones and chooses those that are missing.
 
-What is chosen may be taken before it is written. Then the write is refused (`claims`), and the next try chooses again.
+Another Service may take a chosen value before the write is committed. Then the guard of `service_claims` refuses the transaction,
+and the next attempt chooses again.
 """
 
 from __future__ import annotations
@@ -10,78 +11,82 @@ from typing import Any, NamedTuple
 
 from probate.api import field_errors
 from probate.api.catalog import Resource
-from probate.api.field_errors import Path, Problem
+from probate.api.field_errors import FieldError, FieldPath
+from probate.api.objects import Object
 from probate.core import errors
 from probate.kinds.core.services.allocation_pools import Pool
-from probate.kinds.core.services.strategy import has_address, has_health_check, has_node_ports
+from probate.kinds.core.services.strategy import has_cluster_ip, has_health_check_node_port, has_node_ports
 from probate.server import api_errors
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.storage import service_claims
-from probate.store import paging
+from probate.store import pagination
 
-Object = dict[str, Any]
-
-_SPEC = Path("spec")
-_ROUNDS = 4
-"""Of guessing, before all that is taken is looked through."""
+_SPEC = FieldPath("spec")
+_GUESS_ROUNDS = 4
+"""Rounds of random guesses before all allocated values are read."""
 
 
-class _Wish(NamedTuple):
-    """Something of a pool that the service asks for by name."""
+class _Request(NamedTuple):
+    """A value of a pool that the Service requests explicitly."""
 
     pool: Pool
     text: str
-    path: Path
+    path: FieldPath
     value: Any
 
 
-async def settle(api: Api, resource: Resource, object_: Object, held: Collection[str] = ()) -> None:
-    """Give the service what it needs, besides what it holds. `Invalid` if it asks for what is not to be had."""
-    if not service_claims.may_have(resource):
+async def allocate(api: ServerContext, resource: Resource, object_: Object, held: Collection[str] = ()) -> None:
+    """Allocates the values that the Service lacks. Raises `Invalid` if it requests a value that is out of range or taken.
+
+    `held` are the values that it already has.
+    """
+    if not service_claims.has_claims(resource):
         return
     spec = object_["spec"]
     await _check(api, resource, object_, held)
-    # A new spec, not a changed one: the next try must not find what this one has chosen.
-    if has_address(spec) and not spec.get("clusterIP"):
-        address = await _choose(api, api.pools.addresses, ())
+    # The spec is copied, not modified: the next attempt must not see what this attempt has chosen.
+    if has_cluster_ip(spec) and not spec.get("clusterIP"):
+        address = await _choose(api, api.service_pools.addresses, ())
         spec = {**spec, "clusterIP": address, "clusterIPs": [address]}
     object_["spec"] = await _with_ports(api, spec)
 
 
-async def _check(api: Api, resource: Resource, object_: Object, held: Collection[str]) -> None:
-    wishes = [one for one in _wishes(api, object_["spec"]) if one.pool.prefix + one.text not in held]
-    found = await api.store.read_many([one.pool.prefix + one.text for one in wishes]) if wishes else []
-    wrong = [_refused(wish, is_taken=entry is not None) for wish, entry in zip(wishes, found, strict=True)]
-    if any(wrong):
-        raise api_errors.invalid(resource, object_["metadata"]["name"], [one for one in wrong if one is not None])
+async def _check(api: ServerContext, resource: Resource, object_: Object, held: Collection[str]) -> None:
+    requests = [request for request in _requests(api, object_["spec"]) if request.pool.prefix + request.text not in held]
+    found = await api.store.read_many([request.pool.prefix + request.text for request in requests]) if requests else []
+    problems = [_request_problem(request, is_taken=entry is not None) for request, entry in zip(requests, found, strict=True)]
+    if any(problems):
+        raise api_errors.invalid(resource, object_["metadata"]["name"], [problem for problem in problems if problem is not None])
 
 
-def _wishes(api: Api, spec: Object) -> Iterator[_Wish]:
+def _requests(api: ServerContext, spec: Object) -> Iterator[_Request]:
     addresses = spec.get("clusterIPs") or []
     for address in addresses if addresses[:1] != ["None"] else ():
-        yield _Wish(api.pools.addresses, address, _SPEC / "clusterIPs", addresses)
+        yield _Request(api.service_pools.addresses, address, _SPEC / "clusterIPs", addresses)
     for index, port in enumerate(spec.get("ports") or ()):
         if number := port.get("nodePort"):
-            yield _Wish(api.pools.node_ports, str(number), _SPEC / "ports" / index / "nodePort", number)
+            yield _Request(api.service_pools.node_ports, str(number), _SPEC / "ports" / index / "nodePort", number)
     if number := spec.get("healthCheckNodePort"):
-        yield _Wish(api.pools.node_ports, str(number), _SPEC / "healthCheckNodePort", number)
+        yield _Request(api.service_pools.node_ports, str(number), _SPEC / "healthCheckNodePort", number)
 
 
-def _refused(wish: _Wish, *, is_taken: bool) -> Problem | None:
-    """Why it cannot be had, in Kubernetes' words; None if it can."""
-    pool, what = wish.pool, "IP" if wish.pool.is_of_addresses else "port"
-    if not pool.has(wish.text):
-        why = f"provided {what} is not in the valid range. The range of valid {what}s is {pool.name}"
+def _request_problem(request: _Request, *, is_taken: bool) -> FieldError | None:
+    """Returns the problem of a request in Kubernetes' words, or None if the value is available."""
+    pool, noun = request.pool, "IP" if request.pool.is_of_addresses else "port"
+    if not pool.has(request.text):
+        reason = f"provided {noun} is not in the valid range. The range of valid {noun}s is {pool.name}"
     elif is_taken:
-        why = f"provided {what} is already allocated"
+        reason = f"provided {noun} is already allocated"
     else:
         return None
-    return field_errors.invalid(wish.path, wish.value, f"failed to allocate IP {wish.text}: {why}" if pool.is_of_addresses else why)
+    return field_errors.invalid(
+        request.path, request.value, f"failed to allocate IP {request.text}: {reason}" if pool.is_of_addresses else reason
+    )
 
 
-async def _with_ports(api: Api, spec: Object) -> Object:
-    """Each port has one on the nodes, the same for the same number in several protocols."""
-    pool, ports = api.pools.node_ports, spec.get("ports") or []
+async def _with_ports(api: ServerContext, spec: Object) -> Object:
+    """Allocates node ports. Ports with the same number and different protocols share a node port."""
+    pool, ports = api.service_pools.node_ports, spec.get("ports") or []
     taken = {str(port["nodePort"]) for port in ports if port.get("nodePort")}
     if has_node_ports(spec):
         known = {port["port"]: port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
@@ -89,22 +94,24 @@ async def _with_ports(api: Api, spec: Object) -> Object:
             taken.add(chosen := await _choose(api, pool, taken))
             known[number] = int(chosen)
         spec = {**spec, "ports": [{**port, "nodePort": port.get("nodePort") or known[port["port"]]} for port in ports]}
-    if has_health_check(spec) and not spec.get("healthCheckNodePort"):
+    if has_health_check_node_port(spec) and not spec.get("healthCheckNodePort"):
         spec = {**spec, "healthCheckNodePort": int(await _choose(api, pool, taken))}
     return spec
 
 
-async def _choose(api: Api, pool: Pool, besides: Collection[str]) -> str:
-    """One that is free now."""
-    for _ in range(_ROUNDS):
-        guesses = [one for one in pool.guesses(api.random) if one not in besides]
-        found = await api.store.read_many([pool.prefix + one for one in guesses])
+async def _choose(api: ServerContext, pool: Pool, excluded: Collection[str]) -> str:
+    """Returns a value of the pool that is free now."""
+    for _ in range(_GUESS_ROUNDS):
+        guesses = [guess for guess in pool.guesses(api.random) if guess not in excluded]
+        found = await api.store.read_many([pool.prefix + guess for guess in guesses])
         free = [guess for guess, entry in zip(guesses, found, strict=True) if entry is None]
         if free:
             return free[0]
-    taken = {record.key.removeprefix(pool.prefix) async for page in paging.pages(api.store, pool.prefix) for record in page.records}
-    left = pool.one_left(taken.union(besides), api.random)
-    if left is None:
-        what = "a serviceIP" if pool.is_of_addresses else "a nodePort"
-        raise errors.StoreFull(f"failed to allocate {what}: range is full. Delete services that are not needed any more")
-    return left
+    taken = {
+        record.key.removeprefix(pool.prefix) async for page in pagination.pages(api.store, pool.prefix) for record in page.records
+    }
+    remaining = pool.one_left(taken.union(excluded), api.random)
+    if remaining is None:
+        noun = "a serviceIP" if pool.is_of_addresses else "a nodePort"
+        raise errors.StoreFull(f"failed to allocate {noun}: range is full. Delete services that are not needed any more")
+    return remaining

@@ -1,4 +1,8 @@
-"""What create, update and patch share: preparing an object, checking it, and committing it under what it was based on."""
+"""What create, update and patch share: prepare an object, validate it, admit it, and commit it in one guarded transaction.
+
+An update is guarded by the revision that it is based on. A create is guarded by its scope: the namespace, and for custom resources
+the CRD, must exist and must not be terminating.
+"""
 
 from __future__ import annotations
 
@@ -11,145 +15,151 @@ from probate.api import metadata
 from probate.api.apply import managed_fields
 from probate.api.apply.managed_fields import Entry
 from probate.api.catalog import Resource
-from probate.api.field_errors import Problem
+from probate.api.field_errors import FieldError
+from probate.api.objects import Object
 from probate.core import errors
 from probate.core.errors import Details
 from probate.server import api_errors
-from probate.server.admission import phases, priority, runtime_class, volume_expansion
-from probate.server.admission.attributes import NO_TERMS, Act, Terms
-from probate.server.authz import block_owner_deletion, owner_reference_permissions, write_checks
+from probate.server.admission import phases, priority, runtime_class, volume_expansion, write_checks
+from probate.server.admission.admission_attributes import NO_REQUIREMENTS, CommitRequirements, WriteRequest
+from probate.server.authz import block_owner_deletion, owner_reference_permissions
 from probate.server.codec import object_codec, version_conversion
-from probate.server.context import Api
-from probate.server.kind_rules.contract import Rules
+from probate.server.context import ServerContext
+from probate.server.kind_rules.contract import KindRules
 from probate.server.objects import deletion, owner_reference_warnings, service_allocation
 from probate.server.ownership import namespace_content
 from probate.server.request import Target
 from probate.server.storage import service_claims, storage_keys
-from probate.store.contract import Guard, Record, Refused, Revision, Txn, Unchanged
+from probate.store.contract import FailedGuards, Guard, Record, Revision, Txn, Unchanged
 
-Object = dict[str, Any]
+EntriesOnCreate = Callable[[Object, str], list[Entry]]
+"""Returns the managed fields entries of a new object after defaulting, given the current time."""
+EntriesOnUpdate = Callable[[Any], list[Entry]]
+"""Returns the managed fields entries of an updated object, given the entries that the client sent."""
 
-Owners = Callable[[Object, str], list[Entry]]
-"""Says who owns what of a new object whose defaults are set, since when: now."""
-NewOwners = Callable[[Any], list[Entry]]
-"""Says who owns what of a changed object, given what its author said about that."""
-
-MAX_KNOWN = 4_000
-"""Namespaces that are remembered to be open, for as long as none changes."""
+MAX_OPEN_NAMESPACES = 4_000
+"""Namespaces whose guards are cached. The cache is valid while no namespace changes."""
 
 
-def known_scopes(api: Api, at: Target) -> tuple[Guard, ...]:
-    """What `open_scopes` would find, if that is known; else nothing."""
-    if not at.namespace or at.resource.is_custom:
+def cached_scope_guards(api: ServerContext, target: Target) -> tuple[Guard, ...]:
+    """Fast path: returns what `scope_guards` would return if it is cached, else an empty tuple."""
+    if not target.namespace or target.resource.is_custom:
         return ()
-    known = _known_open(api, at.namespace)
-    return () if known is None else (known,)
+    guard = _cached_namespace_guard(api, target.namespace)
+    return () if guard is None else (guard,)
 
 
-async def open_scopes(api: Api, at: Target) -> tuple[Guard, ...]:
-    """Guards that what the new object is to lie in is still as it was found: there, and not on its way out."""
-    guards = (await open_namespace(api, at.namespace),) if at.namespace else ()
-    return (*guards, await _open_definition(api, at)) if at.resource.is_custom else guards
+async def scope_guards(api: ServerContext, target: Target) -> tuple[Guard, ...]:
+    """Returns guards that the namespace, and the CRD of a custom resource, still are as read: existing and not terminating."""
+    guards = (await namespace_guard(api, target.namespace),) if target.namespace else ()
+    return (*guards, await _crd_guard(api, target)) if target.resource.is_custom else guards
 
 
-async def _open_definition(api: Api, at: Target) -> Guard:
-    """A custom kind takes no new objects once it is to go."""
-    key = storage_keys.of_definition(at.resource)
-    found = await api.store.read(key)
-    if found is None:
-        raise api_errors.no_such_resource()
-    if object_codec.meta(found.value).deletion_timestamp is not None:
-        why = f"nothing of this kind can be created: its definition {key.rpartition('/')[2]} is being deleted"
-        raise api_errors.forbidden(at.resource, at.name, why)
-    return Unchanged(key, found.revision)
+async def _crd_guard(api: ServerContext, target: Target) -> Guard:
+    """Returns the guard that the CRD is unchanged. Raises `Forbidden` if it is being deleted."""
+    key = storage_keys.crd_key(target.resource)
+    record = await api.store.read(key)
+    if record is None:
+        raise api_errors.resource_not_found()
+    if object_codec.meta(record.value).deletion_timestamp is not None:
+        reason = f"objects of this kind cannot be created: the CustomResourceDefinition {key.rpartition('/')[2]} is being deleted"
+        raise api_errors.forbidden(target.resource, target.name, reason)
+    return Unchanged(key, record.revision)
 
 
-def _known_open(api: Api, name: str) -> Guard | None:
-    """The guard that the namespace is still as it was found, if no namespace has changed since: as most often."""
-    known = api.open_namespaces.get(name)
-    if known is None:
+def _cached_namespace_guard(api: ServerContext, name: str) -> Guard | None:
+    """Returns the cached guard of a namespace, or None if a namespace has changed since it was cached."""
+    guard = api.open_namespaces.get(name)
+    if guard is None:
         return None
-    calm = api.store.calm(storage_keys.ALL_NAMESPACES)
-    return known[0] if calm is not None and calm.since <= known[1] else None
+    unchanged = api.store.unchanged_since(storage_keys.NAMESPACES_RANGE)
+    return guard[0] if unchanged is not None and unchanged.since <= guard[1] else None
 
 
-async def open_namespace(api: Api, name: str) -> Guard:
-    """The guard that the namespace is still as it was found: there, and not on its way out."""
-    known, calm = _known_open(api, name), api.store.calm(storage_keys.ALL_NAMESPACES)
-    if known is not None:
-        return known
+async def namespace_guard(api: ServerContext, name: str) -> Guard:
+    """Returns the guard that the namespace is unchanged. Raises `NotFound` or, if it is terminating, `Forbidden`."""
+    guard, unchanged = _cached_namespace_guard(api, name), api.store.unchanged_since(storage_keys.NAMESPACES_RANGE)
+    if guard is not None:
+        return guard
     guard = await _read_namespace(api, name)
-    if calm is not None:
-        if len(api.open_namespaces) >= MAX_KNOWN:
+    if unchanged is not None:
+        if len(api.open_namespaces) >= MAX_OPEN_NAMESPACES:
             api.open_namespaces.clear()
-        api.open_namespaces[name] = guard, calm.now
+        api.open_namespaces[name] = guard, unchanged.now
     return guard
 
 
-async def _read_namespace(api: Api, name: str) -> Guard:
-    found = await api.store.read(storage_keys.of_namespace(name))
+async def _read_namespace(api: ServerContext, name: str) -> Guard:
+    record = await api.store.read(storage_keys.namespace_key(name))
     namespaces = api.catalog.find("", "v1", "namespaces")
-    if found is None:
+    if record is None:
         if namespaces is None:
-            raise errors.InvariantViolation("there is no kind Namespace")
+            raise errors.InvariantViolation("the built-in catalog lacks Namespace")
         raise api_errors.not_found(namespaces, name)
-    if object_codec.meta(found.value).deletion_timestamp is not None:
-        cause = Problem("NamespaceTerminating", "metadata.namespace", f"namespace {name} is being terminated")
+    if object_codec.meta(record.value).deletion_timestamp is not None:
+        cause = FieldError("NamespaceTerminating", "metadata.namespace", f"namespace {name} is being terminated")
         details = Details(name=name, kind="namespaces", causes=(cause,))
         raise errors.Forbidden(f"nothing can be created in namespace {name} because it is being terminated", details)
-    return Unchanged(found.key, found.revision)
+    return Unchanged(record.key, record.revision)
 
 
-_SERVERS = frozenset({"resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"})
-"""Not for an author to say. (A generation is, of kinds that do not count: it stays what it was where the object came from.)"""
+_SERVER_FIELDS = frozenset({"resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"})
+"""Metadata that clients cannot set on create.
+
+(They can set the generation of kinds that do not count it, as a restored copy does.)
+"""
 
 
-def prepare_new(api: Api, resource: Resource, object_: Object, namespace: str, owners: Owners) -> None:
-    """Fill in what a new object has that its author does not give."""
-    rules, now = api.kinds.rules(resource), api.now()
-    owned = begin_new(rules, object_, namespace, owners, now)
+def prepare_create(
+    api: ServerContext, resource: Resource, object_: Object, namespace: str, create_entries: EntriesOnCreate
+) -> None:
+    """Sets what the server sets on a new object: defaults, uid, creationTimestamp, managed fields, and what its kind adds."""
+    rules, now = api.kinds.rules(resource), api.timestamp()
+    entries = set_defaults(rules, object_, namespace, create_entries, now)
     uid, meta = api.new_uid(), object_["metadata"]
     meta["uid"], meta["creationTimestamp"] = uid, now
     if resource.plural == "pods" and not resource.group:
         priority.admit(api, resource, object_)
         runtime_class.admit(api, resource, object_)
-    rules.prepare_new(object_, uid=uid, now=now)
-    if owned:
-        object_["metadata"]["managedFields"] = owned
+    rules.prepare_for_create(object_, uid=uid, now=now)
+    if entries:
+        object_["metadata"]["managedFields"] = entries
 
 
-def begin_new(rules: Rules, object_: Object, namespace: str, owners: Owners, now: str) -> list[Entry]:
-    """Defaults, less what is not the author's to say. Returns who owns what of it."""
+def set_defaults(rules: KindRules, object_: Object, namespace: str, create_entries: EntriesOnCreate, now: str) -> list[Entry]:
+    """Removes fields that clients cannot set, sets defaults, and returns the managed fields entries."""
     meta = object_["metadata"]
-    if not _SERVERS.isdisjoint(meta):
-        for server_side in _SERVERS:
+    if not _SERVER_FIELDS.isdisjoint(meta):
+        for server_side in _SERVER_FIELDS:
             meta.pop(server_side, None)
     rules.set_defaults(object_)
-    owned = owners(object_, now)
+    entries = create_entries(object_, now)
     if namespace:
         object_["metadata"]["namespace"] = namespace
-    return owned
+    return entries
 
 
-def may_update_blindly(resource: Resource) -> bool:
-    """Whether an update may leave open which version of the object it is based on."""
+def allows_unconditional_update(resource: Resource) -> bool:
+    """Whether an update without resourceVersion is allowed (Kubernetes' AllowUnconditionalUpdate)."""
     return not resource.is_custom and metadata.allows_unconditional_update(resource.group, resource.kind)
 
 
-def prepare_changed(api: Api, at: Target, new: Object, old: Object, owners: NewOwners, act: Act) -> None:
-    """Keep what this way of writing cannot change. `Invalid` if what it does change is wrong.
+def prepare_update(
+    api: ServerContext, target: Target, new: Object, old: Object, update_entries: EntriesOnUpdate, act: WriteRequest
+) -> None:
+    """Restores what this write cannot change, validates the object, and sets its managed fields. Raises `Invalid`.
 
-    If somebody may still change the object it is not checked here: what they make of it is (`admitted`).
+    If mutating admission may still change the object, validation runs after it, in `mutate`.
     """
-    given = new["metadata"].pop("managedFields", None)
-    _keep(api, at, new, old)
+    sent_entries = new["metadata"].pop("managedFields", None)
+    _restore_immutable(api, target, new, old)
     if not act.is_mutable:
-        _check_changed(api, at, new, old, act)
-    _note_owners(new, old, owners(given))
+        _validate_update(api, target, new, old, act)
+    _set_managed_fields(new, old, update_entries(sent_entries))
 
 
-def _keep(api: Api, at: Target, new: Object, old: Object) -> None:
-    """Put back what this way of writing cannot change."""
+def _restore_immutable(api: ServerContext, target: Target, new: Object, old: Object) -> None:
+    """Restores the fields that this write cannot change."""
     meta, before = new["metadata"], old["metadata"]
     for fixed in ("creationTimestamp", "generation", "namespace"):
         meta.pop(fixed, None)
@@ -161,112 +171,129 @@ def _keep(api: Api, at: Target, new: Object, old: Object) -> None:
         meta["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
     meta["uid"] = meta.get("uid") or before["uid"]
     meta.pop("selfLink", None)
-    api.kinds.rules(at.resource).prepare_changed(new, old, _part(at), now=api.now())
+    api.kinds.rules(target.resource).prepare_for_update(new, old, _written_subresource(target), now=api.timestamp())
 
 
-def _check_changed(api: Api, at: Target, new: Object, old: Object, act: Act) -> None:
-    rules, part = api.kinds.rules(at.resource), _part(at)
-    problems = rules.problems_of_changed(new, old, part)
+def _validate_update(api: ServerContext, target: Target, new: Object, old: Object, act: WriteRequest) -> None:
+    rules, part = api.kinds.rules(target.resource), _written_subresource(target)
+    problems = rules.validate_update(new, old, part)
     if problems:
-        raise api_errors.invalid(at.resource, at.name, problems)
-    if told := rules.warnings_of_changed(new, old, part):
-        act.warn(*told)
+        raise api_errors.invalid(target.resource, target.name, problems)
+    if warnings := rules.warnings_on_update(new, old, part):
+        act.warn(*warnings)
 
 
-def _part(at: Target) -> str:
-    """The part of the object that is written. (What is sent to `scale` changes the object itself.)"""
-    return "" if at.subresource == "scale" else at.subresource
+def _written_subresource(target: Target) -> str:
+    """Returns the subresource that is written; empty for `scale`, which writes the object itself."""
+    return "" if target.subresource == "scale" else target.subresource
 
 
-async def admitted(api: Api, at: Target, now: Record, new: Object, act: Act) -> Object:
-    """The changed object after all who may change it have had their say. `Invalid` if it is wrong then."""
+async def mutate(api: ServerContext, target: Target, current: Record, new: Object, act: WriteRequest) -> Object:
+    """Runs mutating admission and validates its result. Raises `Invalid`."""
     if not act.is_mutable:
         return new
-    owned = new["metadata"].get("managedFields") or []  # who was given more by a plugin does not own that
-    changed = await phases.mutate_changed(api, at, new, now, act)
-    await api.apart(len(now.value), lambda: _prepare_again(api, at, changed, object_codec.loaded(now, at.resource), owned, act))
-    return changed
+    entries = new["metadata"].get("managedFields") or []  # fields that a plugin adds have no field manager
+    mutated = await phases.mutate_update(api, target, new, current, act)
+    await api.offload_if_large(
+        len(current.value),
+        lambda: _prepare_mutated(api, target, mutated, object_codec.loaded(current, target.resource), entries, act),
+    )
+    return mutated
 
 
-def _prepare_again(api: Api, at: Target, new: Object, old: Object, owned: list[Entry], act: Act) -> None:
+def _prepare_mutated(api: ServerContext, target: Target, new: Object, old: Object, entries: list[Entry], act: WriteRequest) -> None:
     meta = new["metadata"]
     meta.pop("managedFields", None)
     if meta.get("name") != old["metadata"]["name"] or meta.get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
-        raise errors.BadRequest("the admission of the object has made another one of it: its name or its uid was changed")
+        raise errors.BadRequest("admission changed the name or the uid of the object: a webhook or policy must not change them")
     meta["resourceVersion"] = old["metadata"]["resourceVersion"]
-    _keep(api, at, new, old)
-    _check_changed(api, at, new, old, act)
-    _note_owners(new, old, owned)
+    _restore_immutable(api, target, new, old)
+    _validate_update(api, target, new, old, act)
+    _set_managed_fields(new, old, entries)
 
 
-def _note_owners(new: Object, old: Object, owned: list[Entry]) -> None:
-    """Who owns what. A change that says nothing new is none, whenever it was made and in whatever order it says it."""
+def _set_managed_fields(new: Object, old: Object, entries: list[Entry]) -> None:
+    """Sets the managed fields.
+
+    If neither object nor entries changed, apart from times and order, `new` becomes `old`, so nothing is written.
+    """
     before = old["metadata"].get("managedFields") or []
     meta = new["metadata"] = {name: value for name, value in new["metadata"].items() if name != "managedFields"}
     if before:
         meta["managedFields"] = before
-    if _is_same(new, old) and (owned is before or managed_fields.are_same(owned, before)):
+    if _is_same(new, old) and (entries is before or managed_fields.equal_ignoring_time(entries, before)):
         new.clear()
         new.update(old)
-    elif owned:
-        meta["managedFields"] = owned
+    elif entries:
+        meta["managedFields"] = entries
     else:
         meta.pop("managedFields", None)
 
 
 def _is_same(new: Object, old: Object) -> bool:
-    """Whether they say the same. (Some do not say of which kind they are.)"""
+    """Whether two objects are equal. Either may lack kind and apiVersion."""
     return new.keys() >= old.keys() - {"kind", "apiVersion"} and all(name in old and old[name] == new[name] for name in new)
 
 
-async def replace(
-    api: Api, resource: Resource, now: Record, new: Object, *, is_dry_run: bool, terms: Terms = NO_TERMS
+async def commit_update(
+    api: ServerContext,
+    resource: Resource,
+    current: Record,
+    new: Object,
+    *,
+    is_dry_run: bool,
+    terms: CommitRequirements = NO_REQUIREMENTS,
 ) -> Record | None:
-    """Write the new version over the one that was read; None if somebody was faster. Nothing is written if nothing changed."""
-    old = object_codec.meta(now.value)
-    if deletion.is_released(resource, new) and not await namespace_content.is_held(api.store, resource, now):
-        plan = deletion.removal(now, old, deletion.guards_of_removal(resource, new))
-        outcome = now.revision if is_dry_run else await api.store.commit(sure(plan.txn))
-        if not isinstance(outcome, Refused):
-            return Record(now.key, object_codec.stored(new), now.revision)
-        if isinstance(outcome.failed[0], Unchanged):
+    """Commits an update, guarded by the revision that was read. Returns None if the object was modified concurrently.
+
+    Removes the object instead if `deletion.is_ready_for_removal`. Writes nothing if nothing changed.
+    """
+    old = object_codec.meta(current.value)
+    if deletion.is_ready_for_removal(resource, new) and not await namespace_content.has_content(api.store, resource, current):
+        plan = deletion.plan_removal(current, old, deletion.removal_guards(resource, new))
+        outcome = current.revision if is_dry_run else await api.store.commit(require_transaction(plan.txn))
+        if not isinstance(outcome, FailedGuards):
+            return Record(current.key, object_codec.stored(new), current.revision)
+        if isinstance(outcome.guards[0], Unchanged):
             return None
-        # It still holds others: it leaves with the last of them.
-    plan = await api.apart(len(now.value), lambda: deletion.change(now, old, new, terms.guards, terms.enter))
+        # It still contains other objects: it is removed together with the last of them.
+    plan = await api.offload_if_large(
+        len(current.value), lambda: deletion.plan_update(current, old, new, terms.guards, terms.enter)
+    )
     if plan.txn is None or is_dry_run:
-        return plan.left
+        return plan.record
     txn = plan.txn
     if resource.is_converted and txn.value is not None:
         txn = msgspec.structs.replace(txn, value=await version_conversion.stored(api, resource, txn.value))
     outcome = await api.store.commit(txn)
-    return None if isinstance(outcome, Refused) else Record(now.key, plan.left.value, Revision(outcome))
+    return None if isinstance(outcome, FailedGuards) else Record(current.key, plan.record.value, Revision(outcome))
 
 
-async def write(api: Api, at: Target, now: Record, new: Object, act: Act) -> Record | None:
-    """Both phases of admission, and then `replace`."""
-    new = await admitted(api, at, now, new, act)
-    if at.resource.group in write_checks.CHECKS:
-        await write_checks.CHECKS[at.resource.group](api, act.user, at, new, object_codec.loaded(now, at.resource))
-    if at.resource.plural == volume_expansion.CLAIMS and not at.subresource:
-        volume_expansion.check(api, at, new, object_codec.loaded(now, at.resource))
-    if owner_reference_permissions.may_differ(act.user, new, now.value):
-        await owner_reference_permissions.check(api, act.user, at, new, object_codec.loaded(now, at.resource))
+async def admit_and_commit(api: ServerContext, target: Target, current: Record, new: Object, act: WriteRequest) -> Record | None:
+    """Runs mutating admission, the checks that depend on the user or the kind, and validating admission; then `commit_update`."""
+    new = await mutate(api, target, current, new, act)
+    if target.resource.group in write_checks.CHECKS:
+        await write_checks.CHECKS[target.resource.group](api, act.user, target, new, object_codec.loaded(current, target.resource))
+    if target.resource.plural == volume_expansion.CLAIMS and not target.subresource:
+        volume_expansion.check(api, target, new, object_codec.loaded(current, target.resource))
+    if owner_reference_permissions.may_differ(act.user, new, current.value):
+        await owner_reference_permissions.check(api, act.user, target, new, object_codec.loaded(current, target.resource))
     if "ownerReferences" in new["metadata"]:
-        old = object_codec.loaded(now, at.resource)
-        await block_owner_deletion.check(api, act.user, at, new, old)
-        await owner_reference_warnings.check(api, act, at, new, old)
-    await service_allocation.settle(api, at.resource, new, service_claims.entries(now.key, now.value))
+        old = object_codec.loaded(current, target.resource)
+        await block_owner_deletion.check(api, act.user, target, new, old)
+        await owner_reference_warnings.check(api, act, target, new, old)
+    await service_allocation.allocate(api, target.resource, new, service_claims.claims_of(current.key, current.value))
     if not api.admission.validators:
-        return await replace(api, at.resource, now, new, is_dry_run=act.is_dry_run)
-    terms = await phases.validate_changed(api, at, new, now, act)
+        return await commit_update(api, target.resource, current, new, is_dry_run=act.is_dry_run)
+    terms = await phases.validate_update(api, target, new, current, act)
     try:
-        return await replace(api, at.resource, now, new, is_dry_run=act.is_dry_run, terms=terms)
+        return await commit_update(api, target.resource, current, new, is_dry_run=act.is_dry_run, terms=terms)
     finally:
         terms.release()
 
 
-def sure(txn: Txn | None) -> Txn:
-    """A transaction that a plan must have."""
+def require_transaction(txn: Txn | None) -> Txn:
+    """Returns the transaction. Raises `InvariantViolation` if there is none."""
     if txn is None:
         raise errors.InvariantViolation("the plan writes nothing")
     return txn

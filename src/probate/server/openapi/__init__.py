@@ -1,1 +1,1 @@
-"""The OpenAPI documents, v2 and v3: how clients learn the fields of every kind, and what may be asked of every path."""
+"""The OpenAPI documents, v2 and v3: they describe the fields of each kind and the operations of each path."""

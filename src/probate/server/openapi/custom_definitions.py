@@ -1,9 +1,9 @@
-"""The definitions of custom resources, from the `openAPIV3Schema` of each version that is served.
+"""Generates the definitions of custom resources from the `openAPIV3Schema` of each served version.
 
-The kind's definition is the schema as written, with `apiVersion`, `kind` and `metadata` as every object has them. In version 2
-whatever that version cannot say becomes more permissive, never less, since old clients refuse what they do not find: a field that
-may be null or is int-or-string has no type, an object that keeps unknown fields lists none, and `oneOf`, `anyOf`, `allOf` and
-`not` are gone. References are written as version 2 writes them in both; `v3` rewrites them.
+The definition of a kind is the schema of the CustomResourceDefinition plus the standard `apiVersion`, `kind` and `metadata`. In
+version 2, everything that the format cannot express becomes more permissive, never stricter, because old clients reject fields
+that they do not find: a nullable or int-or-string field has no type, an object that preserves unknown fields lists none, and
+`oneOf`, `anyOf`, `allOf` and `not` are omitted. References have the format of version 2 in both versions; `v3` rewrites them.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ _EMBEDDED = "x-kubernetes-embedded-resource"
 
 _HEAD = ("apiVersion", "kind", "metadata")
 _ANY_KIND, _ANY_LIST = "io.k8s.api.core.v1.ConfigMap", "io.k8s.api.core.v1.PodList"
-"""Built-in ones, of which what all objects and lists have is described in the words that clients know."""
+"""Built-in kinds from which the descriptions of the fields of all objects and lists are copied, so clients see familiar texts."""
 
 
 def v2_definitions(crd: dict[str, Any]) -> dict[str, JsonSchema]:
-    """The definitions of a CustomResourceDefinition's kinds and lists for the document of version 2."""
+    """Returns the definitions of a CustomResourceDefinition's kinds and lists for the version 2 document."""
     return _definitions(crd, _v2_kind)
 
 
 def v3_definitions(crd: dict[str, Any]) -> dict[str, JsonSchema]:
-    """The same for the documents of version 3."""
+    """Returns the same for the version 3 documents."""
     return _definitions(crd, _v3_kind)
 
 
 def definition_name(group: str, version: str, kind: str) -> str:
-    """What the definition of a custom kind is called: the group backwards, as in `com.example.stable.v1.CronTab`."""
+    """Returns the definition name of a custom resource: the reversed group, as in `com.example.stable.v1.CronTab`."""
     return ".".join([*reversed(group.split(".")), version, kind])
 
 
 def _definitions(crd: dict[str, Any], make_kind: Callable[[JsonSchema], JsonSchema]) -> dict[str, JsonSchema]:
     spec = crd["spec"]
-    made: dict[str, JsonSchema] = {}
+    result: dict[str, JsonSchema] = {}
     for version, written in _served(spec):
         kind, list_kind = spec["names"]["kind"], spec["names"].get("listKind", spec["names"]["kind"] + "List")
         name = definition_name(spec["group"], version, kind)
-        made[name] = {**make_kind(written), KIND_KEY: [_kind(spec["group"], version, kind)]}
-        made[definition_name(spec["group"], version, list_kind)] = _list(name, kind, _kind(spec["group"], version, list_kind))
-    return made
+        result[name] = {**make_kind(written), KIND_KEY: [_kind(spec["group"], version, kind)]}
+        result[definition_name(spec["group"], version, list_kind)] = _list(name, kind, _kind(spec["group"], version, list_kind))
+    return result
 
 
 def _served(spec: dict[str, Any]) -> Iterator[tuple[str, JsonSchema]]:
@@ -94,33 +94,33 @@ def _with_head(schema: JsonSchema) -> JsonSchema:
 
 @functools.cache
 def _head(like: str) -> JsonSchema:
-    """What every object or list has, as this definition describes it."""
+    """Returns the fields that every object or list has, as this built-in definition describes them."""
     known = catalog.definitions()[like]["properties"]
     return {name: known[name] for name in _HEAD}
 
 
 def _v2(node: JsonSchema) -> JsonSchema:
-    made = _plain(node)
+    result = _plain(node)
     keeps_unknown = node.get(_KEEPS_UNKNOWN)
     if node.get("nullable"):
-        made.pop("type", None)
+        result.pop("type", None)
     elif not keeps_unknown:
-        made |= _inside(node, _v2)
+        result |= _inside(node, _v2)
         if node.get(_EMBEDDED):
-            made = _as_embedded(made)
-    if made.get("type") == "array":
-        made.setdefault("items", {})  # without, kubectl refuses the whole document
-    return made
+            result = _as_embedded(result)
+    if result.get("type") == "array":
+        result.setdefault("items", {})  # without items, kubectl rejects the whole document
+    return result
 
 
 def _v3(node: JsonSchema) -> JsonSchema:
-    made = _plain(node) | _inside(node, _v3)
+    result = _plain(node) | _inside(node, _v3)
     if node.get("nullable"):
-        made["nullable"] = True
-    made |= {key: [_v3(one) for one in node[key]] for key in _LOGIC if node.get(key)}
+        result["nullable"] = True
+    result |= {key: [_v3(one) for one in node[key]] for key in _LOGIC if node.get(key)}
     if node.get("not"):
-        made["not"] = _v3(node["not"])
-    return _as_embedded(made) if node.get(_EMBEDDED) else made
+        result["not"] = _v3(node["not"])
+    return _as_embedded(result) if node.get(_EMBEDDED) else result
 
 
 def _plain(node: JsonSchema) -> JsonSchema:
@@ -128,18 +128,18 @@ def _plain(node: JsonSchema) -> JsonSchema:
 
 
 def _inside(node: JsonSchema, shape: Callable[[JsonSchema], JsonSchema]) -> JsonSchema:
-    made: JsonSchema = {}
+    result: JsonSchema = {}
     if node.get("properties"):
-        made["properties"] = {name: shape(one) for name, one in node["properties"].items()}
+        result["properties"] = {name: shape(one) for name, one in node["properties"].items()}
     for key in ("items", "additionalProperties"):
         if isinstance(node.get(key), dict):
-            made[key] = shape(node[key])
+            result[key] = shape(node[key])
     if node.get("additionalProperties") is True:
-        made["additionalProperties"] = True
-    return made
+        result["additionalProperties"] = True
+    return result
 
 
-def _as_embedded(made: JsonSchema) -> JsonSchema:
-    """An object within an object: it has a head of its own, and must say what it is."""
-    required = dict.fromkeys([*made.get("required", ()), "kind", "apiVersion"])
-    return {**_with_head(made), "required": list(required)}
+def _as_embedded(result: JsonSchema) -> JsonSchema:
+    """Describes an embedded resource: it has the standard fields, and requires kind and apiVersion."""
+    required = dict.fromkeys([*result.get("required", ()), "kind", "apiVersion"])
+    return {**_with_head(result), "required": list(required)}

@@ -1,8 +1,8 @@
-"""What the definitions of a document say about one another: which is whose, and which are needed.
+"""An index of the definitions of a document: the definition of each kind, and the definitions that others reference.
 
-A definition is a named schema: `io.k8s.api.core.v1.Pod`. The kinds among them say so in `x-kubernetes-group-version-kind`, which
-is the only way from a resource to its definition; names are never taken apart. References are `#/definitions/<name>` throughout,
-also where a document of version 3 is made: `v3` rewrites them last.
+A definition is a named schema: `io.k8s.api.core.v1.Pod`. Definitions of kinds contain `x-kubernetes-group-version-kind`, which is
+the only mapping from a resource to its definition; names are never parsed. References are `#/definitions/<name>` throughout, for
+version 3 documents too: `v3` rewrites them last.
 """
 
 from __future__ import annotations
@@ -16,49 +16,47 @@ REFERENCE = "#/definitions/"
 KIND_KEY = "x-kubernetes-group-version-kind"
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-OBJECT_META = META + "ObjectMeta"
-LIST_META = META + "ListMeta"
 STATUS = META + "Status"
 DELETE_OPTIONS = META + "DeleteOptions"
 PATCH = META + "Patch"
 
 
 def reference(name: str) -> JsonSchema:
-    """A schema that is the one of this name."""
+    """Returns a schema that references the definition with this name."""
     return {"$ref": REFERENCE + name}
 
 
 class Definitions:
-    """Named schemas that can be asked for a kind's, a kind's list's, and for all that a few of them need."""
+    """Named schemas; finds the definition of a kind or of its list, and all definitions that a set of definitions references."""
 
     def __init__(self, schemas: Mapping[str, JsonSchema]) -> None:
         self.schemas = schemas
         self._names: dict[tuple[str, str, str], str] = {}
         self._lists: dict[str, str] = {}
-        self._needs: dict[str, tuple[str, ...]] = {}
+        self._references: dict[str, tuple[str, ...]] = {}
         for name, schema in schemas.items():
-            self._enter(name, schema)
+            self._index(name, schema)
 
     def name(self, group: str, version: str, kind: str) -> str:
-        """The name of the kind's definition; empty when there is none, as for what exec and proxy are sent."""
+        """Returns the definition name of a kind; empty if it has none, as for the options of exec and proxy."""
         return self._names.get((group, version, kind), "")
 
     def list_name(self, name: str) -> str:
-        """The name of the list whose items are of this definition; empty when there is none."""
+        """Returns the name of the list whose items have this definition; empty if there is none."""
         return self._lists.get(name, "")
 
     def needed(self, names: Iterable[str]) -> dict[str, JsonSchema]:
-        """These definitions and all that they refer to, however far, in the order of their names."""
+        """Returns these definitions and all that they reference, directly or indirectly, sorted by name."""
         found: set[str] = set()
-        waiting = [name for name in names if name in self.schemas]
-        while waiting:
-            name = waiting.pop()
+        pending = [name for name in names if name in self.schemas]
+        while pending:
+            name = pending.pop()
             if name not in found:
                 found.add(name)
-                waiting.extend(self._referred(name))
+                pending.extend(self._referenced(name))
         return {name: self.schemas[name] for name in sorted(found)}
 
-    def _enter(self, name: str, schema: JsonSchema) -> None:
+    def _index(self, name: str, schema: JsonSchema) -> None:
         kinds = schema.get(KIND_KEY, ())
         for one in kinds:
             self._names.setdefault((one["group"], one["version"], one["kind"]), name)
@@ -66,15 +64,15 @@ class Definitions:
         if kinds and "$ref" in items:
             self._lists.setdefault(items["$ref"].removeprefix(REFERENCE), name)
 
-    def _referred(self, name: str) -> tuple[str, ...]:
-        if name not in self._needs:
+    def _referenced(self, name: str) -> tuple[str, ...]:
+        if name not in self._references:
             referred = (one.removeprefix(REFERENCE) for one in references(self.schemas[name]))
-            self._needs[name] = tuple(one for one in dict.fromkeys(referred) if one in self.schemas)
-        return self._needs[name]
+            self._references[name] = tuple(one for one in dict.fromkeys(referred) if one in self.schemas)
+        return self._references[name]
 
 
 def references(schema: JsonSchema) -> Iterator[str]:
-    """All references in a schema. A field that happens to be called `$ref` is none: only schemas are looked at."""
+    """Yields all references in a schema. Visits only subschemas, so a field named `$ref` does not count."""
     if "$ref" in schema:
         yield schema["$ref"]
     for one in parts(schema):
@@ -82,7 +80,7 @@ def references(schema: JsonSchema) -> Iterator[str]:
 
 
 def parts(schema: JsonSchema) -> Iterator[JsonSchema]:
-    """The schemas directly inside a schema."""
+    """Yields the direct subschemas."""
     yield from schema.get("properties", {}).values()
     for key in ("items", "additionalProperties", "not"):
         if isinstance(schema.get(key), dict):

@@ -1,4 +1,4 @@
-"""What may be put in a path and after its question mark: each parameter once, and which of them a verb understands."""
+"""The path and query parameters of the API, and the parameters of each verb."""
 
 from __future__ import annotations
 

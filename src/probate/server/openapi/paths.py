@@ -1,12 +1,12 @@
-"""The paths of a resource and what may be done at each, in a form of its own: `v2` and `v3` write it in theirs.
+"""The paths and operations of a resource in an intermediate form, which `v2` and `v3` convert to their formats.
 
     pods: list, create, get      /api/v1/namespaces/{namespace}/pods           get (list), post (create)
                                  /api/v1/namespaces/{namespace}/pods/{name}    get
                                  /api/v1/pods                                  get (list)
 
-Clients read more in this than one would think: kubectl looks at the PATCH operation of a kind, found by its
-`x-kubernetes-group-version-kind`, to learn whether the server checks fields itself (`fieldValidation`) and whether it can do a
-dry run. `x-kubernetes-action` has its own words: post for create, put for update.
+Clients depend on details: kubectl examines the PATCH operation of a kind, found by its `x-kubernetes-group-version-kind`, to learn
+whether the server supports `fieldValidation` and dry run. `x-kubernetes-action` has its own verb names: post for create, put for
+update.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ PATCH_TYPES = (
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
 )
-CUSTOM_PATCH_TYPES = tuple(one for one in PATCH_TYPES if "strategic" not in one)  # no merge keys, no strategy
+CUSTOM_PATCH_TYPES = tuple(one for one in PATCH_TYPES if "strategic" not in one)  # strategic merge needs merge keys
 
 
 class Verb(NamedTuple):
-    """How a verb is asked for, and called."""
+    """The HTTP method, action and operation name of a verb."""
 
     method: str
     action: str
@@ -54,7 +54,7 @@ ON_OBJECTS = ("get", "update", "patch", "delete")
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One method of one path. `body` and `answer` are names of definitions; an empty answer is plain text."""
+    """One method of one path. `body` and `answer` are names of definitions; an empty `answer` denotes plain text."""
 
     method: str
     id: str
@@ -72,29 +72,29 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PathItem(msgspec.Struct, frozen=True):
-    """One path: the parameters of all its operations, and these."""
+    """One path: the parameters common to all its operations, and the operations."""
 
     parameters: tuple[str, ...]
     operations: tuple[Operation, ...]
 
 
 def of_resource(resource: Resource, known: Definitions) -> dict[str, PathItem]:
-    """Every path at which the resource, its objects and their subresources are served."""
+    """Returns all paths of the resource, its objects and their subresources."""
     return dict(_Paths(resource, known).all())
 
 
 def root(group_version: GroupVersion) -> str:
-    """Where a version of a group is served."""
+    """Returns the root path of a group version."""
     return f"/apis/{group_version}" if group_version.group else f"/api/{group_version}"
 
 
 def camel_case(group: str) -> str:
-    """The group's name as operations and tags have it: `RbacAuthorization` for rbac.authorization.k8s.io."""
+    """Returns the group name in operation ids and tags: `RbacAuthorization` for rbac.authorization.k8s.io."""
     return "".join(part[:1].upper() + part[1:] for part in group.removesuffix(".k8s.io").replace("-", ".").split(".")) or "Core"
 
 
 def tag_of(group: str, version: str) -> str:
-    """What the operations of a version are filed under: `rbacAuthorization_v1`."""
+    """Returns the tag of the operations of a version: `rbacAuthorization_v1`."""
     name = camel_case(group)
     return "_".join(filter(None, (name[0].lower() + name[1:], version)))
 
@@ -129,11 +129,11 @@ class _Paths:
         kind = {"group": resource.group, "kind": resource.kind, "version": resource.version}
         answer = definitions.STATUS if verb.startswith("delete") else self._name
         collection = "Collection" if verb == "deletecollection" else ""
-        made = self._make(verb, f"{collection}{self._scope_word}{resource.kind}", kind, self._name, answer)
+        result = self._make(verb, f"{collection}{self._scope_word}{resource.kind}", kind, self._name, answer)
         if verb == "list":
-            streamed = (*made.produces, "application/json;stream=watch")
-            return msgspec.structs.replace(made, answer=self._known.list_name(self._name), produces=streamed)
-        return made
+            streamed = (*result.produces, "application/json;stream=watch")
+            return msgspec.structs.replace(result, answer=self._known.list_name(self._name), produces=streamed)
+        return result
 
     def _everywhere(self) -> Operation:
         name = f"list{self._prefix}{self._resource.kind}ForAllNamespaces"
@@ -159,14 +159,14 @@ class _Paths:
         ends = f"{self._scope_word}{self._resource.kind}{part.name[:1].upper()}{part.name[1:]}"
         if not sent:
             return self._connection(part, verb, ends, kind)
-        made = self._make(verb, ends, kind, sent, sent)
+        result = self._make(verb, ends, kind, sent, sent)
         if part.name == "log":
             more = parameters.OF_SUBRESOURCE["log"]
-            return msgspec.structs.replace(made, answer="", produces=("text/plain", "application/json"), parameters=more)
-        return made
+            return msgspec.structs.replace(result, answer="", produces=("text/plain", "application/json"), parameters=more)
+        return result
 
     def _connection(self, part: Subresource, verb: str, ends: str, kind: dict[str, str]) -> Operation:
-        """A way through to somewhere else (exec, proxy): no object goes in or comes out."""
+        """Describes a connect operation (exec, proxy), which transfers no objects."""
         method = VERBS[verb].method
         return Operation(
             method=method,

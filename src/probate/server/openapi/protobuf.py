@@ -1,7 +1,7 @@
-"""The document of version 2 as protobuf: the only form in which kubectl takes it.
+"""Encodes the version 2 document as protobuf, the only format in which kubectl requests it.
 
-These are the messages of OpenAPI version 2 in gnostic (package `openapi.v2`), as far as a Kubernetes server's document has use for
-them: no forms, no headers, no examples, no XML. The numbers are the format; `wire` says how a field is written.
+The messages are those of OpenAPI version 2 in gnostic (package `openapi.v2`), without the parts that a Kubernetes document does
+not use: forms, headers, examples, XML. The field numbers define the format; `protobuf_wire` encodes the fields.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from probate.server.openapi.protobuf_wire import (
 )
 
 ACCEPTED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-CONTENT_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"  # with a dot: the one asked for is no valid media type
+CONTENT_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"  # with a dot: ACCEPTED is not a valid media type
 
 
 def encode(document: Mapping[str, Any]) -> bytes:
-    """The document's bytes. The same document gives the same bytes."""
+    """Encodes the document. Equal documents yield equal bytes."""
     return DOCUMENT.encode(document)
 
 

@@ -1,11 +1,11 @@
-"""What is documented together: version 3 has one document for each section, version 2 all of them in one.
+"""The sections of the OpenAPI documents: version 3 has one document per section, version 2 combines all sections.
 
-api            /api/                   which versions the core group has
-api/v1         /api/v1/, /api/v1/...   that version's resources
-apis           /apis/                  which other groups there are
-apis/apps      /apis/apps/             which versions the group has
-apis/apps/v1   /apis/apps/v1/...       that version's resources
-version        /version/               which server this is
+api            /api/                   the versions of the core group
+api/v1         /api/v1/, /api/v1/...   the resources of that version
+apis           /apis/                  the other groups
+apis/apps      /apis/apps/             the versions of the group
+apis/apps/v1   /apis/apps/v1/...       the resources of that version
+version        /version/               the version of the server
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from probate.server.openapi.paths import Operation, PathItem
 
 
 class Section(NamedTuple):
-    """One section: what asking for its root answers, and the resources below."""
+    """One section: the definition that its root path returns, and its resources."""
 
     name: str
     id: str
@@ -30,7 +30,7 @@ class Section(NamedTuple):
 
 
 def of_catalog(catalog: Catalog) -> dict[str, Section]:
-    """All sections, by their names and in the order of these."""
+    """Returns all sections by name, sorted by name."""
     found = [
         Section("api", "getCoreAPIVersions", "core", META + "APIVersions"),
         Section("apis", "getAPIVersions", "apis", META + "APIGroupList"),
@@ -42,7 +42,7 @@ def of_catalog(catalog: Catalog) -> dict[str, Section]:
 
 
 def paths_of(section: Section, known: Definitions) -> dict[str, PathItem]:
-    """The section's paths with all their operations, in order."""
+    """Returns the paths of a section with their operations, sorted."""
     asked = Operation(method="get", id=section.id, description="get what is available", tag=section.tag, answer=section.answer)
     found = {f"/{section.name}/": PathItem((), (asked,))}
     for one in section.resources:
@@ -51,7 +51,7 @@ def paths_of(section: Section, known: Definitions) -> dict[str, PathItem]:
 
 
 def definitions_of(items: Mapping[str, PathItem]) -> set[str]:
-    """The names of the definitions that the paths speak of."""
+    """Returns the names of the definitions that the paths reference."""
     operations = [one for item in items.values() for one in item.operations]
     return {name for one in operations for name in (one.body, one.answer) if name}
 

@@ -1,8 +1,8 @@
-"""The OpenAPI document of version 2 ("swagger"): one for the whole server.
+"""The OpenAPI version 2 document ("swagger"): a single document for the whole server.
 
-kubectl before 1.27 reads nothing else, and newer ones fall back to it. Two things are shaped by what the oldest of them can read:
-`dryRun` and `fieldValidation` stand in each operation, as they do not follow references from parameters, and a schema
-never says `oneOf`, which version 2 does not have.
+kubectl before 1.27 supports only this version, and newer ones fall back to it. Two details follow the oldest clients: each
+operation contains `dryRun` and `fieldValidation` inline, because these clients do not resolve references of parameters, and no
+schema contains `oneOf`, which version 2 does not have.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from probate.server.openapi.definitions import Definitions, JsonSchema, referenc
 from probate.server.openapi.parameters import Parameter
 from probate.server.openapi.paths import Operation, PathItem
 
-# In version 2 a type is one type: these two are texts that may also be written as numbers.
+# Version 2 has no union types: these two are strings, although numbers are also valid.
 SCALARS: dict[str, JsonSchema] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"},
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"type": "string", "format": "int-or-string"},
@@ -28,7 +28,7 @@ BEARER_TOKEN = {
 
 
 def document(catalog: Catalog, known: Definitions, *, version: str) -> dict[str, Any]:
-    """The whole document. `known` has the definitions of every kind in the catalog; those that nothing needs are left out."""
+    """Returns the document. `known` has the definitions of all kinds in the catalog; unreferenced ones are omitted."""
     items = {path: item for one in sections.of_catalog(catalog).values() for path, item in sections.paths_of(one, known).items()}
     return {
         "swagger": "2.0",
@@ -48,15 +48,15 @@ def _definition(name: str, schema: JsonSchema) -> JsonSchema:
 
 
 def _path_item(item: PathItem) -> dict[str, Any]:
-    made: dict[str, Any] = {one.method: _operation(one) for one in item.operations}
+    result: dict[str, Any] = {one.method: _operation(one) for one in item.operations}
     if item.parameters:
-        made["parameters"] = [_parameter(name) for name in item.parameters]
-    return made
+        result["parameters"] = [_parameter(name) for name in item.parameters]
+    return result
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
     schema = reference(operation.answer) if operation.answer else {"type": "string"}
-    made: dict[str, Any] = {
+    result: dict[str, Any] = {
         "description": operation.description,
         "consumes": list(operation.consumes),
         "produces": list(operation.produces),
@@ -66,31 +66,31 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "parameters": _parameters(operation),
         "responses": {
             **{str(code): {"description": HTTPStatus(code).phrase, "schema": schema} for code in operation.codes},
-            **_REFUSED,
+            **_UNAUTHORIZED,
         },
     }
     if operation.kind:
-        made |= {"x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": operation.kind}
-    return made
+        result |= {"x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": operation.kind}
+    return result
 
 
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
-    made = [_parameter(name) for name in operation.parameters]
+    result = [_parameter(name) for name in operation.parameters]
     if operation.body:
         body: dict[str, Any] = {"name": "body", "in": "body", "schema": reference(operation.body)}
-        made.insert(0, body | {"required": True} if operation.is_body_required else body)
-    return made
+        result.insert(0, body | {"required": True} if operation.is_body_required else body)
+    return result
 
 
 def _parameter(name: str) -> dict[str, Any]:
     return _SHARED[name] if name in INLINE else _REFERENCES[name]
 
 
-def _shown(one: Parameter) -> dict[str, Any]:
-    made = {"name": one.name, "in": one.place, "description": one.description, "type": one.type, "uniqueItems": True}
-    return made | {"required": True} if one.is_required else made
+def _describe(one: Parameter) -> dict[str, Any]:
+    result = {"name": one.name, "in": one.place, "description": one.description, "type": one.type, "uniqueItems": True}
+    return result | {"required": True} if one.is_required else result
 
 
-_SHARED = {name: _shown(one) for name, one in parameters.BY_NAME.items()}
+_SHARED = {name: _describe(one) for name, one in parameters.BY_NAME.items()}
 _REFERENCES = {name: {"$ref": f"#/parameters/{name}"} for name in parameters.BY_NAME}
-_REFUSED = {"401": {"description": "Unauthorized"}}
+_UNAUTHORIZED = {"401": {"description": "Unauthorized"}}

@@ -1,8 +1,8 @@
-"""The OpenAPI documents of version 3: an index, and one document for each section, holding just what that section needs.
+"""The OpenAPI version 3 documents: an index, and one document per section with only the definitions that it references.
 
-The kinds' definitions are those of version 2, rewritten: a reference with anything beside it becomes `allOf` around the
-reference, quantities and int-or-string say that they are one of two types, and a few defaults are known.
-The address of a document carries its hash, so that a client that has it never asks again.
+The definitions are those of version 2, rewritten: a reference with siblings becomes an `allOf` with the reference, quantities and
+int-or-string become unions of two types, and some defaults are added. The URL of a document contains its hash, so a client never
+requests a document again that it already has.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCALARS: dict[str, JsonSchema] = {
 }
 _RBD = {"keyring": "/etc/ceph/keyring", "pool": "rbd", "user": "admin"}
 _SCALE_IO = {"fsType": "xfs", "storageMode": "ThinProvisioned"}
-# Defaults that the definitions of version 2 do not have. The protocols are keys of lists: an applied port without one is TCP's.
+# Defaults that version 2 does not have. `protocol` is a list map key: an applied port without it has the key TCP.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "io.k8s.api.core.v1.AzureDiskVolumeSource": {"cachingMode": "ReadWrite", "fsType": "ext4", "kind": "Shared", "readOnly": False},
     "io.k8s.api.core.v1.ContainerPort": {"protocol": "TCP"},
@@ -43,12 +43,12 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 
 
 def index(hashes: Mapping[str, str]) -> dict[str, Any]:
-    """Where the document of each section is, given the hashes of these documents."""
+    """Returns the index with the URL of each section's document, given the hashes of these documents."""
     return {"paths": {name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={hash_}"} for name, hash_ in sorted(hashes.items())}}
 
 
 def document(section: Section, known: Definitions, *, version: str) -> dict[str, Any]:
-    """One section's document."""
+    """Returns the document of one section."""
     items = sections.paths_of(section, known)
     return {
         "openapi": "3.0.0",
@@ -69,70 +69,70 @@ def document(section: Section, known: Definitions, *, version: str) -> dict[str,
 
 
 def schema(node: JsonSchema) -> JsonSchema:
-    """A schema as version 3 writes it."""
-    made = dict(node)
-    if "$ref" in made:
-        target = {"$ref": COMPONENTS + made.pop("$ref").removeprefix(REFERENCE)}
-        return {**made, "allOf": [target]} if made else target
-    if "properties" in made:
-        made["properties"] = {name: schema(one) for name, one in made["properties"].items()}
+    """Converts a schema to version 3."""
+    result = dict(node)
+    if "$ref" in result:
+        target = {"$ref": COMPONENTS + result.pop("$ref").removeprefix(REFERENCE)}
+        return {**result, "allOf": [target]} if result else target
+    if "properties" in result:
+        result["properties"] = {name: schema(one) for name, one in result["properties"].items()}
     for key in ("items", "additionalProperties", "not"):
-        if isinstance(made.get(key), dict):
-            made[key] = schema(made[key])
+        if isinstance(result.get(key), dict):
+            result[key] = schema(result[key])
     for key in ("allOf", "anyOf", "oneOf"):
-        if key in made:
-            made[key] = [schema(one) for one in made[key]]
-    return made
+        if key in result:
+            result[key] = [schema(one) for one in result[key]]
+    return result
 
 
 def _component(name: str, node: JsonSchema) -> JsonSchema:
     if name in SCALARS:
         return {**{key: value for key, value in node.items() if key not in {"type", "format"}}, **SCALARS[name]}
-    made = schema(node)
+    result = schema(node)
     for field, default in DEFAULTS.get(name, {}).items():
-        if field in made.get("properties", {}):
-            made["properties"][field]["default"] = default
-    return made
+        if field in result.get("properties", {}):
+            result["properties"][field]["default"] = default
+    return result
 
 
 def _path_item(item: PathItem) -> dict[str, Any]:
-    made: dict[str, Any] = {one.method: _operation(one) for one in item.operations}
+    result: dict[str, Any] = {one.method: _operation(one) for one in item.operations}
     if item.parameters:
-        made["parameters"] = [_PARAMETERS[name] for name in item.parameters]
-    return made
+        result["parameters"] = [_PARAMETERS[name] for name in item.parameters]
+    return result
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
     answer = {"schema": {"$ref": COMPONENTS + operation.answer} if operation.answer else {"type": "string"}}
     content = dict.fromkeys(operation.produces, answer)
-    made: dict[str, Any] = {
+    result: dict[str, Any] = {
         "tags": [operation.tag],
         "description": operation.description,
         "operationId": operation.id,
         "responses": {
             **{str(code): {"description": HTTPStatus(code).phrase, "content": content} for code in operation.codes},
-            **_REFUSED,
+            **_UNAUTHORIZED,
         },
     }
     if operation.parameters:
-        made["parameters"] = [_PARAMETERS[name] for name in operation.parameters]
+        result["parameters"] = [_PARAMETERS[name] for name in operation.parameters]
     if operation.body:
-        made["requestBody"] = _body(operation)
+        result["requestBody"] = _body(operation)
     if operation.kind:
-        made |= {"x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": operation.kind}
-    return made
+        result |= {"x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": operation.kind}
+    return result
 
 
 def _body(operation: Operation) -> dict[str, Any]:
     sent = {"schema": {"$ref": COMPONENTS + operation.body}}
-    made: dict[str, Any] = {"content": dict.fromkeys(operation.consumes, sent)}
-    return made | {"required": True} if operation.is_body_required else made
+    result: dict[str, Any] = {"content": dict.fromkeys(operation.consumes, sent)}
+    return result | {"required": True} if operation.is_body_required else result
 
 
-def _shown(one: Parameter) -> dict[str, Any]:
-    made = {"name": one.name, "in": one.place, "description": one.description, "schema": {"type": one.type, "uniqueItems": True}}
-    return made | {"required": True} if one.is_required else made
+def _describe(one: Parameter) -> dict[str, Any]:
+    result = {"name": one.name, "in": one.place, "description": one.description, "schema": {"type": one.type, "uniqueItems": True}}
+    return result | {"required": True} if one.is_required else result
 
 
-_PARAMETERS = {name: _shown(one) for name, one in parameters.BY_NAME.items()}
-_REFUSED = {"401": {"description": "Unauthorized"}}
+_PARAMETERS = {name: _describe(one) for name, one in parameters.BY_NAME.items()}
+_UNAUTHORIZED = {"401": {"description": "Unauthorized"}}

@@ -1,4 +1,4 @@
-"""How controllers see what is stored: an object by its metadata, changes by where they were, an owner by how it stands."""
+"""Translates store records for controllers: objects to Items, changes to ChangedKeys, owner references to owner states."""
 
 from __future__ import annotations
 
@@ -7,70 +7,72 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import msgspec
 
 from probate.api.catalog import Resource
-from probate.api.ownership import Item, Owner, Seen, Standing, Touch
+from probate.api.ownership import ChangedKeys, Item, OwnerReference, OwnerState, ResolvedOwner
 from probate.server.codec import object_codec
 from probate.server.storage import storage_keys
 from probate.store import keys
 from probate.store.contract import Batch, Record
 
-_BY_FOLDER = "touches by folder"
+_BY_FOLDER = "changed keys by folder"
 
 
 def item_of(record: Record) -> Item:
-    """The object as controllers see it."""
+    """Returns the ownership metadata of a stored object."""
     meta = object_codec.meta(record.value)
     item = Item(record.key, record.revision, meta)
     if meta.deletion_timestamp is None:
         return item
-    is_leaving = item.is_waiting or item.is_orphaning
-    return msgspec.structs.replace(item, is_lagging=True) if is_leaving and object_codec.is_unobserved(record.value) else item
+    waits_for_dependents = item.is_waiting or item.is_orphaning
+    if waits_for_dependents and object_codec.is_unobserved(record.value):
+        return msgspec.structs.replace(item, is_lagging=True)
+    return item
 
 
-async def touches(watch: AsyncIterator[Batch]) -> AsyncGenerator[list[Touch], None]:
-    """Where changes happened."""
-    async for happened in watch:
-        yield by_folder(happened)
+async def changed_keys(watch: AsyncIterator[Batch]) -> AsyncGenerator[list[ChangedKeys], None]:
+    """Yields the changed keys of each batch."""
+    async for batch in watch:
+        yield group_by_folder(batch)
 
 
-def by_folder(happened: Batch) -> list[Touch]:
-    """The changes by where they were. Several follow the same ones, so what one of them finds out is kept for the others."""
-    found: list[Touch] | None = happened.made.get(_BY_FOLDER)
-    if found is None:
-        found = happened.made[_BY_FOLDER] = _sorted(happened)
-    return found
+def group_by_folder(batch: Batch) -> list[ChangedKeys]:
+    """Groups the keys of a batch by resource and namespace. Cached in the batch, because several watchers need it."""
+    result: list[ChangedKeys] | None = batch.cache.get(_BY_FOLDER)
+    if result is None:
+        result = batch.cache[_BY_FOLDER] = _group(batch)
+    return result
 
 
-def _sorted(happened: Batch) -> list[Touch]:
+def _group(batch: Batch) -> list[ChangedKeys]:
     folders: dict[str, list[str]] = {}
-    for event in happened:
+    for event in batch:
         key = event.key
         folders.setdefault(key[: key.rindex("/")], []).append(key)
-    return [_touch(folder, wheres) for folder, wheres in folders.items()]
+    return [_changed_key(folder, keys) for folder, keys in folders.items()]
 
 
-def _touch(folder: str, wheres: list[str]) -> Touch:
+def _changed_key(folder: str, keys: list[str]) -> ChangedKeys:
     _, resource, namespace = folder.split("/", 2)
-    return Touch(resource, "" if namespace == storage_keys.NO_NAMESPACE else namespace, wheres)
+    return ChangedKeys(resource, "" if namespace == storage_keys.NO_NAMESPACE else namespace, keys)
 
 
-def place(item: Item, owner: Owner, kind: Resource | None) -> str:
-    """Where the owner has to be; nothing if that cannot be said, or nothing can be there: references can have any name."""
-    if kind is None or _is_out_of_reach(item, kind):
+def owner_key(item: Item, owner: OwnerReference, kind: Resource | None) -> str:
+    """Returns the key that the owner must have. Empty if its kind is not served, or if no object can have such a key."""
+    if kind is None or _is_unresolvable(item, kind):
         return ""
-    key = storage_keys.of(kind, item.meta.namespace if kind.is_namespaced else "", owner.name)
-    return key if "/" not in owner.name and keys.is_sound(key) else ""
+    key = storage_keys.object_key(kind, item.meta.namespace if kind.is_namespaced else "", owner.name)
+    return key if "/" not in owner.name and keys.is_valid(key) else ""
 
 
-def _is_out_of_reach(item: Item, kind: Resource) -> bool:
+def _is_unresolvable(item: Item, kind: Resource) -> bool:
     return kind.is_namespaced and not item.meta.namespace
 
 
-def standing(item: Item, owner: Owner, kind: Resource | None, found: Item | None) -> Seen:
-    """How the owner stands, if this was found where it has to be."""
+def owner_state(item: Item, owner: OwnerReference, kind: Resource | None, found: Item | None) -> ResolvedOwner:
+    """Returns the state of an owner, given the item at the key that the owner must have."""
     if kind is None:
-        return Seen(Standing.UNKNOWN)
-    if _is_out_of_reach(item, kind):
-        return Seen(Standing.OUT_OF_REACH)
+        return ResolvedOwner(OwnerState.UNKNOWN)
+    if _is_unresolvable(item, kind):
+        return ResolvedOwner(OwnerState.UNRESOLVABLE)
     if found is None or found.meta.uid != owner.uid:
-        return Seen(Standing.DANGLING)
-    return Seen(Standing.WAITING if found.is_waiting else Standing.SOLID, found)
+        return ResolvedOwner(OwnerState.DANGLING)
+    return ResolvedOwner(OwnerState.WAITING if found.is_waiting else OwnerState.SOLID, found)

@@ -1,6 +1,6 @@
-"""Owners that are in a namespace from where they cannot own: looked for by their kind and name, in one namespace after the other.
+"""Finds owners that are in another namespace than their dependents, by kind and name, in one namespace after the other.
 
-Nobody needs this to collect: a reference across namespaces refers to nothing. It is for telling people what they have done.
+Collection does not need this, because a reference across namespaces refers to nothing. It serves warnings and Events for users.
 """
 
 from __future__ import annotations
@@ -9,37 +9,41 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from probate.api.catalog import Resource
-from probate.api.ownership import Item, Owner
+from probate.api.ownership import Item, OwnerReference
 from probate.server.codec import object_codec
 from probate.server.storage import storage_keys
 from probate.store import keys
 from probate.store.contract import Record, Store
 
 MAX_NAMESPACES = 1_000
-MAX_PLACES = 5_000
-"""Places that are looked at in one go. What is left is not looked for."""
+MAX_KEYS = 5_000
+"""Keys that one call reads. Owners beyond this limit are reported as not found."""
 
 _NAMESPACES = f"objects/{storage_keys.NAMESPACES}/{storage_keys.NO_NAMESPACE}/"
 
 
-async def elsewhere(store: Store, kind_of: Callable[[Owner], Resource | None], asked: Sequence[tuple[Item, Owner]]) -> list[bool]:
-    """Whether each owner is in another namespace than the item."""
+async def are_in_other_namespaces(
+    store: Store, kind_of: Callable[[OwnerReference], Resource | None], references: Sequence[tuple[Item, OwnerReference]]
+) -> list[bool]:
+    """Returns, for each item and owner, whether the owner is in another namespace than the item."""
     namespaces = [key.rpartition("/")[2] for key in (await store.scan(_NAMESPACES, limit=MAX_NAMESPACES)).keys]
-    found, room = [], MAX_PLACES
-    for item, owner in asked:
+    result, budget = [], MAX_KEYS
+    for item, owner in references:
         kind = kind_of(owner)
-        wheres = _places(kind, namespaces, item, owner) if kind is not None and kind.is_namespaced else []
-        room -= len(wheres)
-        found.append(room >= 0 and await _is_at_any(store, wheres, owner))
-    return found
+        candidates = _candidate_keys(kind, namespaces, item, owner) if kind is not None and kind.is_namespaced else []
+        budget -= len(candidates)
+        result.append(budget >= 0 and await _is_at_any(store, candidates, owner))
+    return result
 
 
-def _places(kind: Resource, namespaces: list[str], item: Item, owner: Owner) -> list[str]:
-    wheres = [storage_keys.of(kind, namespace, owner.name) for namespace in namespaces if namespace != item.meta.namespace]
-    return [where for where in wheres if "/" not in owner.name and keys.is_sound(where)]
+def _candidate_keys(kind: Resource, namespaces: list[str], item: Item, owner: OwnerReference) -> list[str]:
+    candidates = [
+        storage_keys.object_key(kind, namespace, owner.name) for namespace in namespaces if namespace != item.meta.namespace
+    ]
+    return [key for key in candidates if "/" not in owner.name and keys.is_valid(key)]
 
 
-async def _is_at_any(store: Store, wheres: list[str], owner: Owner) -> bool:
-    there = await store.read_many(wheres) if wheres else []
+async def _is_at_any(store: Store, candidates: list[str], owner: OwnerReference) -> bool:
+    records = await store.read_many(candidates) if candidates else []
     await asyncio.sleep(0)
-    return any(isinstance(record, Record) and object_codec.meta(record.value).uid == owner.uid for record in there)
+    return any(isinstance(record, Record) and object_codec.meta(record.value).uid == owner.uid for record in records)

@@ -1,1 +1,1 @@
-"""Who owns whom, for whoever asks over HTTP: the owners and dependents of one object, and the graph of many."""
+"""The ownership API: owners and dependents of one object, and the graph around several."""

@@ -1,8 +1,8 @@
-"""`GET /debug/ownership`: a part of the graph of owners and dependents, as Graphviz DOT or as JSON.
+"""`GET /debug/ownership`: part of the ownership graph, as Graphviz DOT or as JSON.
 
 /debug/ownership?uid=…&uid=…                                   around these objects
-/debug/ownership?apiVersion=…&kind=…&name=…&namespace=…        around this one
-/debug/ownership?namespace=…                                   all of a namespace that has owners, or is on its way out
+/debug/ownership?apiVersion=…&kind=…&name=…&namespace=…        around this object
+/debug/ownership?namespace=…                                   objects of a namespace that have owners or are being deleted
 
 curl -s '…/debug/ownership?uid=…' | dot -Tsvg > owners.svg
 """
@@ -14,42 +14,42 @@ from typing import Any
 
 import msgspec
 
-from probate.api.ownership import Standing
+from probate.api.ownership import OwnerState
 from probate.core import errors
 from probate.server import query
 from probate.server.codec import negotiation
-from probate.server.context import Answer, Api
-from probate.server.ownership_api import subjects
-from probate.server.ownership_api.graph import MAX_UIDS, Collecting, Edge, Graph, Node
+from probate.server.context import Response, ServerContext
+from probate.server.ownership_api import object_query
+from probate.server.ownership_api.graph import MAX_UIDS, Edge, Graph, GraphBuilder, Node
 from probate.server.ownership_api.owners_and_dependents import API_VERSION
 from probate.server.request import Request
 
-DOT = "text/vnd.graphviz; charset=utf-8"
+DOT_MEDIA_TYPE = "text/vnd.graphviz; charset=utf-8"
 LIMIT = 500
 MAX_LIMIT = 5_000
 _STATES = ("deleting", "waiting", "orphaning", "missing")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
 
-async def ownership(api: Api, request: Request) -> Answer:
-    """The graph around what was asked for."""
-    asked = request.query
-    if not (subjects.is_named(asked) or asked.get("uid") or asked.get("namespace")):
-        raise errors.BadRequest("say which part to show: give uid (once or more), namespace, or apiVersion, kind and name")
-    limit = query.number(asked, "limit") or LIMIT
+async def get_ownership_graph(api: ServerContext, request: Request) -> Response:
+    """Handles GET /debug/ownership."""
+    parameters = request.query
+    if not (object_query.names_object(parameters) or parameters.get("uid") or parameters.get("namespace")):
+        raise errors.BadRequest("select a part of the graph: give uid (one or more), namespace, or apiVersion, kind and name")
+    limit = query.integer(parameters, "limit") or LIMIT
     if not 0 < limit <= MAX_LIMIT:
-        raise errors.BadRequest(f"at most {MAX_LIMIT} objects are shown: give a limit from 1 to {MAX_LIMIT}")
-    collecting = Collecting(api, limit)
-    begin = await collecting.find(api, asked)
-    await collecting.spread(begin, subjects.uids(asked, most=MAX_UIDS))
-    found = collecting.graph()
+        raise errors.BadRequest(f"the graph has at most {MAX_LIMIT} objects: give a limit from 1 to {MAX_LIMIT}")
+    builder = GraphBuilder(api, limit)
+    roots = await builder.find_roots(api, parameters)
+    await builder.expand(roots, object_query.requested_uids(parameters, limit=MAX_UIDS))
+    graph = builder.build()
     if _wants_json(request.header("accept")):
-        return Answer(200, msgspec.json.encode(_document(found)), headers=(("vary", "Accept"),))
-    return Answer(200, dot(found).encode(), DOT, headers=(("vary", "Accept"),))
+        return Response(200, msgspec.json.encode(_document(graph)), headers=(("vary", "Accept"),))
+    return Response(200, render_dot(graph).encode(), DOT_MEDIA_TYPE, headers=(("vary", "Accept"),))
 
 
-def dot(graph: Graph) -> str:
-    """The graph for Graphviz: arrows point from dependents to their owners."""
+def render_dot(graph: Graph) -> str:
+    """Renders the graph as DOT. Arrows point from dependents to owners."""
     lines = ["digraph ownership {", "  rankdir=BT;", "  node [shape=box];"]
     notes = [*([f"cut: only the first {graph.limit} objects are shown"] if graph.cut else []), *graph.notes]
     if notes:
@@ -60,8 +60,11 @@ def dot(graph: Graph) -> str:
 
 
 def _wants_json(accepted: str) -> bool:
-    wishes = [wish.partition(";")[0].strip() for wish in accepted.split(",")]
-    return next((wish == negotiation.JSON for wish in wishes if wish in {negotiation.JSON, "text/vnd.graphviz"}), False)
+    media_types = [media_type.partition(";")[0].strip() for media_type in accepted.split(",")]
+    return next(
+        (media_type == negotiation.JSON for media_type in media_types if media_type in {negotiation.JSON, "text/vnd.graphviz"}),
+        False,
+    )
 
 
 def _document(graph: Graph) -> dict[str, Any]:
@@ -77,17 +80,17 @@ def _node(node: Node) -> str:
 
 
 def _edge(edge: Edge) -> str:
-    is_sound = edge.standing in {Standing.SOLID.value, Standing.WAITING.value}
-    said = [*(["blocks"] if edge.blocking else []), *([] if is_sound else [edge.standing])]
-    given = [
-        *([f"label={_quoted(', '.join(said))}"] if said else []),
+    is_sound = edge.standing in {OwnerState.SOLID.value, OwnerState.WAITING.value}
+    labels = [*(["blocks"] if edge.blocking else []), *([] if is_sound else [edge.standing])]
+    attributes = [
+        *([f"label={_quoted(', '.join(labels))}"] if labels else []),
         *(["style=bold"] if edge.blocking else [] if is_sound else ["style=dashed"]),
     ]
-    tail = f" [{', '.join(given)}]" if given else ""
+    tail = f" [{', '.join(attributes)}]" if attributes else ""
     return f"  {_quoted(edge.dependent)} -> {_quoted(edge.owner)}{tail};"
 
 
 def _quoted(*lines: str) -> str:
-    """A DOT string of these lines. References can say anything, so nothing in them may mean anything."""
+    """Returns a DOT string of these lines. References hold arbitrary text, so everything with a meaning in DOT is escaped."""
     plain = (_UNPRINTABLE.sub("?", line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     return '"' + "\\n".join(plain) + '"'

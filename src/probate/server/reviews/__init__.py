@@ -1,8 +1,8 @@
-"""Questions that are asked by creating an object of which nothing is kept: who am I, may I, may they, whose is this token.
+"""Reviews: requests that create an object which is answered and not stored, such as TokenReview and SubjectAccessReview.
 
-access     SelfSubjectAccessReview, SubjectAccessReview, LocalSubjectAccessReview
-holdings   SelfSubjectRulesReview: all that one may do in a namespace
-people     SelfSubjectReview, TokenReview
-selectors  of which objects is asked
-reading    what they share: the question in, the answer out
+access_review      SelfSubjectAccessReview, SubjectAccessReview, LocalSubjectAccessReview
+rules_review       SelfSubjectRulesReview: everything that a user may do in a namespace
+identity_reviews   SelfSubjectReview, TokenReview
+review_selectors   validates the selectors in `resourceAttributes`
+review_body        what they share: reads the review, writes the answer
 """

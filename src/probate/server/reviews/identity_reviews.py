@@ -1,38 +1,38 @@
-"""Who am I (`kubectl auth whoami`), and who is it that a token is of?"""
+"""SelfSubjectReview (`kubectl auth whoami` sends it) and TokenReview."""
 
 from __future__ import annotations
 
+from probate.api.objects import Object
 from probate.core import errors
 from probate.server.codec.negotiation import Form
-from probate.server.context import Answer, Api
+from probate.server.context import Response, ServerContext
 from probate.server.request import Request, Target
 from probate.server.reviews import review_body
-from probate.server.reviews.review_body import Object
 
-UNKNOWN = "the token is not known here, or is not valid for these audiences"
-"""Whatever is wrong with it: the rest helps only whoever made it up."""
-
-
-async def about_oneself(api: Api, request: Request, at: Target, form: Form) -> Answer:
-    """Who asks?"""
-    asked = await review_body.question(api, request, at)
-    return review_body.answered(at, asked, {"userInfo": request.user.info}, form)
+UNKNOWN = "the token is unknown, expired, or not valid for these audiences"
+"""The error of every invalid token. The precise reason would only help whoever forged it."""
 
 
-async def about_token(api: Api, request: Request, at: Target, form: Form) -> Answer:
-    """Whose token is this?"""
-    asked = await review_body.question(api, request, at)
-    spec = asked["spec"]
+async def review_self(api: ServerContext, request: Request, at: Target, response_form: Form) -> Response:
+    """Answers a SelfSubjectReview."""
+    review = await review_body.read_review(api, request, at)
+    return review_body.response(at, review, {"userInfo": request.user.info}, response_form)
+
+
+async def review_token(api: ServerContext, request: Request, at: Target, response_form: Form) -> Response:
+    """Answers a TokenReview."""
+    review = await review_body.read_review(api, request, at)
+    spec = review["spec"]
     if not spec.get("token"):
         raise errors.BadRequest("token is required for TokenReview in authentication")
-    return review_body.answered(at, asked, await _status(api, spec), form)
+    return review_body.response(at, review, await _status(api, spec), response_form)
 
 
-async def _status(api: Api, spec: Object) -> Object:
-    wanted = tuple(spec.get("audiences") or ())
+async def _status(api: ServerContext, spec: Object) -> Object:
+    audiences = tuple(spec.get("audiences") or ())
     try:
-        found = await api.tokens(spec["token"], wanted)
+        token_user = await api.authenticate_token(spec["token"], audiences)
     except errors.Unauthorized:
         return {"authenticated": False, "error": UNKNOWN}
-    audiences = {"audiences": list(found.audiences)} if found.audiences else {}
-    return {"authenticated": True, "user": found.user.info, **audiences}
+    matching = {"audiences": list(token_user.audiences)} if token_user.audiences else {}
+    return {"authenticated": True, "user": token_user.user.info, **matching}

@@ -1,1 +1,1 @@
-"""How objects lie in the store: keys and index entries."""
+"""How objects are laid out in the store: keys and index entries."""

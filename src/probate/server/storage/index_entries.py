@@ -1,18 +1,19 @@
-"""The index entries of an object: what it says about others, written in the same transaction as the object itself.
+"""The ownership index: entries that are derived from an object and written in the same transaction as the object.
 
-    owned/<owner's uid>/<its own namespace>/<key>      it refers to this owner
-    blocking/<owner's uid>/<its own namespace>/<key>   ... and blocks the owner's deletion in the foreground
-    custom/<kind.group>/<key>                          it refers to an owner of a kind that is not built in
-    waiting/<its own uid>/<key>                        it is deleted in the foreground, and waits for those that block it
-    orphaning/<its own uid>/<key>                      it is being deleted, and leaves its dependents behind
-    since/<when>/<key>                                 since when it is being deleted, if it waits for its dependents
+    owned/<owner uid>/<own namespace>/<key>       the object has an owner reference to this uid
+    blocking/<owner uid>/<own namespace>/<key>    ... with blockOwnerDeletion
+    custom/<kind.group>/<key>                     the object has an owner reference to a kind that is not built-in
+    waiting/<own uid>/<key>                       foreground deletion: the object waits for its blocking dependents
+    orphaning/<own uid>/<key>                     the object is being deleted and orphans its dependents
+    since/<deletionTimestamp>/<key>               the object is being deleted and waits for its dependents
 
-Which dependents an owner has depends on where the owner is: one in a namespace has those of that namespace, one in none has all.
+The dependents of an owner in a namespace are those in the same namespace; a cluster-scoped owner has dependents everywhere.
 
-    owner in namespace a     owned/<uid>/a/            a reference from another namespace cannot match, and cannot block
-    owner in no namespace    owned/<uid>/
+    owner in namespace a     owned/<uid>/a/       a reference from another namespace does not match and does not block
+    cluster-scoped owner     owned/<uid>/
 
-Entries follow from the stored object alone, not from which kinds are served: so what was entered is always found again to be left.
+Entries are derived from the stored object alone, not from the kinds that are served. So the entries to remove are always exactly
+those that were added.
 """
 
 from __future__ import annotations
@@ -22,118 +23,119 @@ import re
 from collections.abc import Iterable, Sequence
 
 from probate.api import deletion
-from probate.api.ownership import Meta, Owner
+from probate.api.ownership import ObjectMeta, OwnerReference
 from probate.kinds.builtin import catalog
 from probate.server.storage import storage_keys
 
-_SOUND = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]{0,127}")
-"""What a uid, kind or group may be that an object can have. A reference that says anything else refers to nothing."""
+_VALID_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]{0,127}")
+"""The uids, kinds and groups that an object can have. A reference with any other value refers to nothing."""
 FAMILIES = ("owned/", "blocking/", "custom/", "waiting/", "orphaning/", "since/")
-SINCE = "since/"
-"""The range of all that wait, in the order of their time."""
-_IGNORED = "objects/events/"
-"""Events are neither collected nor do they keep an owner from going."""
+SINCE_RANGE = "since/"
+"""The range of all objects that wait for their dependents, ordered by deletionTimestamp."""
+_EVENTS = "objects/events/"
+"""Events have no entries: they are not collected and do not block an owner."""
 
 
-def entries(key: str, meta: Meta) -> list[str]:
-    """All entries of the object."""
-    return [*[range_ + key for range_ in ranges(key, meta.owner_references)], *_leaving(key, meta)]
+def entries_of(key: str, meta: ObjectMeta) -> list[str]:
+    """Returns all entries of an object."""
+    return [*[range_ + key for range_ in owner_ranges(key, meta.owner_references)], *_deletion_entries(key, meta)]
 
 
-def _leaving(key: str, meta: Meta) -> list[str]:
-    """The entries that the object has because it is being deleted."""
-    if meta.deletion_timestamp is None or key.startswith(_IGNORED) or deletion.COLLECTORS.isdisjoint(meta.finalizers):
+def _deletion_entries(key: str, meta: ObjectMeta) -> list[str]:
+    """Returns the entries that an object has because it is being deleted."""
+    if meta.deletion_timestamp is None or key.startswith(_EVENTS) or deletion.COLLECTOR_FINALIZERS.isdisjoint(meta.finalizers):
         return []
-    found = [f"{SINCE}{meta.deletion_timestamp}/{key}"]
+    result = [f"{SINCE_RANGE}{meta.deletion_timestamp}/{key}"]
     if deletion.is_foreground(meta.finalizers):
-        found.append(f"{waiting(meta.uid)}{key}")
-    if deletion.ORPHAN in meta.finalizers:
-        found.append(f"{orphaning(meta.uid)}{key}")
-    return found
+        result.append(f"{waiting_range(meta.uid)}{key}")
+    if deletion.ORPHAN_FINALIZER in meta.finalizers:
+        result.append(f"{orphaning_range(meta.uid)}{key}")
+    return result
 
 
-def ranges(key: str, owners: Sequence[Owner]) -> list[str]:
-    """The ranges in which the object has entries whether it is being deleted or not. Of its key, only the folder matters."""
-    if not owners or key.startswith(_IGNORED):
+def owner_ranges(key: str, owners: Sequence[OwnerReference]) -> list[str]:
+    """Returns the ranges of an object's entries about its owners. They depend on the namespace in the key, not on the name."""
+    if not owners or key.startswith(_EVENTS):
         return []
     end = key.rindex("/")
     namespace = key[key.rindex("/", 0, end) + 1 : end]
     if len(owners) == 1:
-        return list(_ranges(owners[0], namespace))
-    found: list[str] = []
+        return list(_ranges_of_owner(owners[0], namespace))
+    result: list[str] = []
     for owner in owners:
-        found += _ranges(owner, namespace)
-    return list(dict.fromkeys(found))
+        result += _ranges_of_owner(owner, namespace)
+    return list(dict.fromkeys(result))
 
 
 @functools.lru_cache(maxsize=4096)
-def _ranges(owner: Owner, namespace: str) -> tuple[str, ...]:
-    """The ranges in which one who refers to this owner has an entry."""
-    kind = custom_kind(owner.api_version, owner.kind)
-    users = (f"custom/{kind}/",) if kind else ()  # also of an owner that cannot be: that shows when its kind is known
-    if not _SOUND.fullmatch(owner.uid):
-        return users
+def _ranges_of_owner(owner: OwnerReference, namespace: str) -> tuple[str, ...]:
+    """Returns the ranges in which an object with this owner reference has an entry."""
+    kind = custom_kind_name(owner.api_version, owner.kind)
+    custom_range = (f"custom/{kind}/",) if kind else ()  # even if the uid is invalid: that shows once the kind is served
+    if not _VALID_NAME.fullmatch(owner.uid):
+        return custom_range
     blocking = (f"blocking/{owner.uid}/{namespace}/",) if owner.block_owner_deletion else ()
-    return (f"owned/{owner.uid}/{namespace}/", *blocking, *users)
+    return (f"owned/{owner.uid}/{namespace}/", *blocking, *custom_range)
 
 
-def changes(key: str, new: Meta | None, old: Meta | None) -> tuple[list[str], list[str]]:
-    """What enters and what leaves when the object changes so."""
-    if new is not None and old is not None and new.owner_references == old.owner_references:  # most often
-        before, after = _leaving(key, old), _leaving(key, new)
+def entry_changes(key: str, new: ObjectMeta | None, old: ObjectMeta | None) -> tuple[list[str], list[str]]:
+    """Returns the entries that an update adds and removes. `new` is None for a deletion, `old` for a creation."""
+    # Fast path: most updates do not change owner references.
+    if new is not None and old is not None and new.owner_references == old.owner_references:
+        before, after = _deletion_entries(key, old), _deletion_entries(key, new)
     else:
-        before = entries(key, old) if old is not None else []
-        after = entries(key, new) if new is not None else []
+        before = entries_of(key, old) if old is not None else []
+        after = entries_of(key, new) if new is not None else []
     if before == after:
         return [], []
-    return [one for one in after if one not in before], [one for one in before if one not in after]
+    return [entry for entry in after if entry not in before], [entry for entry in before if entry not in after]
 
 
-def dependents(uid: str, namespace: str) -> str:
-    """The range of what refers to an owner that is in this namespace (or in none)."""
+def dependents_range(uid: str, namespace: str) -> str:
+    """Returns the range of the dependents of an owner in this namespace (empty or `-`: cluster-scoped)."""
     return _of_owner("owned", uid, namespace)
 
 
-def cluster_scoped_dependents(uid: str) -> str:
-    """The range of the cluster-scoped objects that refer to an owner."""
+def cluster_scoped_dependents_range(uid: str) -> str:
+    """Returns the range of the cluster-scoped objects that refer to an owner."""
     return f"owned/{uid}/{storage_keys.NO_NAMESPACE}/"
 
 
-def blockers(uid: str, namespace: str) -> str:
-    """The range of what blocks an owner that is in this namespace (or in none)."""
+def blocking_range(uid: str, namespace: str) -> str:
+    """Returns the range of the blocking dependents of an owner in this namespace (empty or `-`: cluster-scoped)."""
     return _of_owner("blocking", uid, namespace)
 
 
-def waiting(uid: str) -> str:
-    """The range of the object of this uid, if it waits: at most one."""
+def waiting_range(uid: str) -> str:
+    """Returns the range that holds the object with this uid if it waits for its dependents: at most one entry."""
     return f"waiting/{uid}/"
 
 
-def orphaning(uid: str) -> str:
-    """The range of the object of this uid, if it leaves its dependents behind: at most one.
+def orphaning_range(uid: str) -> str:
+    """Returns the range that holds the object with this uid if it orphans its dependents: at most one entry.
 
-    Objects that were marked before this entry existed do not have it, and need none: only new references are checked against it.
+    Objects that were marked before this entry existed do not have it. They need none: only new references are checked against it.
     """
     return f"orphaning/{uid}/"
 
 
-def users_of_kind(kind: str, group: str) -> str:
-    """The range of what refers to owners of a custom kind."""
+def custom_kind_range(kind: str, group: str) -> str:
+    """Returns the range of the objects that refer to owners of a custom kind."""
     return f"custom/{kind}.{group}/"
 
 
-def waiting_since(entry: str) -> str:
-    """Since when the object waits whose entry this is, in the range `SINCE`."""
+def deletion_timestamp_of(entry: str) -> str:
+    """Returns the deletionTimestamp in an entry of `SINCE_RANGE`."""
     return entry.split("/", 2)[1]
 
 
-def is_sound(uid: str) -> bool:
-    """Whether an object can have this uid, so that references to it are found."""
-    return _SOUND.fullmatch(uid) is not None
+def is_valid_uid(uid: str) -> bool:
+    """Whether an object can have this uid. References to any other uid have no entries."""
+    return _VALID_NAME.fullmatch(uid) is not None
 
 
-def object_of(entry: str) -> str:
-    """The key of the object whose entry this is."""
+def object_key_of(entry: str) -> str:
+    """Returns the key of the object that an entry belongs to."""
     return entry[entry.index("/objects/") + 1 :]
 
 
@@ -141,19 +143,19 @@ def _of_owner(family: str, uid: str, namespace: str) -> str:
     return f"{family}/{uid}/{namespace}/" if namespace not in {"", storage_keys.NO_NAMESPACE} else f"{family}/{uid}/"
 
 
-def custom_kind(api_version: str, kind: str) -> str:
-    """`kind.group` if such a kind can only be a custom one; else nothing."""
+def custom_kind_name(api_version: str, kind: str) -> str:
+    """Returns `kind.group` if the kind can only be a custom one, else an empty string."""
     group = api_version.rpartition("/")[0]
-    if not group or not (_SOUND.fullmatch(group) and _SOUND.fullmatch(kind)) or (group, kind) in _built_in():
+    if not group or not (_VALID_NAME.fullmatch(group) and _VALID_NAME.fullmatch(kind)) or (group, kind) in _built_in():
         return ""
     return f"{kind}.{group}"
 
 
 @functools.cache
 def _built_in() -> frozenset[tuple[str, str]]:
-    return frozenset((one.group, one.kind) for one in catalog.load())
+    return frozenset((resource.group, resource.kind) for resource in catalog.load())
 
 
-def distinct(entries_: Iterable[str]) -> list[str]:
-    """The objects whose entries these are, each once, in order."""
-    return list(dict.fromkeys(object_of(entry) for entry in entries_))
+def distinct_object_keys(entries_: Iterable[str]) -> list[str]:
+    """Returns the keys of the objects that these entries belong to, without duplicates, in order."""
+    return list(dict.fromkeys(object_key_of(entry) for entry in entries_))

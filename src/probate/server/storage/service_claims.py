@@ -1,9 +1,9 @@
-"""What a service has that no other may have: an index entry for each address and each port on the nodes.
+"""The cluster IPs and node ports of a Service as index entries, which make each of them unique.
 
     ip/10.96.0.10      nodeport/30080
 
-An entry comes in the transaction that writes the service, under the guard that it is absent, and goes with the service. So nothing
-is given to two, whatever servers there are, and nothing is lost, however they end.
+An entry is added in the transaction that writes the Service, guarded by its absence, and is removed together with the Service. So
+no two Services get the same value, however many servers run, and no value leaks when a server is killed.
 """
 
 from __future__ import annotations
@@ -34,40 +34,42 @@ class _Service(msgspec.Struct):
     spec: _Spec
 
 
-class Changes(NamedTuple):
-    """What a write claims and what it gives up."""
+class ClaimChanges(NamedTuple):
+    """The claims that a write adds and removes."""
 
     enter: tuple[str, ...] = ()
     leave: tuple[str, ...] = ()
 
     @property
     def guards(self) -> tuple[Absent, ...]:
-        """Nobody else may have what is claimed."""
-        return tuple([Absent(one) for one in self.enter]) if self.enter else ()
+        """Guards that no other Service holds the added claims."""
+        return tuple([Absent(claim) for claim in self.enter]) if self.enter else ()
 
 
-NONE = Changes()
+NO_CHANGES = ClaimChanges()
 
 
-def entries(key: str, value: bytes) -> tuple[str, ...]:
-    """All that the stored object has."""
+def claims_of(key: str, value: bytes) -> tuple[str, ...]:
+    """Returns all claims of a stored object. Empty if it is not a Service."""
     return _of(msgspec.json.decode(value, type=_Service).spec) if key.startswith(_PREFIX) else ()
 
 
-def changes(key: str, new: bytes, old: bytes | None) -> Changes:
-    """What changes when the object becomes this."""
+def claim_changes(key: str, new: bytes, old: bytes | None) -> ClaimChanges:
+    """Returns the claims that a write adds and removes. `old` is None for a creation."""
     if not key.startswith(_PREFIX):
-        return NONE
-    before, after = () if old is None else entries(key, old), entries(key, new)
-    return Changes(tuple(one for one in after if one not in before), tuple(one for one in before if one not in after))
+        return NO_CHANGES
+    before, after = () if old is None else claims_of(key, old), claims_of(key, new)
+    return ClaimChanges(
+        tuple(claim for claim in after if claim not in before), tuple(claim for claim in before if claim not in after)
+    )
 
 
-def may_have(resource: Resource) -> bool:
-    """Whether its objects have anything of this sort."""
+def has_claims(resource: Resource) -> bool:
+    """Whether objects of this resource have claims."""
     return resource.plural == SERVICES.resource and resource.group == SERVICES.group
 
 
 def _of(spec: _Spec) -> tuple[str, ...]:
-    ports = [*(one.node_port for one in spec.ports), spec.health_check_node_port]
-    found = [f"ip/{one}" for one in spec.cluster_ips if one != "None"] + [f"nodeport/{one}" for one in ports if one]
-    return tuple(dict.fromkeys(found))
+    ports = [*(port.node_port for port in spec.ports), spec.health_check_node_port]
+    claims = [f"ip/{address}" for address in spec.cluster_ips if address != "None"] + [f"nodeport/{port}" for port in ports if port]
+    return tuple(dict.fromkeys(claims))

@@ -1,8 +1,8 @@
-"""Where objects lie in the store.
+"""The keys of objects in the store.
 
     pods in namespace default          objects/pods/default/<name>
     deployments.apps                   objects/deployments.apps/<namespace>/<name>
-    nodes, which have no namespace     objects/nodes/-/<name>
+    nodes, which are cluster-scoped    objects/nodes/-/<name>
 
 A kind served in several groups is stored once: `events.events.k8s.io` are `events`.
 """
@@ -16,13 +16,13 @@ from probate.api.gvk import GroupResource
 
 NO_NAMESPACE = "-"
 NAMESPACES = GroupResource("", "namespaces")
-ALL_NAMESPACES = f"objects/{NAMESPACES}/"
-DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+NAMESPACES_RANGE = f"objects/{NAMESPACES}/"
+CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
 
-def everywhere(resource: Resource) -> str:
-    """The range of all objects of a resource."""
-    return _range((resource.stored_as or resource).group, resource.plural)
+def resource_range(resource: Resource) -> str:
+    """Returns the range of all objects of a resource."""
+    return _range((resource.storage_gvk or resource).group, resource.plural)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -30,26 +30,26 @@ def _range(group: str, plural: str) -> str:
     return f"objects/{GroupResource(group, plural)}/"
 
 
-def within(resource: Resource, namespace: str | None) -> str:
-    """The range of a resource's objects in one namespace, or of all (None)."""
-    return everywhere(resource) if namespace is None else f"{everywhere(resource)}{namespace or NO_NAMESPACE}/"
+def namespace_range(resource: Resource, namespace: str | None) -> str:
+    """Returns the range of a resource's objects in one namespace; None: in all, empty: cluster-scoped."""
+    return resource_range(resource) if namespace is None else f"{resource_range(resource)}{namespace or NO_NAMESPACE}/"
 
 
-def of(resource: Resource, namespace: str, name: str) -> str:
-    """One object."""
-    return f"{everywhere(resource)}{namespace or NO_NAMESPACE}/{name}"
+def object_key(resource: Resource, namespace: str, name: str) -> str:
+    """Returns the key of an object. `namespace` is empty for a cluster-scoped object."""
+    return f"{resource_range(resource)}{namespace or NO_NAMESPACE}/{name}"
 
 
-def of_namespace(name: str) -> str:
-    """The object of a namespace itself."""
+def namespace_key(name: str) -> str:
+    """Returns the key of a Namespace object."""
     return f"objects/{NAMESPACES}/{NO_NAMESPACE}/{name}"
 
 
-def of_quotas(namespace: str) -> str:
-    """The index entry that is renewed by each write that a quota of the namespace counts."""
+def quota_key(namespace: str) -> str:
+    """Returns the index entry that every write counted by a quota of the namespace rewrites."""
     return f"quota/{namespace}"
 
 
-def of_definition(resource: Resource) -> str:
-    """The object that defines a custom kind."""
-    return f"objects/{DEFINITIONS}/{NO_NAMESPACE}/{resource.group_resource}"
+def crd_key(resource: Resource) -> str:
+    """Returns the key of the CRD of a custom resource."""
+    return f"objects/{CRDS}/{NO_NAMESPACE}/{resource.group_resource}"

@@ -1,1 +1,1 @@
-"""Parts of objects that have a path, rules and sometimes a kind of their own. One part a file."""
+"""Subresources with a body of their own: binding, eviction, scale, token. One module each."""

@@ -1,8 +1,8 @@
-"""`eviction`: a pod is deleted if the disruption budget that covers it allows one more.
+"""`eviction`: deletes a pod if its PodDisruptionBudget allows one more disruption.
 
-The budget is charged before the pod goes, in one transaction with what was read of it: so two evictions never share the last one
-that is allowed. Pods that have ended, wait or are on their way out are nobody's loss, and those that do not serve may be one
-that the budget need not be charged for.
+The budget is charged before the pod is deleted, in a transaction guarded by the revision of the budget that was read. So two
+evictions never use the same allowed disruption. Pods that are finished, pending or being deleted are evicted without charging the
+budget. Pods that are not ready may be, depending on the budget's unhealthyPodEvictionPolicy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from probate.api.catalog import Resource
-from probate.api.field_errors import Path, Problem
+from probate.api.field_errors import FieldError, FieldPath
+from probate.api.objects import Object
 from probate.api.schema.node import Schema
 from probate.api.selectors import label_selectors
 from probate.core import errors
@@ -20,32 +21,30 @@ from probate.core.errors import Details
 from probate.kinds.builtin import catalog
 from probate.server import api_errors, query
 from probate.server.admission import phases
-from probate.server.admission.attributes import Act
+from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.codec import delete_options, negotiation, object_codec, request_body
 from probate.server.codec.delete_options import DeleteOptions
 from probate.server.codec.negotiation import Form
-from probate.server.context import Answer, Api
+from probate.server.context import Response, ServerContext
 from probate.server.objects import path_identity, write
 from probate.server.request import Request, Target
 from probate.server.storage import storage_keys
-from probate.server.subresources.binding import DONE
+from probate.server.subresources.binding import SUCCESS_BODY
 from probate.server.verbs import delete
-from probate.store import damage, paging
+from probate.store import damaged_objects, pagination
 from probate.store.contract import Record
-
-Object = dict[str, Any]
 
 MAX_TRIES = 20
 MAX_DISRUPTED = 2000
-"""Evicted pods that nobody has seen go. If there are more, the budget's controller is not there."""
+"""Evicted pods that the budget's controller has not confirmed yet. More than that means that the controller does not run."""
 RETRY_SECONDS = 10
 _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 _ALLOWED = "DisruptionAllowed"
 _VERSIONS = (None, "", "policy/v1", "policy/v1beta1")
 
 
-class Budget(NamedTuple):
-    """A budget as it was read."""
+class DisruptionBudget(NamedTuple):
+    """A PodDisruptionBudget at the revision that was read."""
 
     resource: Resource
     record: Record
@@ -60,50 +59,54 @@ class Budget(NamedTuple):
         return self.value.get("status") or {}
 
 
-async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
-    """Evict the pod. 429 if a budget does not allow it now: try again later."""
-    options, act, warnings = await _read(api, request, at)
+async def evict(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+    """Handles POST to a pod's `eviction`. Raises `TooManyRequests` (429) if a budget does not allow the eviction now."""
+    options, act, warnings = await _read(api, request, target)
     for _ in range(MAX_TRIES):
-        record = await api.store.read(storage_keys.of(at.resource, at.namespace or "", at.name))
+        record = await api.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
         if record is None:
-            raise api_errors.not_found(at.resource, at.name)
-        pod = object_codec.loaded(record, at.resource)
-        _check_is_meant(at, options, pod)
-        if not await _is_charged(api, at, pod, is_dry_run=options.is_dry_run):
+            raise api_errors.not_found(target.resource, target.name)
+        pod = object_codec.loaded(record, target.resource)
+        _check_preconditions(target, options, pod)
+        if not await _charge_budget(api, target, pod, is_dry_run=options.is_dry_run):
             continue
-        if not options.is_dry_run and not _is_leaving(pod):
-            options = await _note(api, at, options)
-        await delete.delete_one(api, at._replace(subresource=""), options, form, None)
-        return Answer(201, DONE, warnings=warnings + act.warnings)
-    raise api_errors.changed(at.resource, at.name)
+        if not options.is_dry_run and not _is_deleting(pod):
+            options = await _add_disruption_condition(api, target, options)
+        await delete.delete_object(api, target._replace(subresource=""), options, form, None)
+        return Response(201, SUCCESS_BODY, warnings=warnings + act.warnings)
+    raise api_errors.modified(target.resource, target.name)
 
 
-async def _read(api: Api, request: Request, at: Target) -> tuple[DeleteOptions, Act, tuple[str, ...]]:
-    """How the pod is to be deleted, if nobody has anything against its eviction; and what is odd about the request."""
-    act = Act(request.user, query.write_options(request.query, "CreateOptions"))
-    how = act.write_options.field_validation
+async def _read(api: ServerContext, request: Request, target: Target) -> tuple[DeleteOptions, WriteRequest, tuple[str, ...]]:
+    """Parses and admits the Eviction. Returns its delete options, the admission attributes and warnings."""
+    act = WriteRequest(request.user, query.write_options(request.query, "CreateOptions"))
+    field_validation = act.write_options.field_validation
     body, media = await request.read_body(), negotiation.media_type(request.headers.get(b"content-type", b""))
-    document = await api.apart(len(body), lambda: request_body.parse(body, media, finds_duplicates=how != "Ignore"))
+    document = await api.offload_if_large(
+        len(body), lambda: request_body.parse(body, media, finds_duplicates=field_validation != "Ignore")
+    )
     value = document.value
     if not isinstance(value, dict):
         raise errors.BadRequest("the body must be an Eviction")
     is_eviction = value.get("kind") in (None, "", "Eviction") and value.get("apiVersion") in _VERSIONS
-    if not is_eviction or _name(value) not in {"", at.name}:
-        raise errors.BadRequest(f"the body must be an Eviction of {at.name}")
-    read = request_body.command(document, media, catalog.schema("policy", "v1", "Eviction") or Schema(), how)
-    path_identity.check_namespace(read.object.get("metadata", {}), at)
-    value = await phases.check_command(api, at, _whole(read.object, at), act)
-    given = value.get("deleteOptions") or {}
-    options = delete_options.read(orjson.dumps(given) if given else b"", negotiation.JSON, request.query)
-    # Given there or in the options: nothing is done.
+    if not is_eviction or _name(value) not in {"", target.name}:
+        raise errors.BadRequest(f"the body must be an Eviction of {target.name}")
+    read = request_body.command(document, media, catalog.schema("policy", "v1", "Eviction") or Schema(), field_validation)
+    path_identity.check_namespace(read.object.get("metadata", {}), target)
+    value = await phases.admit_command(api, target, _complete(read.object, target), act)
+    delete_options_body = value.get("deleteOptions") or {}
+    options = delete_options.read(
+        orjson.dumps(delete_options_body) if delete_options_body else b"", negotiation.JSON, request.query
+    )
+    # Dry run may be requested in the query or in the delete options.
     return options._replace(is_dry_run=True) if request.query.get("dryRun") else options, act, read.warnings
 
 
-def _whole(value: Object, at: Target) -> Object:
-    """The Eviction with all that its path says of it."""
+def _complete(value: Object, target: Target) -> Object:
+    """Returns the Eviction with kind, apiVersion, name and namespace from the path."""
     meta = value.get("metadata") if isinstance(value.get("metadata"), dict) else {}
     about = {"kind": "Eviction", "apiVersion": "policy/v1"}
-    return {**about, **value, "metadata": {**(meta or {}), "name": at.name, "namespace": at.namespace}}
+    return {**about, **value, "metadata": {**(meta or {}), "name": target.name, "namespace": target.namespace}}
 
 
 def _name(value: Object) -> object:
@@ -111,108 +114,119 @@ def _name(value: Object) -> object:
     return str(meta.get("name") or "") if isinstance(meta, dict) else ""
 
 
-def _check_is_meant(at: Target, options: DeleteOptions, pod: Object) -> None:
-    """A budget is not charged for another pod than the one that is meant."""
-    for field, wanted in (("uid", options.uid), ("resourceVersion", options.resource_version)):
-        if wanted and wanted != pod["metadata"][field]:
-            raise api_errors.conflict(at.resource, at.name, f"the {field} in the precondition ({wanted}) does not match the pod's")
+def _check_preconditions(target: Target, options: DeleteOptions, pod: Object) -> None:
+    """Raises `Conflict` if uid or resourceVersion differ, so that no budget is charged for another pod."""
+    for field, expected in (("uid", options.uid), ("resourceVersion", options.resource_version)):
+        if expected and expected != pod["metadata"][field]:
+            raise api_errors.conflict(
+                target.resource, target.name, f"the {field} in the precondition ({expected}) does not match the pod's"
+            )
 
 
-async def _is_charged(api: Api, at: Target, pod: Object, *, is_dry_run: bool) -> bool:
-    """Whether the pod may go, and its budget knows. Not so if somebody has changed the budget meanwhile."""
-    if _phase(pod) in {"Succeeded", "Failed", "Pending"} or _is_leaving(pod):
+async def _charge_budget(api: ServerContext, target: Target, pod: Object, *, is_dry_run: bool) -> bool:
+    """Charges the pod's budget if necessary.
+
+    Returns False if the budget was modified concurrently. Raises if it does not allow it.
+    """
+    if _phase(pod) in {"Succeeded", "Failed", "Pending"} or _is_deleting(pod):
         return True
-    covering = [one async for one in _budgets(api, at) if _covers(one.value, pod)]
-    if len(covering) > 1:
-        told = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-        raise errors.ApiError(told)
-    for budget in covering:
-        if not _serves(pod) and _spares(budget):
+    budgets = [budget async for budget in _budgets(api, target) if _selects(budget.value, pod)]
+    if len(budgets) > 1:
+        message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise errors.ApiError(message)
+    for budget in budgets:
+        if not _is_ready(pod) and _allows_unhealthy_eviction(budget):
             return True
-        return await _charge(api, budget, at.name, is_dry_run=is_dry_run)
+        return await _charge(api, budget, target.name, is_dry_run=is_dry_run)
     return True
 
 
-async def _budgets(api: Api, at: Target) -> Any:
+async def _budgets(api: ServerContext, target: Target) -> Any:
     budgets = api.catalog.find("policy", "v1", "poddisruptionbudgets")
     if budgets is None:
         return
-    async for page in paging.pages(api.store, storage_keys.within(budgets, at.namespace or "")):
-        if page.damaged:  # it may cover this pod: nobody knows
-            raise damage.error_of(page.damaged[0])
+    async for page in pagination.pages(api.store, storage_keys.namespace_range(budgets, target.namespace or "")):
+        if page.damaged_records:  # it may select this pod
+            raise damaged_objects.read_error(page.damaged_records[0])
         for record in page.records:
-            yield Budget(budgets, record, object_codec.loaded(record, budgets))
+            yield DisruptionBudget(budgets, record, object_codec.loaded(record, budgets))
 
 
-def _covers(budget: Object, pod: Object) -> bool:
-    selector, _ = label_selectors.compile_object((budget.get("spec") or {}).get("selector"), Path("spec.selector"))
+def _selects(budget: Object, pod: Object) -> bool:
+    selector, _ = label_selectors.compile_object((budget.get("spec") or {}).get("selector"), FieldPath("spec.selector"))
     return selector.matches(pod["metadata"].get("labels") or {})
 
 
-def _spares(budget: Budget) -> bool:
-    """Whether a pod that does not serve may go without being counted."""
+def _allows_unhealthy_eviction(budget: DisruptionBudget) -> bool:
+    """Whether a pod that is not ready may be evicted without charging the budget."""
     if (budget.value.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     healthy, desired = budget.status.get("currentHealthy", 0), budget.status.get("desiredHealthy", 0)
     return bool(healthy >= desired > 0)
 
 
-async def _charge(api: Api, budget: Budget, pod: str, *, is_dry_run: bool) -> bool:
-    _check(budget)
+async def _charge(api: ServerContext, budget: DisruptionBudget, pod: str, *, is_dry_run: bool) -> bool:
+    _check_allowed(budget)
     status = budget.status
-    left = status["disruptionsAllowed"] - 1
-    changed = {**status, "disruptionsAllowed": left, "disruptedPods": {**(status.get("disruptedPods") or {}), pod: api.now()}}
-    if not left:
-        changed["conditions"] = _exhausted(budget, api.now())
+    remaining = status["disruptionsAllowed"] - 1
+    changed = {
+        **status,
+        "disruptionsAllowed": remaining,
+        "disruptedPods": {**(status.get("disruptedPods") or {}), pod: api.timestamp()},
+    }
+    if not remaining:
+        changed["conditions"] = _insufficient_pods_conditions(budget, api.timestamp())
     if is_dry_run:
         return True
-    written = await write.replace(api, budget.resource, budget.record, {**budget.value, "status": changed}, is_dry_run=False)
+    written = await write.commit_update(api, budget.resource, budget.record, {**budget.value, "status": changed}, is_dry_run=False)
     return written is not None
 
 
-def _check(budget: Budget) -> None:
-    """429 if the budget does not allow one more, or does not know yet."""
+def _check_allowed(budget: DisruptionBudget) -> None:
+    """Raises `TooManyRequests` if the budget allows no disruption, or if its status is not up to date."""
     status, allowed = budget.status, budget.status.get("disruptionsAllowed", 0)
     if status.get("observedGeneration", 0) < budget.value["metadata"].get("generation", 0):
         raise _too_many(f"The disruption budget {budget.name} is still being processed by the server.", RETRY_SECONDS)
     if len(status.get("disruptedPods") or ()) > MAX_DISRUPTED:
-        told = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise api_errors.forbidden(budget.resource, budget.name, told)
+        message = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise api_errors.forbidden(budget.resource, budget.name, message)
     if allowed <= 0:
         healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
         raise _too_many(f"The disruption budget {budget.name} needs {desired} healthy pods and has {healthy} currently", 0)
 
 
-def _too_many(why: str, retry: int) -> errors.TooManyRequests:
-    return errors.TooManyRequests(_REFUSED, Details(causes=(Problem("DisruptionBudget", "", why),), retry_after_seconds=retry))
+def _too_many(reason: str, retry_after: int) -> errors.TooManyRequests:
+    return errors.TooManyRequests(
+        _REFUSED, Details(causes=(FieldError("DisruptionBudget", "", reason),), retry_after_seconds=retry_after)
+    )
 
 
-def _exhausted(budget: Budget, now: str) -> list[Object]:
-    """The conditions of a budget of which nothing is left."""
-    told = budget.status.get("conditions") or []
+def _insufficient_pods_conditions(budget: DisruptionBudget, now: str) -> list[Object]:
+    """Returns the conditions of a budget that allows no further disruption."""
+    conditions = budget.status.get("conditions") or []
     generation = budget.value["metadata"].get("generation", 0)
     new = {"type": _ALLOWED, "status": "False", "reason": "InsufficientPods", "message": "", "lastTransitionTime": now}
-    return [*(one for one in told if one["type"] != _ALLOWED), {**new, "observedGeneration": generation}]
+    return [*(condition for condition in conditions if condition["type"] != _ALLOWED), {**new, "observedGeneration": generation}]
 
 
-async def _note(api: Api, at: Target, options: DeleteOptions) -> DeleteOptions:
-    """Say on the pod why it goes. That is for people: a pod that changes all the time goes without.
+async def _add_disruption_condition(api: ServerContext, target: Target, options: DeleteOptions) -> DeleteOptions:
+    """Adds the DisruptionTarget condition to the pod. Best effort: gives up on a pod that is modified all the time.
 
-    Returns the options for the pod as it is then: whoever wanted a certain version of it has got that.
+    Returns delete options whose resourceVersion precondition, if any, matches the pod after this write.
     """
     for _ in range(MAX_TRIES):
-        record = await api.store.read(storage_keys.of(at.resource, at.namespace or "", at.name))
+        record = await api.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
         if record is None:
             break
-        pod = object_codec.loaded(record, at.resource)
-        _check_is_meant(at, options, pod)
+        pod = object_codec.loaded(record, target.resource)
+        _check_preconditions(target, options, pod)
         status = pod.get("status") or {}
-        others = [one for one in status.get("conditions") or [] if one["type"] != "DisruptionTarget"]
-        said = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting", "lastTransitionTime": api.now()}
+        other_conditions = [condition for condition in status.get("conditions") or [] if condition["type"] != "DisruptionTarget"]
+        details = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting", "lastTransitionTime": api.timestamp()}
         if "generation" in pod["metadata"]:
-            said["observedGeneration"] = pod["metadata"]["generation"]
-        pod["status"] = {**status, "conditions": [*others, {"type": "DisruptionTarget", "status": "True", **said}]}
-        written = await write.replace(api, at.resource, record, pod, is_dry_run=False)
+            details["observedGeneration"] = pod["metadata"]["generation"]
+        pod["status"] = {**status, "conditions": [*other_conditions, {"type": "DisruptionTarget", "status": "True", **details}]}
+        written = await write.commit_update(api, target.resource, record, pod, is_dry_run=False)
         if written is not None:
             return options._replace(resource_version=str(written.revision) if options.resource_version else "")
     return options
@@ -222,10 +236,10 @@ def _phase(pod: Object) -> object:
     return (pod.get("status") or {}).get("phase")
 
 
-def _is_leaving(pod: Object) -> bool:
+def _is_deleting(pod: Object) -> bool:
     return "deletionTimestamp" in pod["metadata"]
 
 
-def _serves(pod: Object) -> bool:
-    told = (pod.get("status") or {}).get("conditions") or []
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in told)
+def _is_ready(pod: Object) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)

@@ -1,6 +1,6 @@
-"""`scale`: how many replicas an object wants, for any kind that has them.
+"""`scale`: reads and writes the number of replicas of any kind that has them, as an autoscaling/v1 Scale.
 
-What is read and written is an autoscaling/v1 Scale; what changes is one number of the object behind it.
+A write changes one number of the object behind the Scale.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import msgspec
 from probate.api import field_errors
 from probate.api.catalog import Resource
 from probate.api.crds import resources
-from probate.api.documents import Document
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.api.schema import typed
 from probate.api.schema.node import Schema
 from probate.api.selectors import label_selectors
+from probate.api.serialization.documents import Document
 from probate.core import errors
 from probate.kinds import tables
 from probate.kinds.builtin import catalog
 from probate.server import api_errors, query
-from probate.server.admission.attributes import UPDATE, Act, View
+from probate.server.admission.admission_attributes import UPDATE, ObjectView, WriteRequest
 from probate.server.codec import negotiation, object_codec, patch_result, request_body, responses, version_conversion
 from probate.server.codec.negotiation import Form
-from probate.server.context import Answer, Api
+from probate.server.context import Response, ServerContext
 from probate.server.objects import managed_fields, path_identity, write
 from probate.server.request import Request, Target
 from probate.server.verbs import apply, patch
@@ -34,178 +34,191 @@ from probate.store.contract import Record
 MAX_TRIES = 20
 
 
-class Paths(NamedTuple):
-    """Where a kind keeps what its scale shows, each as the names on the way."""
+class ScalePaths(NamedTuple):
+    """The field paths behind a kind's Scale, each as a tuple of field names."""
 
-    wanted: tuple[str, ...] = ("spec", "replicas")
+    desired: tuple[str, ...] = ("spec", "replicas")
     actual: tuple[str, ...] = ("status", "replicas")
     selector: tuple[str, ...] = ("spec", "selector")
 
 
-async def answer(api: Api, request: Request, at: Target, form: Form) -> Answer:
-    """Read the scale, or change it."""
-    paths = _paths(api, at.resource)
+async def handle_scale(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+    """Handles GET, PUT and PATCH of `scale`."""
+    paths = _paths(api, target.resource)
     if request.method in {"GET", "HEAD"}:
-        return _shown(api, at, await _read(api, at), form, paths)
+        return _response(api, target, await _read(api, target), form, paths)
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
-    if request.method == "PATCH" and media == apply.MEDIA:
-        done = await apply.carry_out(api, request, at, lambda document: _of_parent(document, at, paths), _view(paths))
-        return _shown(api, at, done.record, form, paths, done.warnings)
-    options = query.write_options(request.query, "PatchOptions" if request.method == "PATCH" else "UpdateOptions")
-    body, manager = await request.read_body(), managed_fields.manager(request, options.field_manager)
-    act = Act(request.user, options, _view(paths))
-    for _ in range(MAX_TRIES):
-        now = await _read(api, at)
-        scale = of(object_codec.loaded(now, at.resource), paths)
-        read = await api.apart(
-            len(body),
-            lambda: _wanted(body, media, scale, at, options.field_validation, is_patch=request.method == "PATCH"),  # noqa: B023
+    if request.method == "PATCH" and media == apply.MEDIA_TYPE:
+        result = await apply.apply_document(
+            api, request, target, lambda document: _to_parent(document, target, paths), _view(paths)
         )
-        written = await _write(api, at, now, read.object, paths, manager, act)
-        if written is not None:
-            return _shown(api, at, written, form, paths, read.warnings + act.warnings)
-    raise api_errors.changed(at.resource, at.name)
+        return _response(api, target, result.record, form, paths, result.warnings)
+    options = query.write_options(request.query, "PatchOptions" if request.method == "PATCH" else "UpdateOptions")
+    body, manager = await request.read_body(), managed_fields.field_manager(request, options.field_manager)
+    act = WriteRequest(request.user, options, _view(paths))
+    for _ in range(MAX_TRIES):
+        current = await _read(api, target)
+        scale = build_scale(object_codec.loaded(current, target.resource), paths)
+        read = await api.offload_if_large(
+            len(body),
+            lambda: _requested_scale(body, media, scale, target, options.field_validation, is_patch=request.method == "PATCH"),  # noqa: B023
+        )
+        record = await _write(api, target, current, read.object, paths, manager, act)
+        if record is not None:
+            return _response(api, target, record, form, paths, read.warnings + act.warnings)
+    raise api_errors.modified(target.resource, target.name)
 
 
-def _paths(api: Api, resource: Resource) -> Paths:
+def _paths(api: ServerContext, resource: Resource) -> ScalePaths:
     if not resource.is_custom:
-        return Paths()
+        return ScalePaths()
     name = f"{resource.plural}.{resource.group}"
-    definition = next(one for one in api.kinds.definitions() if one["metadata"]["name"] == name)
-    found = resources.scale_paths(definition, resource.version)
-    if found is None:
-        raise api_errors.no_such_resource()
-    return Paths(*(tuple(path.strip(".").split(".")) if path else () for path in found))
+    crd = next(crd for crd in api.kinds.crds() if crd["metadata"]["name"] == name)
+    paths = resources.scale_paths(crd, resource.version)
+    if paths is None:
+        raise api_errors.resource_not_found()
+    return ScalePaths(*(tuple(path.strip(".").split(".")) if path else () for path in paths))
 
 
-def of(object_: dict[str, Any], paths: Paths) -> dict[str, Any]:
-    """The Scale of an object."""
+def build_scale(object_: dict[str, Any], paths: ScalePaths) -> dict[str, Any]:
+    """Returns the Scale of an object."""
     meta = object_["metadata"]
-    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    wanted, actual = _found(object_, paths.wanted), _found(object_, paths.actual)
-    shown: dict[str, Any] = {"replicas": actual if isinstance(actual, int) else 0}
-    selector = _found(object_, paths.selector) if paths.selector else ""
-    text = selector if isinstance(selector, str) else _selector(selector)
-    if text:
-        shown["selector"] = text
+    identity_fields = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    desired, actual = _value_at(object_, paths.desired), _value_at(object_, paths.actual)
+    scale_status: dict[str, Any] = {"replicas": actual if isinstance(actual, int) else 0}
+    selector = _value_at(object_, paths.selector) if paths.selector else ""
+    selector_text = selector if isinstance(selector, str) else _selector(selector)
+    if selector_text:
+        scale_status["selector"] = selector_text
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
-        "metadata": {name: meta[name] for name in kept if name in meta},
-        "spec": {"replicas": wanted} if isinstance(wanted, int) and wanted else {},
-        "status": shown,
+        "metadata": {name: meta[name] for name in identity_fields if name in meta},
+        "spec": {"replicas": desired} if isinstance(desired, int) and desired else {},
+        "status": scale_status,
     }
 
 
-def _found(object_: Any, path: tuple[str, ...]) -> Any:
+def _value_at(object_: Any, path: tuple[str, ...]) -> Any:
+    """Returns the value at this path, or None."""
     for name in path:
         object_ = object_.get(name) if isinstance(object_, dict) else None
     return object_
 
 
 def _with(object_: dict[str, Any], path: tuple[str, ...], value: int) -> dict[str, Any]:
-    """A copy that has the value at this path."""
+    """Returns a copy with the value set at this path."""
     name, *rest = path
     inner = object_.get(name)
     return {**object_, name: _with(inner if isinstance(inner, dict) else {}, tuple(rest), value) if rest else value}
 
 
 def _selector(selector: Any) -> str:
-    """The object's selector as text. (A ReplicationController's is plain labels.)"""
+    """Returns a selector as text. A ReplicationController's selector is a plain map of labels."""
     if not isinstance(selector, dict):
         return ""
     is_plain = "matchLabels" not in selector and "matchExpressions" not in selector
-    compiled, found = label_selectors.compile_object({"matchLabels": selector} if is_plain else selector, Path("spec.selector"))
-    return "" if found else str(compiled)
+    compiled, problems = label_selectors.compile_object(
+        {"matchLabels": selector} if is_plain else selector, FieldPath("spec.selector")
+    )
+    return "" if problems else str(compiled)
 
 
-async def _read(api: Api, at: Target) -> Record:
-    found = await version_conversion.read(api, at)
-    if found is None:
-        raise api_errors.not_found(at.resource, at.name)
-    return found
+async def _read(api: ServerContext, target: Target) -> Record:
+    record = await version_conversion.read(api, target)
+    if record is None:
+        raise api_errors.not_found(target.resource, target.name)
+    return record
 
 
-def _wanted(
-    body: bytes, media: str, scale: dict[str, Any], at: Target, field_validation: str, *, is_patch: bool
+def _requested_scale(
+    body: bytes, media: str, scale: dict[str, Any], target: Target, field_validation: str, *, is_patch: bool
 ) -> request_body.Read:
-    """The Scale that the request wants."""
+    """Returns the Scale in the body, or the patched Scale. Raises `Conflict` if it names another uid or resourceVersion."""
     if is_patch:
-        change, odd = patch.patch_in(body, media, _CUSTOM_SCALES if at.resource.is_custom else _SCALES, field_validation)
-        made = Document(change(scale), [])
+        change, problems = patch.parse_patch(
+            body, media, _CUSTOM_SCALES if target.resource.is_custom else _SCALES, field_validation
+        )
+        patched = Document(change(scale), [])
         with patch_result.blamed():
-            wanted = _typed(made, media, field_validation, odd)
+            desired = _decode(patched, media, field_validation, problems)
     else:
-        wanted = _typed(request_body.parse(body, media, finds_duplicates=field_validation != "Ignore"), media, field_validation)
-    meta = wanted.object.get("metadata", {})
-    path_identity.check(meta, at)
+        desired = _decode(request_body.parse(body, media, finds_duplicates=field_validation != "Ignore"), media, field_validation)
+    meta = desired.object.get("metadata", {})
+    path_identity.check_identity(meta, target)
     is_other = meta.get("uid") not in {None, "", scale["metadata"]["uid"]}
     if is_other or meta.get("resourceVersion") not in {None, "", "0", scale["metadata"]["resourceVersion"]}:
-        raise api_errors.changed(at.resource, at.name)
-    return wanted
+        raise api_errors.modified(target.resource, target.name)
+    return desired
 
 
-def _typed(document: Document, media: str, field_validation: str, odd: Sequence[str] = ()) -> request_body.Read:
+def _decode(document: Document, media: str, field_validation: str, problems: Sequence[str] = ()) -> request_body.Read:
     if not isinstance(document.value, dict):
-        raise errors.BadRequest("what is written to scale must be a Scale")
+        raise errors.BadRequest("the body must be a Scale")
     request_body.check_kind(document.value, _SCALES)
-    return request_body.command(document, media, _SCALES.load_schema(), field_validation, odd)
+    return request_body.command(document, media, _SCALES.load_schema(), field_validation, problems)
 
 
-def _view(paths: Paths) -> View:
-    """What admission sees of the object."""
+def _view(paths: ScalePaths) -> ObjectView:
+    """Returns the view in which admission sees the object as a Scale."""
 
     def take(object_: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
         read: dict[str, Any] = typed.Reader(lambda _: None).read(changed, _SCALES.load_schema())
-        return _with({**object_, "metadata": dict(object_["metadata"])}, paths.wanted, _replicas(read))
+        return _with({**object_, "metadata": dict(object_["metadata"])}, paths.desired, _replicas(read))
 
-    return View(lambda object_: of(object_, paths), take)
+    return ObjectView(lambda object_: build_scale(object_, paths), take)
 
 
 def _replicas(scale: dict[str, Any]) -> int:
     replicas: int = scale.get("spec", {}).get("replicas", 0)
     if replicas < 0:
-        problem = field_errors.invalid(Path("spec.replicas"), replicas, "must be greater than or equal to 0")
+        problem = field_errors.invalid(FieldPath("spec.replicas"), replicas, "must be greater than or equal to 0")
         raise api_errors.invalid(_SCALES, scale.get("metadata", {}).get("name", ""), [problem])
     return replicas
 
 
-async def _write(api: Api, at: Target, now: Record, scale: dict[str, Any], paths: Paths, manager: str, act: Act) -> Record | None:
-    old = object_codec.loaded(now, at.resource)
-    scale = {**scale, "metadata": {**scale.get("metadata", {}), "name": at.name}}
-    new = _with({**old, "metadata": dict(old["metadata"])}, paths.wanted, _replicas(scale))
-    act.is_mutable = api.admission.mutates(UPDATE, at)
-    write.prepare_changed(api, at, new, old, managed_fields.updater(api.kinds, at, new, old, manager, api.now()), act)
-    return await write.write(api, at, now, new, act)
+async def _write(
+    api: ServerContext, target: Target, current: Record, scale: dict[str, Any], paths: ScalePaths, manager: str, act: WriteRequest
+) -> Record | None:
+    old = object_codec.loaded(current, target.resource)
+    scale = {**scale, "metadata": {**scale.get("metadata", {}), "name": target.name}}
+    new = _with({**old, "metadata": dict(old["metadata"])}, paths.desired, _replicas(scale))
+    act.is_mutable = api.admission.mutates(UPDATE, target)
+    write.prepare_update(
+        api, target, new, old, managed_fields.entries_on_update(api.kinds, target, new, old, manager, api.timestamp()), act
+    )
+    return await write.admit_and_commit(api, target, current, new, act)
 
 
-def _of_parent(document: dict[str, Any], at: Target, paths: Paths) -> dict[str, Any]:
-    """An applied Scale as a document about the object that it is of."""
+def _to_parent(document: dict[str, Any], target: Target, paths: ScalePaths) -> dict[str, Any]:
+    """Translates an applied Scale into an ApplyConfiguration of the object behind it."""
     request_body.check_kind(document, _SCALES)
-    replicas = _found(document, ("spec", "replicas"))
-    said = {} if replicas is None else _with({}, paths.wanted, replicas)
-    about = {"kind": at.resource.kind, "apiVersion": str(at.resource.group_version)}
+    replicas = _value_at(document, ("spec", "replicas"))
+    fields = {} if replicas is None else _with({}, paths.desired, replicas)
+    type_meta = {"kind": target.resource.kind, "apiVersion": str(target.resource.group_version)}
     meta = document.get("metadata")
-    if isinstance(meta, dict):  # what else it says of the object is not written through its scale
-        meta = {name: value for name, value in meta.items() if name in _MEANT}
-    return {**about, "metadata": meta, **said}
+    if isinstance(meta, dict):  # other metadata is not written through the scale
+        meta = {name: value for name, value in meta.items() if name in _IDENTITY_FIELDS}
+    return {**type_meta, "metadata": meta, **fields}
 
 
-def _shown(api: Api, at: Target, record: Record, form: Form, paths: Paths, warnings: tuple[str, ...] = ()) -> Answer:
-    scale = of(object_codec.loaded(record, at.resource), paths)
+def _response(
+    api: ServerContext, target: Target, record: Record, form: Form, paths: ScalePaths, warnings: tuple[str, ...] = ()
+) -> Response:
+    scale = build_scale(object_codec.loaded(record, target.resource), paths)
     if form.shape == "Table":
         printer = tables.printer(_SCALES.group, _SCALES.version, _SCALES.plural)
         rows = tables.rows(printer, [scale], now=api.clock.now())
-        of_version = scale["metadata"]["resourceVersion"]
-        shown = tables.document(
-            printer.columns, rows, include_object=form.included, resource_version=of_version, version=form.version
+        resource_version = scale["metadata"]["resourceVersion"]
+        table = tables.document(
+            printer.columns, rows, include_object=form.included, resource_version=resource_version, version=form.version
         )
-        return responses.finish(shown, form, warnings=warnings)
+        return responses.finish(table, form, warnings=warnings)
     return responses.one_made(scale, form, warnings=warnings)
 
 
-_MEANT = ("name", "namespace", "uid", "resourceVersion", "managedFields")
-"""What a Scale says about which object it is of. (Nobody applies managedFields: they are refused.)"""
+_IDENTITY_FIELDS = ("name", "namespace", "uid", "resourceVersion", "managedFields")
+"""The metadata of a Scale that identifies its object. managedFields is passed on so that apply rejects it."""
 _SCALES = Resource(
     group="autoscaling",
     version="v1",
@@ -217,4 +230,4 @@ _SCALES = Resource(
     load_schema=lambda: catalog.schema("autoscaling", "v1", "Scale") or Schema(),
 )
 _CUSTOM_SCALES = msgspec.structs.replace(_SCALES, is_custom=True)
-"""Those of custom kinds take no other patches than their objects do."""
+"""Scales of custom resources accept the same patch types as custom resources."""

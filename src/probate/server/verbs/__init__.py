@@ -1,1 +1,1 @@
-"""One verb a file: parse, prepare, check, commit, answer."""
+"""The verbs, one module each: parse, prepare, admit, validate, commit, respond."""

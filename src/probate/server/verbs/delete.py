@@ -1,4 +1,7 @@
-"""`delete`: an object goes, or is marked to go once nothing holds it any more."""
+"""`delete`: removes the object in one guarded transaction, or marks it as being deleted if finalizers or a grace period keep it.
+
+`api.deletion.decide` decides which of both, `objects.deletion` plans the transaction, and `commit_plan` executes it.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,25 @@ import orjson
 
 from probate.api import status
 from probate.api.catalog import Resource
-from probate.api.deletion import Habit, Policy, habit
-from probate.api.ownership import Meta
+from probate.api.deletion import DefaultPropagation, PropagationPolicy, default_propagation
+from probate.api.ownership import ObjectMeta
 from probate.kinds.shared import system_priority_classes
 from probate.server import api_errors
 from probate.server.admission import phases
-from probate.server.admission.attributes import Act
+from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.codec import delete_options, negotiation, object_codec, responses, version_conversion
 from probate.server.codec.delete_options import DeleteOptions
 from probate.server.codec.negotiation import Form
-from probate.server.context import Answer, Api
+from probate.server.context import Response, ServerContext
 from probate.server.objects import deletion
-from probate.server.objects.deletion import Plan
+from probate.server.objects.deletion import DeletionPlan
 from probate.server.ownership import namespace_content
 from probate.server.request import Request, Target
 from probate.server.storage import storage_keys
-from probate.store.contract import EmptyRange, Record, Refused, Revision
+from probate.store.contract import EmptyRange, FailedGuards, Record, Revision
 
 MAX_TRIES = 20
-RETURNED = frozenset(
+KINDS_RETURNED_ON_DELETE = frozenset(
     {
         "pods",
         "services",
@@ -42,126 +45,144 @@ RETURNED = frozenset(
         "volumeattributesclasses.storage.k8s.io",
     }
 )
-"""Kinds whose deletion answers with the object as it was last, not with a Status."""
-_UNDELETABLE = frozenset({"default", "kube-system", "kube-public"})
-_KEPT = "the pods of a deleted job are kept unless told otherwise: propagationPolicy Background deletes them, Orphan keeps them"
+"""Resources whose delete returns the last state of the object, not a Status. The list is Kubernetes'."""
+_PROTECTED_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
+_JOB_WARNING = (
+    "the pods of a deleted job are kept unless told otherwise: propagationPolicy Background deletes them, Orphan keeps them"
+)
 
 
-async def delete(api: Api, request: Request, at: Target, form: Form) -> Answer:
-    """Delete the object."""
+async def delete(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+    """Handles a DELETE of one object."""
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
     body = await request.read_body()
-    options = await api.apart(len(body), lambda: delete_options.read(body, media, request.query))
+    options = await api.offload_if_large(len(body), lambda: delete_options.read(body, media, request.query))
     if options.is_unsafe:
-        from probate.server.verbs import unsafe_delete  # noqa: PLC0415 hardly anybody needs it
+        from probate.server.verbs import unsafe_delete  # noqa: PLC0415 rarely used
 
-        return await unsafe_delete.remove(api, request.user, at)
-    act = Act(request.user, options)
-    answer = await delete_one(api, at, options, form, act)
-    return answer._replace(warnings=warnings_of(at.resource, options) + act.warnings)
-
-
-def warnings_of(resource: Resource, options: DeleteOptions) -> tuple[str, ...]:
-    """What whoever deletes without saying what becomes of the dependents may not expect."""
-    return (_KEPT,) if options.policy is None and resource.kind == "Job" and _orphans(resource) else ()
+        return await unsafe_delete.remove(api, request.user, target)
+    act = WriteRequest(request.user, options)
+    response = await delete_object(api, target, options, form, act)
+    return response._replace(warnings=default_policy_warnings(target.resource, options) + act.warnings)
 
 
-def _orphans(resource: Resource) -> bool:
-    return habit(resource.group, resource.version, resource.kind) is Habit.ORPHAN
+def default_policy_warnings(resource: Resource, options: DeleteOptions) -> tuple[str, ...]:
+    """Returns a warning if the request has no propagationPolicy and the kind's default, orphaning the dependents, may surprise."""
+    return (_JOB_WARNING,) if options.policy is None and resource.kind == "Job" and _orphans_by_default(resource) else ()
 
 
-async def delete_one(
-    api: Api, at: Target, options: DeleteOptions, form: Form, act: Act | None, *, named: str | None = None
-) -> Answer:
-    """Delete this object; again, if somebody changes it meanwhile. `named` is its name in the request.
+def _orphans_by_default(resource: Resource) -> bool:
+    return default_propagation(resource.group, resource.version, resource.kind) is DefaultPropagation.ORPHAN
 
-    Nobody is asked about it if there is no act: that has been done.
+
+async def delete_object(
+    api: ServerContext,
+    target: Target,
+    options: DeleteOptions,
+    form: Form,
+    act: WriteRequest | None,
+    *,
+    request_name: str | None = None,
+) -> Response:
+    """Deletes one object. Retries if it is modified concurrently.
+
+    `request_name` is the name that admission sees: the object's own by default, empty for a deletecollection. Without an `act`,
+    admission is skipped, because the caller has run it.
     """
-    _check_may_go(at)
+    _check_not_protected(target)
     if (
-        at.resource.group_resource == storage_keys.NAMESPACES
+        target.resource.group_resource == storage_keys.NAMESPACES
         and options.orphan_dependents is False
-        and options.policy is Policy.BACKGROUND
+        and options.policy is PropagationPolicy.BACKGROUND
     ):
-        options = options._replace(policy=Policy.FOREGROUND)  # as Kubernetes reads it, for namespaces alone
+        options = options._replace(policy=PropagationPolicy.FOREGROUND)  # as Kubernetes does, for namespaces only
     for _ in range(MAX_TRIES):
-        answer = await _attempt(api, at, options, form, act, at.name if named is None else named)
-        if answer is not None:
-            return answer
-    raise api_errors.changed(at.resource, at.name)
+        response = await _attempt(api, target, options, form, act, target.name if request_name is None else request_name)
+        if response is not None:
+            return response
+    raise api_errors.modified(target.resource, target.name)
 
 
-def _check_may_go(at: Target) -> None:
-    if at.resource.group_resource == storage_keys.NAMESPACES and at.name in _UNDELETABLE:
-        raise api_errors.forbidden(at.resource, at.name, "this namespace may not be deleted")
-    if at.resource.plural == "priorityclasses" and at.name in system_priority_classes.VALUES:
-        raise api_errors.forbidden(at.resource, at.name, "this is a system priority class and cannot be deleted")
+def _check_not_protected(target: Target) -> None:
+    if target.resource.group_resource == storage_keys.NAMESPACES and target.name in _PROTECTED_NAMESPACES:
+        raise api_errors.forbidden(target.resource, target.name, "this namespace may not be deleted")
+    if target.resource.plural == "priorityclasses" and target.name in system_priority_classes.VALUES:
+        raise api_errors.forbidden(target.resource, target.name, "this is a system priority class and cannot be deleted")
 
 
-async def _attempt(api: Api, at: Target, options: DeleteOptions, form: Form, act: Act | None, named: str) -> Answer | None:
-    """The answer; None if somebody changed the object in between."""
-    now = await api.store.read(storage_keys.of(at.resource, at.namespace or "", at.name))
-    if now is None:
-        raise api_errors.not_found(at.resource, at.name)
-    meta = object_codec.meta(now.value)
-    check_preconditions(at.resource, now, meta, options)
-    is_held = await namespace_content.is_held(api.store, at.resource, now)
-    plan = deletion.plan(at.resource, now, meta, options.wish, api.clock.now(), is_held=is_held)
+async def _attempt(
+    api: ServerContext, target: Target, options: DeleteOptions, form: Form, act: WriteRequest | None, request_name: str
+) -> Response | None:
+    """Returns the response, or None if the object was modified concurrently."""
+    current = await api.store.read(storage_keys.object_key(target.resource, target.namespace or "", target.name))
+    if current is None:
+        raise api_errors.not_found(target.resource, target.name)
+    meta = object_codec.meta(current.value)
+    check_preconditions(target.resource, current, meta, options)
+    has_content = await namespace_content.has_content(api.store, target.resource, current)
+    plan = deletion.plan_delete(target.resource, current, meta, options.wish, api.clock.now(), has_content=has_content)
     if act is not None and plan.txn is not None and (api.admission.validators or api.admission.mutators):
-        (await phases.check_delete(api, at, now, act, name=named)).release()
+        (await phases.admit_delete(api, target, current, act, name=request_name)).release()
     if api.audit is not None and plan.txn is not None and not options.is_dry_run:
-        api.audit.note_going(str(at.resource.group_resource), at.namespace or "", at.name, meta.uid)
-    done = plan if options.is_dry_run else await carry_out(api, plan)
-    if done is None:
+        api.audit.note_deletion(str(target.resource.group_resource), target.namespace or "", target.name, meta.uid)
+    committed = plan if options.is_dry_run else await commit_plan(api, plan)
+    if committed is None:
         return None
-    if done.removes and not plan.is_half:
-        return _gone(api, at, done.left, meta, form)
-    left = await version_conversion.shown(api, at.resource, [done.left])
-    if not left:
-        return _done(at, meta)
+    if committed.removes and not plan.removes_after_marking:
+        return _removed_response(api, target, committed.record, meta, form)
+    shown = await version_conversion.shown(api, target.resource, [committed.record])
+    if not shown:
+        return _status_response(target, meta)
     return responses.one(
-        api, left[0], at.resource, form, code=202 if options.orphan_dependents is False and not done.removes else 200
+        api, shown[0], target.resource, form, code=202 if options.orphan_dependents is False and not committed.removes else 200
     )
 
 
-def check_preconditions(resource: Resource, now: Record, meta: Meta, options: DeleteOptions) -> None:
-    """`Conflict` if the object is not the one that the request means."""
+def check_preconditions(resource: Resource, current: Record, meta: ObjectMeta, options: DeleteOptions) -> None:
+    """Raises `Conflict` unless the uid and resourceVersion preconditions hold."""
     if options.uid and options.uid != meta.uid:
-        why = f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta.uid})"
-        raise api_errors.conflict(resource, meta.name, why)
-    if options.resource_version and options.resource_version != str(now.revision):
-        why = f"the ResourceVersion in the precondition ({options.resource_version}) does not match the record's ({now.revision})"
-        raise api_errors.conflict(resource, meta.name, why)
+        reason = f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta.uid})"
+        raise api_errors.conflict(resource, meta.name, reason)
+    if options.resource_version and options.resource_version != str(current.revision):
+        reason = (
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the record's ({current.revision})"
+        )
+        raise api_errors.conflict(resource, meta.name, reason)
 
 
-async def carry_out(api: Api, plan: Plan) -> Plan | None:
-    """The plan as it was carried out; None if somebody changed the object first, or put something into what was to be empty."""
+async def commit_plan(api: ServerContext, plan: DeletionPlan) -> DeletionPlan | None:
+    """Commits the plan and returns it with the committed revision.
+
+    Returns None if the transaction was refused: the object has changed, or content was added to it and there is no fallback.
+    """
     if plan.txn is None:
         return plan
     outcome = await api.store.commit(plan.txn)
-    if isinstance(outcome, Refused):
-        if plan.otherwise is None or not any(isinstance(guard, EmptyRange) for guard in outcome.failed):
+    if isinstance(outcome, FailedGuards):
+        if plan.fallback is None or not any(isinstance(guard, EmptyRange) for guard in outcome.guards):
             return None
-        return await carry_out(api, plan.otherwise)  # it leaves with the last of what it holds
-    left = Record(plan.left.key, plan.left.value, Revision(outcome))
-    if plan.is_half:
-        meta = object_codec.meta(left.value)
-        is_removed = await carry_out(api, deletion.removal(left, meta)) is not None or await _is_gone(api, left.key, meta.uid)
-        return msgspec.structs.replace(plan, left=left, removes=is_removed)
-    return msgspec.structs.replace(plan, left=left)
+        return await commit_plan(api, plan.fallback)  # it is removed together with the last object that it contains
+    record = Record(plan.record.key, plan.record.value, Revision(outcome))
+    if plan.removes_after_marking:
+        meta = object_codec.meta(record.value)
+        is_removed = await commit_plan(api, deletion.plan_removal(record, meta)) is not None or await _is_gone(
+            api, record.key, meta.uid
+        )
+        return msgspec.structs.replace(plan, record=record, removes=is_removed)
+    return msgspec.structs.replace(plan, record=record)
 
 
-async def _is_gone(api: Api, key: str, uid: str) -> bool:
-    """Whether another request removed the object first."""
-    found = await api.store.read(key)
-    return found is None or object_codec.meta(found.value).uid != uid
+async def _is_gone(api: ServerContext, key: str, uid: str) -> bool:
+    """Whether another request has removed the object."""
+    latest = await api.store.read(key)
+    return latest is None or object_codec.meta(latest.value).uid != uid
 
 
-def _gone(api: Api, at: Target, left: Record, meta: Meta, form: Form) -> Answer:
-    if str(at.resource.group_resource) in RETURNED or at.resource.group == "resource.k8s.io":
-        return responses.one(api, left, at.resource, form)
-    return _done(at, meta)
+def _removed_response(api: ServerContext, target: Target, record: Record, meta: ObjectMeta, form: Form) -> Response:
+    if str(target.resource.group_resource) in KINDS_RETURNED_ON_DELETE or target.resource.group == "resource.k8s.io":
+        return responses.one(api, record, target.resource, form)
+    return _status_response(target, meta)
 
 
-def _done(at: Target, meta: Meta) -> Answer:
-    return Answer(200, orjson.dumps(status.success(at.resource, name=meta.name, uid=meta.uid)))
+def _status_response(target: Target, meta: ObjectMeta) -> Response:
+    return Response(200, orjson.dumps(status.success_status(target.resource, name=meta.name, uid=meta.uid)))

@@ -1,4 +1,4 @@
-"""`list`: the objects of a resource, all of one moment, in pages if a limit is given."""
+"""`list`: returns the objects of a resource at one revision, in pages if the request has a limit."""
 
 from __future__ import annotations
 
@@ -12,152 +12,169 @@ from probate.core import errors
 from probate.server import query
 from probate.server.codec import negotiation, object_codec, responses, version_conversion
 from probate.server.codec.negotiation import Form
-from probate.server.context import Answer, Api
+from probate.server.context import Response, ServerContext
 from probate.server.objects import damage_reports, list_snapshot, selector_filter
-from probate.server.objects.list_cache import Listing, Place, Turn
-from probate.server.objects.selector_filter import Filter
+from probate.server.objects.list_cache import CachedList, LargeListSlot, ListKey
+from probate.server.objects.selector_filter import SelectorFilter
 from probate.server.request import Request, Target
 from probate.server.storage import storage_keys
-from probate.store.contract import Damaged, Record, Revision, Store
+from probate.store.contract import DamagedRecord, Record, Revision, Store
 
-CHUNK = 500
-CHUNK_BYTES = 4 * 1024 * 1024
-"""Records read at once, and about how much they may be: so that a long list lets others have their turn."""
-FIRST_CHUNK = 50
-"""Nobody knows yet how large they are."""
-SLICE_BYTES = 256 * 1024
-"""What is compared with selectors in one turn."""
-NEAR = 10_000
-"""So many changes ago a list may be of, for those that follow it to be counted: the past costs a walk over what changed since."""
+MAX_CHUNK_RECORDS = 500
+TARGET_CHUNK_BYTES = 4 * 1024 * 1024
+"""The maximum number, and the approximate size, of records read at once, so that a long list does not block the event loop."""
+FIRST_CHUNK_RECORDS = 50
+"""Records in the first chunk, when their size is still unknown."""
+FILTER_SLICE_BYTES = 256 * 1024
+"""Bytes of records that are matched against selectors before yielding to the event loop."""
+MAX_COUNTED_REVISIONS = 10_000
+"""The maximum age, in revisions, of a list whose remaining items are counted: counting in the past scans all changes since then."""
 
 
-class Found(NamedTuple):
-    """Part of a list. `last` is the key after which it goes on, if it does.
+class ListPage(NamedTuple):
+    """Part of a list. `last` is the key after which the list continues, or empty at the end.
 
-    Records are as they are stored; those that were chosen as they are shown (`Filter.asks_shown`) stay so.
+    Records are in the stored version, unless `SelectorFilter.needs_served_version`: then they are in the served version.
     """
 
     records: list[Record]
     revision: Revision
     last: str
-    damaged: tuple[Damaged, ...] = ()  # left out
+    damaged: tuple[DamagedRecord, ...] = ()  # not in `records`
 
 
-async def list_(api: Api, request: Request, at: Target, form: Form) -> Answer:
-    """The objects that match, up to the limit."""
+async def list_(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+    """Returns the objects that match, up to the limit."""
     options = query.list_options(request.query)
-    wanted = await selector_filter.read(api, at, options)
-    prefix = storage_keys.within(at.resource, at.namespace)
-    start = await list_snapshot.start(api.store, options, prefix)
+    selector = await selector_filter.parse_filter(api, target, options)
+    prefix = storage_keys.namespace_range(target.resource, target.namespace)
+    start = await list_snapshot.resolve_start(api.store, options, prefix)
     if (
         form == negotiation.PLAIN
-        and wanted.is_everything
-        and start == list_snapshot.NOW
-        and not version_conversion.may_differ(at.resource)
+        and selector.is_everything
+        and start == list_snapshot.START_NOW
+        and not version_conversion.may_differ(target.resource)
     ):
-        return await _whole(api, at.resource, prefix, options.limit)
-    found = await collect(api, at.resource, prefix, wanted, start, options.limit)
-    remaining = await _remaining(api.store, prefix, start, found) if wanted.is_everything else None
-    if not wanted.asks_shown:
-        found = found._replace(records=await version_conversion.served(api, at.resource, found.records))
-    continue_ = list_snapshot.token(found.revision, found.last, prefix, remaining) if found.last else ""
-    shape = functools.partial(responses.many, api, found.records, at.resource, form)
-    answer = await api.apart(
-        responses.weight(found.records, form),
-        lambda: shape(revision=found.revision, continue_=continue_, remaining=remaining),
+        return await _unfiltered_list(api, target.resource, prefix, options.limit)
+    page = await collect_list(api, target.resource, prefix, selector, start, options.limit)
+    remaining = await _remaining(api.store, prefix, start, page) if selector.is_everything else None
+    if not selector.needs_served_version:
+        page = page._replace(records=await version_conversion.served(api, target.resource, page.records))
+    continue_ = list_snapshot.continue_token(page.revision, page.last, prefix, remaining) if page.last else ""
+    shape = functools.partial(responses.many, api, page.records, target.resource, form)
+    response = await api.offload_if_large(
+        responses.weight(page.records, form),
+        lambda: shape(revision=page.revision, continue_=continue_, remaining=remaining),
     )
-    return answer._replace(warnings=damage_reports.warnings(found.damaged)) if found.damaged else answer
+    return response._replace(warnings=damage_reports.warnings(page.damaged)) if page.damaged else response
 
 
-async def _whole(api: Api, resource: Resource, prefix: str, limit: int) -> Answer:
-    """What is there now, as it is: the list that most clients want."""
-    place = Place(resource.group, resource.version, resource.kind, prefix, limit)
-    calm = api.store.calm(prefix)
-    known = api.listings.find(place, calm)
-    if known is None or calm is None:
-        found = await collect(api, resource, prefix, selector_filter.EVERYTHING, list_snapshot.NOW, limit)
-        remaining = await _remaining(api.store, prefix, list_snapshot.NOW, found)
-        warnings = damage_reports.warnings(found.damaged)
-        known = Listing(object_codec.items(found.records, resource), found.revision, found.last, remaining, warnings)
-        api.listings.keep(place, known)
-        revision = found.revision
+async def _unfiltered_list(api: ServerContext, resource: Resource, prefix: str, limit: int) -> Response:
+    """Fast path: the current list without selectors or conversion, from the list cache if nothing in its range has changed.
+
+    Equals the uncached list; tested in tests/unit/server/objects/test_list_cache.py.
+    """
+    list_key = ListKey(resource.group, resource.version, resource.kind, prefix, limit)
+    unchanged = api.store.unchanged_since(prefix)
+    cached = api.list_cache.get(list_key, unchanged)
+    if cached is None or unchanged is None:
+        page = await collect_list(api, resource, prefix, selector_filter.EVERYTHING, list_snapshot.START_NOW, limit)
+        remaining = await _remaining(api.store, prefix, list_snapshot.START_NOW, page)
+        warnings = damage_reports.warnings(page.damaged)
+        cached = CachedList(object_codec.items(page.records, resource), page.revision, page.last, remaining, warnings)
+        api.list_cache.put(list_key, cached)
+        revision = page.revision
     else:
-        revision = calm.now
-    continue_ = list_snapshot.token(revision, known.last, prefix, known.remaining) if known.last else ""
-    body = object_codec.listing(resource, known.items, revision=revision, continue_=continue_, remaining=known.remaining)
-    return Answer(200, body, warnings=known.warnings)
+        revision = unchanged.now
+    continue_ = list_snapshot.continue_token(revision, cached.last, prefix, cached.remaining) if cached.last else ""
+    body = object_codec.listing(resource, cached.items, revision=revision, continue_=continue_, remaining=cached.remaining)
+    return Response(200, body, warnings=cached.warnings)
 
 
-async def _remaining(store: Store, prefix: str, start: list_snapshot.Start, found: Found) -> int | None:
-    """How many objects follow a part of a list at its revision; None if there are none, or nobody can tell cheaply."""
-    if not found.last:
+async def _remaining(store: Store, prefix: str, start: list_snapshot.ListStart, page: ListPage) -> int | None:
+    """Returns how many objects follow this page at its revision; None if there are none, or if counting is expensive."""
+    if not page.last:
         return None
     if start.following:
-        return max(0, start.following - len(found.records)) or None
-    if start.at is not None and (start.after or await store.revision() - start.at > NEAR):
+        return max(0, start.following - len(page.records)) or None
+    if start.at is not None and (start.after or await store.revision() - start.at > MAX_COUNTED_REVISIONS):
         return None
     try:
-        return await store.count(prefix, after=found.last, at=found.revision) or None
-    except errors.Gone:  # compacted since it was read: the page is good all the same
+        return await store.count(prefix, after=page.last, at=page.revision) or None
+    except errors.Gone:  # compacted since the page was read: the page is still valid
         return None
 
 
-async def collect(api: Api, resource: Resource, prefix: str, wanted: Filter, start: list_snapshot.Start, limit: int) -> Found:
-    """The first `limit` objects that match (all, if it is 0). Few large lists are collected at once: the others wait.
+async def collect_list(
+    api: ServerContext, resource: Resource, prefix: str, selector: SelectorFilter, start: list_snapshot.ListStart, limit: int
+) -> ListPage:
+    """Collects the first `limit` objects that match (0: all). At most MAX_LARGE large lists are read at once; others wait.
 
-    `Gone` has a token to go on with if the list was continued.
+    The `Gone` error of a continued list carries a token to continue with.
     """
-    turn = api.large_lists.begin()
+    slot = api.large_list_limit.begin()
     try:
-        return await _collect(api, resource, prefix, wanted, start, limit, turn)
+        return await _collect(api, resource, prefix, selector, start, limit, slot)
     except errors.Gone as gone:
         if not start.after:
             raise
-        raise list_snapshot.over(start, prefix) from gone
+        raise list_snapshot.expired_token(start, prefix) from gone
     finally:
-        turn.end()
+        slot.end()
 
 
 async def _collect(
-    api: Api, resource: Resource, prefix: str, wanted: Filter, start: list_snapshot.Start, limit: int, turn: Turn
-) -> Found:
+    api: ServerContext,
+    resource: Resource,
+    prefix: str,
+    selector: SelectorFilter,
+    start: list_snapshot.ListStart,
+    limit: int,
+    slot: LargeListSlot,
+) -> ListPage:
     records: list[Record] = []
-    damaged: tuple[Damaged, ...] = ()
+    damaged: tuple[DamagedRecord, ...] = ()
     at, after = start.at, start.after
-    chunk = FIRST_CHUNK
+    chunk = FIRST_CHUNK_RECORDS
     while True:
-        room = limit - len(records) if limit else chunk
-        page = await api.store.scan(prefix, after=after, limit=min(chunk, room) if wanted.is_everything else chunk, at=at)
+        remaining_limit = limit - len(records) if limit else chunk
+        page = await api.store.scan(
+            prefix, after=after, limit=min(chunk, remaining_limit) if selector.is_everything else chunk, at=at
+        )
         at, size = page.revision, _size(page.records)
         chunk = _next_chunk(len(page.records), size)
-        found = page.records if wanted.is_everything else await _matching(api, resource, page.records, wanted)
-        damaged += page.damaged
-        if limit and len(found) > room:
-            last = found[room - 1].key
-            return Found(records + found[:room], at, last, tuple(one for one in damaged if one.key <= last))
-        records += found
-        if not page.more:
-            return Found(records, at, "", damaged)
-        await turn.note(size if wanted.is_everything else _size(found))
-        after = page.last
+        matching = page.records if selector.is_everything else await _matching(api, resource, page.records, selector)
+        damaged += page.damaged_records
+        if limit and len(matching) > remaining_limit:
+            last = matching[remaining_limit - 1].key
+            return ListPage(
+                records + matching[:remaining_limit], at, last, tuple(record for record in damaged if record.key <= last)
+            )
+        records += matching
+        if not page.has_more:
+            return ListPage(records, at, "", damaged)
+        await slot.note(size if selector.is_everything else _size(matching))
+        after = page.last_key
         if limit and len(records) == limit:
-            return Found(records, at, after, damaged)
+            return ListPage(records, at, after, damaged)
         await asyncio.sleep(0)
 
 
-async def pages(api: Api, resource: Resource, prefix: str, wanted: Filter, *, first: int) -> AsyncGenerator[Found, None]:
-    """All that match now, of one moment, page by page: for who hands them on as they come. The first page has up to `first`."""
+async def iterate_pages(
+    api: ServerContext, resource: Resource, prefix: str, selector: SelectorFilter, *, first: int
+) -> AsyncGenerator[ListPage, None]:
+    """Yields all objects that match, page by page, at one revision. The first page has up to `first` records."""
     at: Revision | None = None
     after, chunk = "", first
     while True:
         page = await api.store.scan(prefix, after=after, limit=chunk, at=at)
         at, chunk = page.revision, _next_chunk(len(page.records), _size(page.records))
-        found = page.records if wanted.is_everything else await _matching(api, resource, page.records, wanted)
-        if not page.more:
-            yield Found(found, at, "", page.damaged)
+        matching = page.records if selector.is_everything else await _matching(api, resource, page.records, selector)
+        if not page.has_more:
+            yield ListPage(matching, at, "", page.damaged_records)
             return
-        after = page.last
-        yield Found(found, at, after, page.damaged)
+        after = page.last_key
+        yield ListPage(matching, at, after, page.damaged_records)
         await asyncio.sleep(0)
 
 
@@ -166,19 +183,19 @@ def _size(records: list[Record]) -> int:
 
 
 def _next_chunk(number: int, size: int) -> int:
-    """How many records to read next, if they are like these that were read."""
-    return max(1, min(CHUNK, CHUNK_BYTES * number // size)) if size else CHUNK
+    """Returns how many records to read next, given the number and total size of the records just read."""
+    return max(1, min(MAX_CHUNK_RECORDS, TARGET_CHUNK_BYTES * number // size)) if size else MAX_CHUNK_RECORDS
 
 
-async def _matching(api: Api, resource: Resource, records: list[Record], wanted: Filter) -> list[Record]:
-    found, size = [], 0
-    if wanted.asks_shown:
+async def _matching(api: ServerContext, resource: Resource, records: list[Record], selector: SelectorFilter) -> list[Record]:
+    matching, size = [], 0
+    if selector.needs_served_version:
         records = await version_conversion.served(api, resource, records)
     for record in records:
-        if wanted.matches(record.value):
-            found.append(record)
+        if selector.matches(record.value):
+            matching.append(record)
         size += len(record.value)
-        if size > SLICE_BYTES:
+        if size > FILTER_SLICE_BYTES:
             size = 0
             await asyncio.sleep(0)
-    return found
+    return matching

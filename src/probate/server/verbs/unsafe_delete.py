@@ -1,10 +1,11 @@
-"""The removal of an object whose stored data is damaged, as Kubernetes has it: `ignoreStoreReadErrorWithClusterBreakingPotential`.
+"""Removes an object whose stored data is damaged: Kubernetes' delete option `ignoreStoreReadErrorWithClusterBreakingPotential`.
 
-Nobody knows what the object was. So its finalizers hold nothing, no webhook or policy is asked, preconditions cannot be given, and
-what depends on it is collected in the background like the dependents of any owner that is gone. Who does this needs the verb
-`unsafe-delete-ignore-read-errors` on the object besides `delete`. An object that can be read is refused: it can be deleted as ever.
+The content of the object is unknown. So its finalizers have no effect, admission does not run, preconditions are not supported, and
+its dependents are collected in the background, like those of any owner that is gone. The user needs the verb
+`unsafe-delete-ignore-read-errors` on the object in addition to `delete`. An object that can be read is rejected, because an
+ordinary delete works.
 
-The index entries of an object follow from its value. Here they are looked for, which is a walk over the whole index.
+The index entries of an object are derived from its value. Here they are found by a scan over the whole index.
 """
 
 from __future__ import annotations
@@ -15,61 +16,70 @@ import logging
 import orjson
 
 from probate.api import field_errors, status
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.api.rbac.users import User
 from probate.core import errors
 from probate.core.logs import facts
 from probate.server import api_errors
-from probate.server.authz import attributes
+from probate.server.authz import authorization_attributes
 from probate.server.codec import delete_options
-from probate.server.context import Answer, Api
+from probate.server.context import Response, ServerContext
 from probate.server.request import Target
 from probate.server.storage import index_entries, storage_keys
-from probate.store import contract, paging
-from probate.store.contract import Refused, Revision, Store
+from probate.store import contract, pagination
+from probate.store.contract import FailedGuards, Revision, Store
 
 VERB = "unsafe-delete-ignore-read-errors"
 PAGE = 2_000
-OWN = ("ip/", "nodeport/")
-"""Entries that do not name their object. They have the revision of the write that made them."""
+UNNAMED_FAMILIES = ("ip/", "nodeport/")
+"""Index entries that do not contain the key of their object. They have the revision of the write that created them."""
 
 log = logging.getLogger(__name__)
 
 
-async def remove(api: Api, user: User, at: Target) -> Answer:
-    """Remove the object. `Invalid` if it can be read, `Conflict` if somebody changes it meanwhile."""
-    await api.access.check(user, attributes.about_object(VERB, at))
-    damaged = await _damaged(api.store, storage_keys.of(at.resource, at.namespace or "", at.name), at)
+async def remove(api: ServerContext, user: User, target: Target) -> Response:
+    """Removes the object. Raises `Invalid` if it can be read, `Conflict` if it is modified concurrently."""
+    await api.authorizer.check(user, authorization_attributes.for_object(VERB, target))
+    damaged = await _damaged(api.store, storage_keys.object_key(target.resource, target.namespace or "", target.name), target)
     revision = Revision(damaged.revision)
     entries = await _entries(api.store, damaged.key, revision)
-    outcome = await api.store.commit(contract.delete(damaged.key, revision=revision, leave=entries))
-    if isinstance(outcome, Refused):
-        raise api_errors.changed(at.resource, at.name)
-    about = facts(resource=str(at.resource.group_resource), namespace=at.namespace, name=at.name, user=user.name, revision=revision)
-    log.warning("removed an object whose stored data was damaged", extra=about)
-    return Answer(200, orjson.dumps(status.success(at.resource, name=at.name, uid="")))
+    outcome = await api.store.commit(contract.delete(damaged.key, revision=revision, remove_entries=entries))
+    if isinstance(outcome, FailedGuards):
+        raise api_errors.modified(target.resource, target.name)
+    details = facts(
+        resource=str(target.resource.group_resource),
+        namespace=target.namespace,
+        name=target.name,
+        user=user.name,
+        revision=revision,
+    )
+    log.warning("removed object with damaged data", extra=details)
+    return Response(200, orjson.dumps(status.success_status(target.resource, name=target.name, uid="")))
 
 
-async def _damaged(store: Store, key: str, at: Target) -> errors.DamagedObject:
+async def _damaged(store: Store, key: str, target: Target) -> errors.DamagedObject:
+    """Returns the error that reading the object raises. Raises `NotFound`, or `Invalid` if the object can be read."""
     try:
         found = await store.read(key)
     except errors.DamagedObject as damaged:
         return damaged
     if found is None:
-        raise api_errors.not_found(at.resource, at.name)
-    why = "applies only to objects whose stored data is damaged. This object can be read: delete it without the option"
-    raise api_errors.invalid(at.resource, at.name, [field_errors.invalid(Path(delete_options.UNSAFE), True, why)])
+        raise api_errors.not_found(target.resource, target.name)
+    reason = "applies only to objects whose stored data is damaged. This object can be read: delete it without the option"
+    raise api_errors.invalid(target.resource, target.name, [field_errors.invalid(FieldPath(delete_options.UNSAFE), True, reason)])
 
 
 async def _entries(store: Store, key: str, revision: Revision) -> list[str]:
-    """All index entries of the object that can be told to be its own."""
+    """Returns all index entries that can be attributed to the object."""
     found: list[str] = []
     for family in index_entries.FAMILIES:
-        async for page in paging.pages(store, family, size=PAGE):
-            found += [one.key for one in page.records if one.key.endswith(key) and index_entries.object_of(one.key) == key]
+        async for page in pagination.pages(store, family, size=PAGE):
+            found += [
+                record.key for record in page.records if record.key.endswith(key) and index_entries.object_key_of(record.key) == key
+            ]
             await asyncio.sleep(0)
-    for family in OWN:
-        async for page in paging.pages(store, family, size=PAGE):
-            found += [one.key for one in page.records if one.revision == revision]
+    for family in UNNAMED_FAMILIES:
+        async for page in pagination.pages(store, family, size=PAGE):
+            found += [record.key for record in page.records if record.revision == revision]
             await asyncio.sleep(0)
     return found

@@ -1,6 +1,6 @@
-"""`update`: the whole object is replaced, if it is still the one the client read.
+"""`update`: replaces the whole object if it is still the version that the client read.
 
-Of a few kinds, as in Kubernetes, it makes an object that is not there.
+For a few kinds, as in Kubernetes, it creates the object if it does not exist.
 """
 
 from __future__ import annotations
@@ -12,82 +12,95 @@ from probate.api import metadata
 from probate.api.catalog import Resource
 from probate.core import errors
 from probate.server import api_errors, query
-from probate.server.admission.attributes import UPDATE, Act
-from probate.server.authz import attributes
+from probate.server.admission.admission_attributes import UPDATE, WriteRequest
+from probate.server.authz import authorization_attributes
 from probate.server.codec import negotiation, object_codec, request_body, responses, version_conversion
 from probate.server.codec.negotiation import Form
-from probate.server.context import Answer, Api
+from probate.server.context import Response, ServerContext
 from probate.server.objects import managed_fields, path_identity, write
 from probate.server.request import Request, Target
 from probate.server.verbs import create
 from probate.store.contract import Record
 
 MAX_TRIES = 20
-"""Of an update that names no resourceVersion, and so is meant whatever the object is now; or that needs what others just took."""
+"""Attempts of an update without resourceVersion after concurrent modifications, or of one whose allocated addresses are taken."""
 
 
-async def update(api: Api, request: Request, at: Target, form: Form) -> Answer:
-    """Put the object in the body in place of the one there is."""
+async def update(api: ServerContext, request: Request, target: Target, form: Form) -> Response:
+    """Handles a PUT."""
     options = query.write_options(request.query, "UpdateOptions")
     media = negotiation.media_type(request.headers.get(b"content-type", b""))
-    body, rules = await request.read_body(), api.kinds.rules(at.resource)
-    read = await api.apart(len(body), lambda: request_body.read_object(body, media, at.resource, rules, options.field_validation))
-    path_identity.check(read.object["metadata"], at)
-    manager = managed_fields.manager(request, options.field_manager)
-    act = Act(request.user, options)
+    body, rules = await request.read_body(), api.kinds.rules(target.resource)
+    decoded = await api.offload_if_large(
+        len(body), lambda: request_body.read_object(body, media, target.resource, rules, options.field_validation)
+    )
+    path_identity.check_identity(decoded.object["metadata"], target)
+    manager = managed_fields.field_manager(request, options.field_manager)
+    act = WriteRequest(request.user, options)
     for _ in range(MAX_TRIES):
-        now = await version_conversion.read(api, at)
-        attempt = _created if now is None else functools.partial(_replaced, now)
-        written = await attempt(api, at, read.object, manager, act, size=len(body))
-        if written is not None:
-            told = read.warnings + act.warnings
-            return responses.one(api, written, at.resource, form, code=201 if now is None else 200, warnings=told)
-    raise api_errors.changed(at.resource, at.name)
+        current = await version_conversion.read(api, target)
+        attempt = _create if current is None else functools.partial(_replace, current)
+        record = await attempt(api, target, decoded.object, manager, act, size=len(body))
+        if record is not None:
+            warnings = decoded.warnings + act.warnings
+            return responses.one(api, record, target.resource, form, code=201 if current is None else 200, warnings=warnings)
+    raise api_errors.modified(target.resource, target.name)
 
 
-async def _created(api: Api, at: Target, given: dict[str, Any], manager: str, act: Act, *, size: int) -> Record | None:
-    """The new object, if it is of a kind that an update creates; None if somebody else was faster."""
-    resource, uid = at.resource, given["metadata"].get("uid")
+async def _create(
+    api: ServerContext, target: Target, requested: dict[str, Any], manager: str, act: WriteRequest, *, size: int
+) -> Record | None:
+    """Creates the object if its kind allows create on update. Returns None if another request has created it concurrently."""
+    resource, uid = target.resource, requested["metadata"].get("uid")
     if uid:
-        raise api_errors.conflict(resource, at.name, f"there is no object of the uid {uid}: it was deleted")
-    if at.subresource or resource.is_custom or not metadata.is_created_by_update(resource.group, resource.kind):
-        raise api_errors.not_found(resource, at.name)
-    await api.access.check(act.user, attributes.about_new(at))
+        raise api_errors.conflict(resource, target.name, f"no object has the uid {uid}: it was deleted")
+    if target.subresource or resource.is_custom or not metadata.is_created_by_update(resource.group, resource.kind):
+        raise api_errors.not_found(resource, target.name)
+    await api.authorizer.check(act.user, authorization_attributes.for_create(target))
     try:
-        return await create.attempt(api, at, given, managed_fields.creator(api.kinds, at, manager), act, size=size)
+        return await create.try_create(
+            api, target, requested, managed_fields.entries_on_create(api.kinds, target, manager), act, size=size
+        )
     except errors.AlreadyExists:
         return None
 
 
-async def _replaced(
-    now: Record, api: Api, at: Target, given: dict[str, Any], manager: str, act: Act, *, size: int
+async def _replace(
+    current: Record, api: ServerContext, target: Target, requested: dict[str, Any], manager: str, act: WriteRequest, *, size: int
 ) -> Record | None:
-    """The object as it is after the update; None if somebody changed it in between."""
-    act.is_mutable = api.admission.mutates(UPDATE, at)
-    new = await api.apart(size + len(now.value), lambda: _changed(api, at, now, given, manager, act))
-    return await write.write(api, at, now, new, act)
+    """Updates the object. Returns None if it was modified concurrently."""
+    act.is_mutable = api.admission.mutates(UPDATE, target)
+    new = await api.offload_if_large(
+        size + len(current.value), lambda: _updated_object(api, target, current, requested, manager, act)
+    )
+    return await write.admit_and_commit(api, target, current, new, act)
 
 
-def _changed(api: Api, at: Target, now: Record, given: dict[str, Any], manager: str, act: Act) -> dict[str, Any]:
-    old = object_codec.loaded(now, at.resource)
-    new = {**given, "metadata": dict(given["metadata"])}
-    settle_version(new["metadata"], old["metadata"], at.resource)
-    _check_is_the_same(new, old, at)
-    write.prepare_changed(api, at, new, old, managed_fields.updater(api.kinds, at, new, old, manager, api.now()), act)
+def _updated_object(
+    api: ServerContext, target: Target, current: Record, requested: dict[str, Any], manager: str, act: WriteRequest
+) -> dict[str, Any]:
+    old = object_codec.loaded(current, target.resource)
+    new = {**requested, "metadata": dict(requested["metadata"])}
+    set_resource_version(new["metadata"], old["metadata"], target.resource)
+    _check_preconditions(new, old, target)
+    write.prepare_update(
+        api, target, new, old, managed_fields.entries_on_update(api.kinds, target, new, old, manager, api.timestamp()), act
+    )
     return new
 
 
-def settle_version(new: dict[str, Any], old: dict[str, Any], resource: Resource) -> None:
-    """The metadata of a change that is meant whatever the object is now get its version, if the kind takes such changes."""
-    if path_identity.is_any_version(new.get("resourceVersion")):
-        new["resourceVersion"] = old["resourceVersion"] if write.may_update_blindly(resource) else ""
+def set_resource_version(new: dict[str, Any], old: dict[str, Any], resource: Resource) -> None:
+    """Sets the current resourceVersion on an update that has none, if the kind allows unconditional updates."""
+    if path_identity.is_unconditional(new.get("resourceVersion")):
+        new["resourceVersion"] = old["resourceVersion"] if write.allows_unconditional_update(resource) else ""
 
 
-def _check_is_the_same(new: dict[str, Any], old: dict[str, Any], at: Target) -> None:
+def _check_preconditions(new: dict[str, Any], old: dict[str, Any], target: Target) -> None:
+    """Raises `Conflict` unless uid and resourceVersion, if given, are those of the current object."""
     uid, expected = new["metadata"].get("uid"), new["metadata"]["resourceVersion"]
     if uid and uid != old["metadata"]["uid"]:
         raise api_errors.conflict(
-            at.resource, at.name, f"the object has another uid ({old['metadata']['uid']}): it was deleted and created again"
+            target.resource, target.name, f"the object has another uid ({old['metadata']['uid']}): it was deleted and created again"
         )
     if expected and expected != old["metadata"]["resourceVersion"]:
-        raise api_errors.changed(at.resource, at.name)
+        raise api_errors.modified(target.resource, target.name)

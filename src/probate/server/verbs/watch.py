@@ -1,9 +1,9 @@
-"""`watch`: every change of what matches, as it happens.
+"""`watch`: streams every change of the objects that match, as it happens.
 
-An object that begins to match is ADDED to this watcher, and one that stops is DELETED, whatever happened to it really. A watch
-that gives no resourceVersion (or 0) begins with what is there. With `sendInitialEvents` a bookmark says where that ends.
+An object that starts to match is ADDED for this watcher, and one that stops matching is DELETED, whatever the actual change was. A
+watch without resourceVersion (or with 0) begins with the current objects. With `sendInitialEvents`, a bookmark marks their end.
 
-A watch that cannot begin or go on says why in an ERROR event; the HTTP answer was given before that.
+A watch that cannot begin or continue reports why in an ERROR event, because the HTTP status has already been sent.
 """
 
 from __future__ import annotations
@@ -19,180 +19,184 @@ from probate.api import status
 from probate.core import errors
 from probate.core.aio import tasks
 from probate.core.clock import Clock
-from probate.http.memory_limits import Share
+from probate.http.memory_limits import MemoryShare
 from probate.server import query
 from probate.server.codec import negotiation, version_conversion
 from probate.server.codec.negotiation import Form
-from probate.server.context import LARGE_BYTES, Api, Outlet, Stream
+from probate.server.context import LARGE_BYTES, ServerContext, StreamingResponse, StreamSink
 from probate.server.objects import list_snapshot, selector_filter
-from probate.server.objects.selector_filter import Filter
+from probate.server.objects.selector_filter import SelectorFilter
 from probate.server.query import ListOptions
 from probate.server.request import Request, Target
 from probate.server.storage import storage_keys
 from probate.server.verbs import list as listing
 from probate.server.verbs import watch_rows
-from probate.server.verbs.watch_rows import Lines
+from probate.server.verbs.watch_rows import WatchEventEncoder
 from probate.store.contract import Batch, Record, Revision, Watch
 
 BOOKMARK_SECONDS = 60.0
-LONGEST_SECONDS = 3600.0
-AT_ONCE = 100
-AT_ONCE_BYTES = 256 * 1024
-"""Objects that are sent together when a watch begins with what is there, and about how much they may be."""
-COMPILED = 20
-"""Bytes that a selector takes for each character while it is watched by."""
-FIRST = 8
-"""Of those, how many are read first: nobody knows yet how large they are, and a client may read slowly."""
+MAX_WATCH_SECONDS = 3600.0
+MAX_INITIAL_CHUNK_RECORDS = 100
+MAX_INITIAL_CHUNK_BYTES = 256 * 1024
+"""The maximum number, and the approximate size, of initial objects that are sent in one chunk."""
+BYTES_PER_SELECTOR_CHARACTER = 20
+"""Memory that a compiled selector takes for each character of its text, for as long as the watch runs."""
+FIRST_PAGE_RECORDS = 8
+"""Initial objects that are read first: their size is still unknown, and a client may read slowly."""
 
 
-async def watch(api: Api, request: Request, at: Target, form: Form) -> Stream:
-    """A stream of events that ends after the time asked for."""
+async def watch(api: ServerContext, request: Request, target: Target, form: Form) -> StreamingResponse:
+    """Handles a watch. The stream ends after the requested time, at most MAX_WATCH_SECONDS."""
     options = query.list_options({**request.query, "watch": ["1"]})
-    wanted = await selector_filter.read(api, at, options)
+    selector = await selector_filter.parse_filter(api, target, options)
     if options.resource_version:
-        list_snapshot.revision(options.resource_version)
-    asked = _Asked(at, form, options, wanted)
-    with asked.share(api):  # so that it is refused before it begins
+        list_snapshot.parse_resource_version(options.resource_version)
+    session = _Session(target, form, options, selector)
+    with session.reserve_memory(api):  # rejects the watch before the stream begins
         media = negotiation.PROTOBUF_WATCH if form.is_protobuf else negotiation.JSON
-        return Stream(_guarded(api, asked), media, attach=asked.attach)
+        return StreamingResponse(_with_error_event(api, session), media, attach=session.attach)
 
 
-class _Asked:
-    """What a watcher asked for, and its end of the stream, if there is one that can be written to at once."""
+class _Session:
+    """One watch: its target and options, and the sink of its stream if the connection has one."""
 
-    def __init__(self, at: Target, form: Form, options: ListOptions, wanted: Filter) -> None:
-        self.at = at
+    def __init__(self, target: Target, form: Form, options: ListOptions, selector: SelectorFilter) -> None:
+        self.target = target
         self.form = form
         self.options = options
-        self.wanted = wanted
-        self.outlet: Outlet | None = None
+        self.selector = selector
+        self.sink: StreamSink | None = None
 
-    def attach(self, outlet: Outlet) -> None:
-        self.outlet = outlet
+    def attach(self, sink: StreamSink) -> None:
+        self.sink = sink
 
     @contextmanager
-    def share(self, api: Api) -> Iterator[None]:
-        """Room for the selectors, which may be long, for as long as they are watched by."""
-        share = Share(api.selectors)
-        share.hold(COMPILED * (len(self.options.label_selector) + len(self.options.field_selector)))
+    def reserve_memory(self, api: ServerContext) -> Iterator[None]:
+        """Reserves memory for the selectors, which may be long."""
+        share = MemoryShare(api.selector_memory)
+        share.grow_to(BYTES_PER_SELECTOR_CHARACTER * (len(self.options.label_selector) + len(self.options.field_selector)))
         try:
             yield
         finally:
-            share.drop()
+            share.release()
 
 
-async def _guarded(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
+async def _with_error_event(api: ServerContext, session: _Session) -> AsyncGenerator[bytes, None]:
     try:
-        with asked.share(api):
-            async with aclosing(_events(api, asked)) as chunks:
+        with session.reserve_memory(api):
+            async with aclosing(_events(api, session)) as chunks:
                 async for chunk in chunks:
                     yield chunk
     except errors.ApiError as error:
-        yield watch_rows.event(b"ERROR", orjson.dumps(status.failure(error)), asked.form)
+        yield watch_rows.event(b"ERROR", orjson.dumps(status.failure_status(error)), session.form)
     except errors.TooSlow as error:
-        yield watch_rows.event(b"ERROR", orjson.dumps(status.failure(errors.Gone(str(error)))), asked.form)
+        yield watch_rows.event(b"ERROR", orjson.dumps(status.failure_status(errors.Gone(str(error)))), session.form)
 
 
-async def _events(api: Api, asked: _Asked) -> AsyncGenerator[bytes, None]:
-    options, wanted, resource = asked.options, asked.wanted, asked.at.resource
-    lines = Lines(api, resource, asked.form, wanted)
-    prefix = storage_keys.within(asked.at.resource, asked.at.namespace)
-    after, is_from_now = await _beginning(api, options)
-    if is_from_now:
-        async with aclosing(listing.pages(api, resource, prefix, wanted, first=FIRST)) as pages:
+async def _events(api: ServerContext, session: _Session) -> AsyncGenerator[bytes, None]:
+    options, selector, resource = session.options, session.selector, session.target.resource
+    encoder = WatchEventEncoder(api, resource, session.form, selector)
+    prefix = storage_keys.namespace_range(session.target.resource, session.target.namespace)
+    after, sends_initial = await _start(api, options)
+    if sends_initial:
+        async with aclosing(listing.iterate_pages(api, resource, prefix, selector, first=FIRST_PAGE_RECORDS)) as pages:
             async for page in pages:
                 after = page.revision
-                shown = page.records if wanted.asks_shown else await version_conversion.served(api, resource, page.records)
-                for records in _pieces(shown):
-                    yield await _first(api, lines, records, asked.form)
+                shown = (
+                    page.records if selector.needs_served_version else await version_conversion.served(api, resource, page.records)
+                )
+                for records in _split(shown):
+                    yield await _initial_chunk(api, encoder, records, session.form)
         if options.sends_initial_events and options.wants_bookmarks:
-            yield lines.bookmark(after, is_end_of_initial_events=True)
-    seconds = min(options.timeout_seconds or LONGEST_SECONDS, LONGEST_SECONDS)
-    async with api.store.watch(prefix, after=after) as changes, _Pace(api.clock, changes, seconds) as pace:
-        changes.hand_to(_Teller(asked, lines, pace).tell)
-        async for told in changes:
-            events = await version_conversion.events(api, resource, told)
-            if events and (chunk := await _later(api, lines, events, asked)):
+            yield encoder.bookmark(after, is_end_of_initial_events=True)
+    seconds = min(options.timeout_seconds or MAX_WATCH_SECONDS, MAX_WATCH_SECONDS)
+    async with api.store.watch(prefix, after=after) as changes, _BookmarkTimer(api.clock, changes, seconds) as timer:
+        changes.set_handler(_DirectWriter(session, encoder, timer).tell)
+        async for batch in changes:
+            events = await version_conversion.events(api, resource, batch)
+            if events and (chunk := await _change_chunk(api, encoder, events, session)):
                 yield chunk
-            if pace.is_due:
-                pace.is_due = False
+            if timer.is_due:
+                timer.is_due = False
                 if options.wants_bookmarks:
-                    yield lines.bookmark(changes.revision)
-                if pace.is_over:
+                    yield encoder.bookmark(changes.revision)
+                if timer.is_over:
                     return
 
 
-async def _first(api: Api, lines: Lines, records: list[Record], form: Form) -> bytes:
-    """What is there when a watch begins."""
+async def _initial_chunk(api: ServerContext, encoder: WatchEventEncoder, records: list[Record], form: Form) -> bytes:
+    """Encodes initial objects as ADDED events."""
 
     def write() -> bytes:
-        return b"".join([lines.line(b"ADDED", record.value, record.revision) for record in records])
+        return b"".join([encoder.line(b"ADDED", record.value, record.revision) for record in records])
 
-    return await api.apart(sum(len(one.value) for one in records), write) if form.is_protobuf else write()
-
-
-async def _later(api: Api, lines: Lines, events: Batch, asked: _Asked) -> bytes:
-    """What has changed since."""
-    if (size := watch_rows.weight(events, asked.form)) <= LARGE_BYTES:
-        return lines.batch(events)
-    return await api.apart(size, lambda: lines.batch(events))
+    return await api.offload_if_large(sum(len(record.value) for record in records), write) if form.is_protobuf else write()
 
 
-def _pieces(records: list[Record]) -> Iterator[list[Record]]:
-    """What is sent together: not more than the client reads soon, or than others want to wait for."""
-    piece: list[Record] = []
+async def _change_chunk(api: ServerContext, encoder: WatchEventEncoder, events: Batch, session: _Session) -> bytes:
+    """Encodes a batch of changes, on a thread if it is large."""
+    if (size := watch_rows.encoding_cost(events, session.form)) <= LARGE_BYTES:
+        return encoder.batch(events)
+    return await api.offload_if_large(size, lambda: encoder.batch(events))
+
+
+def _split(records: list[Record]) -> Iterator[list[Record]]:
+    """Splits records into chunks that neither exceed what the client reads soon nor block the event loop."""
+    chunk_records: list[Record] = []
     size = 0
     for record in records:
-        if piece and (size + len(record.value) > AT_ONCE_BYTES or len(piece) == AT_ONCE):
-            yield piece
-            piece, size = [], 0
-        piece.append(record)
+        if chunk_records and (
+            size + len(record.value) > MAX_INITIAL_CHUNK_BYTES or len(chunk_records) == MAX_INITIAL_CHUNK_RECORDS
+        ):
+            yield chunk_records
+            chunk_records, size = [], 0
+        chunk_records.append(record)
         size += len(record.value)
-    if piece:
-        yield piece
+    if chunk_records:
+        yield chunk_records
 
 
-class _Teller:
-    """Tells the client where a change is made known, without waking anybody."""
+class _DirectWriter:
+    """Fast path: writes events to the client in the task that publishes the change, without waking the watch's own task."""
 
-    __slots__ = ("_asked", "_lines", "_pace", "_size_matters", "_versions_matter")
+    __slots__ = ("_encoder", "_is_custom", "_is_protobuf", "_session", "_timer")
 
-    def __init__(self, asked: _Asked, lines: Lines, pace: _Pace) -> None:
-        self._asked = asked
-        self._lines = lines
-        self._pace = pace
-        self._versions_matter = asked.at.resource.is_custom
-        self._size_matters = asked.form.is_protobuf
+    def __init__(self, session: _Session, encoder: WatchEventEncoder, timer: _BookmarkTimer) -> None:
+        self._session = session
+        self._encoder = encoder
+        self._timer = timer
+        self._is_custom = session.target.resource.is_custom
+        self._is_protobuf = session.form.is_protobuf
 
     def tell(self, events: Batch) -> bool:
-        """Whether that was possible."""
-        outlet = self._asked.outlet
-        if outlet is None or self._pace.is_due or not outlet.is_ready():
+        """Writes the events if that is possible now, and returns whether it was. Otherwise the watch's task encodes them."""
+        sink = self._session.sink
+        if sink is None or self._timer.is_due or not sink.is_ready():
             return False
-        if self._versions_matter and version_conversion.may_differ(self._asked.at.resource):
+        if self._is_custom and version_conversion.may_differ(self._session.target.resource):
             return False
-        if self._size_matters and watch_rows.weight(events, self._asked.form) > LARGE_BYTES:
+        if self._is_protobuf and watch_rows.encoding_cost(events, self._session.form) > LARGE_BYTES:
             return False
-        if chunk := self._lines.batch(events):
-            outlet.tell(chunk)
+        if chunk := self._encoder.batch(events):
+            sink.tell(chunk)
         return True
 
 
-async def _beginning(api: Api, options: ListOptions) -> tuple[Revision, bool]:
-    """After which revision the watch begins, and whether it shows first what is there."""
-    if options.resource_version and (wanted := list_snapshot.revision(options.resource_version)) > (
+async def _start(api: ServerContext, options: ListOptions) -> tuple[Revision, bool]:
+    """Returns the revision after which the watch begins, and whether it first sends the current objects."""
+    if options.resource_version and (requested := list_snapshot.parse_resource_version(options.resource_version)) > (
         current := await api.store.revision()
     ):
-        raise list_snapshot.too_large(wanted, current)
+        raise list_snapshot.resource_version_too_large(requested, current)
     if options.sends_initial_events or (options.sends_initial_events is None and options.resource_version in {"", "0"}):
         return Revision(0), True
     if options.resource_version in {"", "0"}:
         return await api.store.revision(), False
-    return list_snapshot.revision(options.resource_version), False
+    return list_snapshot.parse_resource_version(options.resource_version), False
 
 
-class _Pace:
-    """Nudges a watch whenever a bookmark is due, the last time when it is over."""
+class _BookmarkTimer:
+    """Wakes a watch whenever a bookmark is due, and when its time is over."""
 
     def __init__(self, clock: Clock, changes: Watch, seconds: float) -> None:
         self.is_due = False
@@ -207,7 +211,7 @@ class _Pace:
 
     async def __aexit__(self, *_: object) -> None:
         await tasks.stop(self._task)
-        # Both refer back to this, and through it to the whole connection: without the cycles all of it is freed at once.
+        # Both reference this timer, and through it the whole connection: without the reference cycles it is freed at once.
         del self._task, self._changes
 
     async def _run(self) -> None:
@@ -215,4 +219,4 @@ class _Pace:
             await self._clock.sleep(min(BOOKMARK_SECONDS, self._end - self._clock.monotonic()))
             self.is_over = self._clock.monotonic() >= self._end
             self.is_due = True
-            self._changes.nudge()
+            self._changes.wake()

@@ -1,7 +1,7 @@
-"""Where a `clientConfig` points to.
+"""Resolves the `clientConfig` of a webhook to an endpoint.
 
-There is no cluster network here, so nobody can be reached by the name of a Service unless the server was told where that is:
-`--webhook-service NAMESPACE/NAME[:PORT]=URL`. Certificates are checked for the name that Kubernetes would use.
+There is no cluster network, so a Service is reachable only if its address is configured:
+`--webhook-service NAMESPACE/NAME[:PORT]=URL`. TLS certificates are verified for the DNS name that Kubernetes would use.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _PORTS = {"https": 443, "http": 80}
 
 
 class Endpoint(NamedTuple):
-    """A server and a path on it. `url` is what messages call it."""
+    """A server and a path on it. Messages contain `url`."""
 
     url: str
     host: str
     port: int
     path: str
     is_tls: bool
-    name: str  # that the server's certificate must have
-    ca: str  # PEM; empty: who the system trusts
+    name: str  # DNS name that the server certificate must contain
+    ca: str  # PEM; empty: the system's CAs
 
 
 class Unreachable(Exception):
-    """Why a server cannot be reached, or has not answered as it should."""
+    """The server is unreachable or its response is invalid. The message contains the reason."""
 
 
 def services(given: Iterable[str]) -> Services:
-    """The mapping that the settings say. `CannotOpen` if one of them makes no sense."""
+    """Parses the --webhook-service options. Raises `CannotOpen` if one is invalid."""
     found: dict[str, str] = {}
     for one in given:
         service, equals, url = one.partition("=")
@@ -50,37 +50,37 @@ def services(given: Iterable[str]) -> Services:
 
 
 def find(config: dict[str, Any], known: Services) -> Endpoint:
-    """The endpoint of a `clientConfig`. `Unreachable` if it is a Service nobody has said anything about."""
+    """Resolves a `clientConfig`. Raises `Unreachable` for a Service without a configured address."""
     bundle = _bundle(config.get("caBundle") or "")
     if config.get("url"):
-        return _at(config["url"], config["url"], "", bundle)
+        return _endpoint(config["url"], config["url"], "", bundle)
     service = config.get("service") or {}
     namespace, name, port = service.get("namespace", ""), service.get("name", ""), service.get("port") or 443
     path = service.get("path") or ""
-    called = f"{name}.{namespace}.svc"
+    dns_name = f"{name}.{namespace}.svc"
     url = known.get(f"{namespace}/{name}:{port}") or known.get(f"{namespace}/{name}")
-    shown = f"https://{called}:{port}/{path.lstrip('/')}"
+    display_url = f"https://{dns_name}:{port}/{path.lstrip('/')}"
     if url is None:
         raise Unreachable(
-            f"{shown}: service {namespace}/{name} cannot be reached, as there is no cluster network: give clientConfig.url, "
+            f"{display_url}: service {namespace}/{name} cannot be reached, as there is no cluster network: give clientConfig.url, "
             f"or start the server with --webhook-service {namespace}/{name}:{port}=URL"
         )
-    return _at(url.rstrip("/") + (f"/{path.lstrip('/')}" if path else ""), shown, called, bundle)
+    return _endpoint(url.rstrip("/") + (f"/{path.lstrip('/')}" if path else ""), display_url, dns_name, bundle)
 
 
-def _at(url: str, shown: str, name: str, bundle: str) -> Endpoint:
+def _endpoint(url: str, display_url: str, name: str, bundle: str) -> Endpoint:
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
         port = parts.port or _PORTS.get(parts.scheme, 443)
     except ValueError:
-        raise Unreachable(f"{shown}: the port of the URL is no port") from None
+        raise Unreachable(f"{display_url}: the port of the URL is no port") from None
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Endpoint(shown, host, port, path, parts.scheme == "https", name or host, bundle)
+    return Endpoint(display_url, host, port, path, parts.scheme == "https", name or host, bundle)
 
 
 def _bundle(text: str) -> str:
     try:
-        return base64.b64decode(text, validate=True).decode("utf-8", "replace")  # around certificates there may be any text
+        return base64.b64decode(text, validate=True).decode("utf-8", "replace")  # text around certificates is allowed
     except binascii.Error:
         raise Unreachable("unable to load root certificates: unable to parse bytes as PEM block") from None

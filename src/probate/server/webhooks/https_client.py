@@ -1,6 +1,6 @@
-"""Requests to servers of others: a POST of JSON and its answer, on connections that are kept. Answers are bounded in size and time.
+"""The HTTP client for webhooks: posts JSON on pooled connections. The size and duration of responses are limited.
 
-Redirects are not followed: who is configured is asked, and nobody else.
+Redirects are not followed: the client connects only to configured servers.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from urllib.parse import quote
 
 import httptools
 
-from probate.core.aio.offload import Inline, Offload
+from probate.core.aio.offload import InlineOffload, Offload
 from probate.http.tls import trust
 from probate.server.webhooks.endpoints import Endpoint, Unreachable
 
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 MAX_AT_ONCE = 100
-"""Requests to one server that are under way. One more fails at once: a slow server is not made slower, and nobody waits for it."""
-MAX_KEPT = 16
-KEPT_SECONDS = 30.0
+"""Maximum number of concurrent requests to one server. Further requests fail at once: they neither wait nor add load to it."""
+MAX_POOLED = 16
+POOL_SECONDS = 30.0
 MAX_CONTEXTS = 64
 _CHUNK = 64 * 1024
 _AGENT = b"probate-webhooks"
 
 
-class _Place(NamedTuple):
-    """What connections can be shared by."""
+class _PoolKey(NamedTuple):
+    """The pool key: connections with equal keys are interchangeable."""
 
     host: str
     port: int
@@ -46,59 +46,59 @@ class _Connection(NamedTuple):
 
 
 class Outbound:
-    """Sends requests. `close` lets go of the connections."""
+    """Sends requests. `close` closes the pooled connections."""
 
     def __init__(self, offload: Offload | None = None) -> None:
-        self._offload = offload or Inline()
-        self._kept: dict[_Place, list[_Connection]] = {}
-        self._under_way: dict[_Place, int] = {}
+        self._offload = offload or InlineOffload()
+        self._pool: dict[_PoolKey, list[_Connection]] = {}
+        self._in_flight: dict[_PoolKey, int] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     async def post(self, endpoint: Endpoint, body: bytes, *, seconds: float) -> bytes:
-        """The body of the answer. `Unreachable` if there is none in time, or it is no success."""
+        """Posts a request and returns the response body. Raises `Unreachable` on timeout or if the status is not successful."""
         ca = hashlib.sha256(endpoint.ca.encode()).hexdigest() if endpoint.is_tls else ""
-        place = _Place(endpoint.host, endpoint.port, endpoint.name, ca)
-        if self._under_way.get(place, 0) >= MAX_AT_ONCE:
+        pool_key = _PoolKey(endpoint.host, endpoint.port, endpoint.name, ca)
+        if self._in_flight.get(pool_key, 0) >= MAX_AT_ONCE:
             raise Unreachable(f"{MAX_AT_ONCE} requests to this server are under way already")
-        self._under_way[place] = self._under_way.get(place, 0) + 1
+        self._in_flight[pool_key] = self._in_flight.get(pool_key, 0) + 1
         try:
             async with asyncio.timeout(seconds):
-                return await self._post(endpoint, place, body, seconds)
+                return await self._post(endpoint, pool_key, body, seconds)
         except TimeoutError:
             raise Unreachable("context deadline exceeded: no answer came in time") from None
         except (OSError, ssl.SSLError, httptools.HttpParserError) as error:
-            raise Unreachable(_told(error, endpoint)) from None
+            raise Unreachable(_error_message(error, endpoint)) from None
         finally:
-            self._under_way[place] -= 1
-            if not self._under_way[place]:
-                del self._under_way[place]
+            self._in_flight[pool_key] -= 1
+            if not self._in_flight[pool_key]:
+                del self._in_flight[pool_key]
 
     async def close(self) -> None:
-        """Close all connections that are kept."""
-        kept, self._kept = self._kept, {}
+        """Closes all pooled connections."""
+        kept, self._pool = self._pool, {}
         for connection in [one for some in kept.values() for one in some]:
             connection.writer.transport.abort()
         await asyncio.sleep(0)
 
-    async def _post(self, endpoint: Endpoint, place: _Place, body: bytes, seconds: float) -> bytes:
+    async def _post(self, endpoint: Endpoint, pool_key: _PoolKey, body: bytes, seconds: float) -> bytes:
         request = _request(endpoint, body, seconds)
-        kept = self._take(place)
+        kept = self._take_pooled(pool_key)
         if kept is not None:
             try:
-                return await self._exchange(kept, place, request)
+                return await self._exchange(kept, pool_key, request)
             except _Stale:
-                pass  # the other side had closed it before we wrote
-        return await self._exchange(await self._connect(endpoint), place, request)
+                pass  # the server closed the pooled connection before the request
+        return await self._exchange(await self._connect(endpoint), pool_key, request)
 
-    def _take(self, place: _Place) -> _Connection | None:
-        """A connection that seems to be open still."""
-        kept, now = self._kept.get(place, []), asyncio.get_running_loop().time()
+    def _take_pooled(self, pool_key: _PoolKey) -> _Connection | None:
+        """Returns a pooled connection that still seems open; None if there is none."""
+        kept, now = self._pool.get(pool_key, []), asyncio.get_running_loop().time()
         while kept:
             found = kept.pop()
-            if now - found.since < KEPT_SECONDS and not found.reader.at_eof() and not found.writer.is_closing():
+            if now - found.since < POOL_SECONDS and not found.reader.at_eof() and not found.writer.is_closing():
                 return found
             found.writer.transport.abort()
-        self._kept.pop(place, None)
+        self._pool.pop(pool_key, None)
         return None
 
     async def _connect(self, endpoint: Endpoint) -> _Connection:
@@ -117,7 +117,7 @@ class Outbound:
             self._contexts[ca] = found
         return found
 
-    async def _exchange(self, connection: _Connection, place: _Place, request: bytes) -> bytes:
+    async def _exchange(self, connection: _Connection, pool_key: _PoolKey, request: bytes) -> bytes:
         answer, is_whole = _Answer(), False
         try:
             connection.writer.write(request)
@@ -125,25 +125,25 @@ class Outbound:
             is_whole = True
         finally:
             if is_whole and answer.is_kept_alive:
-                self._keep(connection, place)
+                self._keep(connection, pool_key)
             else:
                 connection.writer.transport.abort()
         return answer.body()
 
-    def _keep(self, connection: _Connection, place: _Place) -> None:
-        kept = self._kept.setdefault(place, [])
-        if len(kept) >= MAX_KEPT:
+    def _keep(self, connection: _Connection, pool_key: _PoolKey) -> None:
+        kept = self._pool.setdefault(pool_key, [])
+        if len(kept) >= MAX_POOLED:
             connection.writer.transport.abort()
         else:
             kept.append(connection._replace(since=asyncio.get_running_loop().time()))
 
 
 class _Stale(ConnectionError):
-    """The connection was closed before anything came."""
+    """The server closed the connection before it sent any bytes."""
 
 
 class _Answer:
-    """One answer as it comes."""
+    """A response that is being parsed."""
 
     def __init__(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
@@ -161,10 +161,10 @@ class _Answer:
 
     def on_message_complete(self) -> None:
         self._is_complete = True
-        self.is_kept_alive = self._parser.should_keep_alive()  # which it knows only now
+        self.is_kept_alive = self._parser.should_keep_alive()  # the parser knows this only after the message
 
     async def read(self, reader: asyncio.StreamReader) -> None:
-        """Read all of it."""
+        """Reads the whole response."""
         size = 0
         while not self._is_complete:
             data = await self._next(reader, size)
@@ -189,11 +189,11 @@ class _Answer:
     def body(self) -> bytes:
         code = self._parser.get_status_code()
         if not 200 <= code < 300:
-            told = "redirects are not followed" if 300 <= code < 400 else self._beginning()
+            told = "redirects are not followed" if 300 <= code < 400 else self._body_excerpt()
             raise Unreachable(f"the server answered with HTTP status {code}{f': {told}' if told else ''}")
         return b"".join(self._parts)
 
-    def _beginning(self) -> str:
+    def _body_excerpt(self) -> str:
         text = b"".join(self._parts)[:200].decode("utf-8", "replace")
         return "".join(one if one.isprintable() else " " for one in text).strip()
 
@@ -217,8 +217,8 @@ def _context(ca: str) -> ssl.SSLContext:
         raise Unreachable("unable to load root certificates: unable to parse bytes as PEM block") from None
 
 
-def _told(error: Exception, endpoint: Endpoint) -> str:
-    """The failure in the words that Kubernetes' users know."""
+def _error_message(error: Exception, endpoint: Endpoint) -> str:
+    """Returns the message for an error, in the words that Kubernetes users know."""
     where = f"{endpoint.host}:{endpoint.port}"
     words: dict[type[Exception], Callable[[], str]] = {
         ConnectionRefusedError: lambda: f"dial tcp {where}: connect: connection refused",

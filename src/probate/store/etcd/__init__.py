@@ -1,13 +1,13 @@
-"""The distributed engine: etcd 3.4 or newer.
+"""The distributed engine: implements `store.contract` on etcd 3.4 or newer.
 
-address     what an etcd:// address says
-layout      where things lie in etcd
-endpoints   connections, failover, and what each failure means (failures)
-requests    transactions as etcd's messages, and its answers as ours
-slots       how a write whose answer was lost is found out about
-writes      commits on top of both; batches says which may run side by side
-reads       everything that only reads
-feed        the changes, from etcd's watch into the hub
-past        compaction, and which revision was reached when
-store       puts them together
+rpc             the connection: addresses, members and failover, failures, generated messages
+layout          which key of etcd holds what; layout_version guards against a newer layout
+messages        translates transactions into etcd's messages, and etcd's answers into results
+write_slots     determines exactly what happened to a write whose answer was lost
+reads           everything that only reads
+writes          commits; batches decides which may run concurrently
+shared_watch    delivers the changes of one etcd watch to the watch hub
+freshness       bounds how stale the watch may be
+compaction      compaction, and which revision was reached at which time
+store           combines these into a store; store_check checks one for damage
 """

@@ -1,14 +1,14 @@
-"""Bounds how old the view is that watches give: the feed's place is compared with etcd's own every second.
+"""Bounds how stale the view from watches may be: compares the shared watch with etcd's newest revision every second.
 
-A watch of etcd that says nothing may mean that nothing happens, or that its member is paused or cut off from the others. The feed
-alone cannot tell. So a linearizable read, by any member that answers, asks for etcd's newest revision; if the feed has shown that
-one, it had shown everything when the read began, and that moment is noted. Keys of others raise the revision too: a feed that has
-not reached it is compared with the newest key that this store has written. (Every transaction writes a slot, everything else
-the tick, see `layout`.) These are reads, so a store that nobody uses is not written to.
+An etcd watch that delivers nothing may mean that nothing happens, or that its member is paused or partitioned from the others. The
+watch alone cannot tell. So a linearizable read, by any member that answers, fetches etcd's newest revision; once the watch has
+delivered that revision, the view was complete when the read began, and that time is recorded. Keys of other applications raise the
+revision too: if the watch has not reached it, the watch is compared with the newest key that this store has written. (Every
+transaction writes a slot, every other write the tick, see `layout`.) These are reads, so an unused store is not written to.
 
-A member that does not answer the read is left, with all watches on it (see `endpoints`). So is one whose watch does not show what
-another member has. When the last confirmation is older than the bound, the view is not current: `confirmed` is None, and who
-decides by what was watched must wait or refuse.
+A member that does not answer the read is abandoned, with all watches on it (see `rpc.members`). So is one whose watch does not
+deliver what another member has. When the last confirmation is older than the bound, the view is not current: `confirmed_revision`
+is None, and decisions that depend on watched state must wait or be refused.
 """
 
 from __future__ import annotations
@@ -18,79 +18,79 @@ import logging
 from probate.core import errors
 from probate.core.logs import facts
 from probate.store.contract import Revision
-from probate.store.etcd.feed import Feed
 from probate.store.etcd.layout import Layout
 from probate.store.etcd.rpc import rpc_pb2 as rpc
-from probate.store.etcd.rpc.members import RANGE, Endpoints
+from probate.store.etcd.rpc.members import RANGE, Members
+from probate.store.etcd.shared_watch import SharedWatch
 
 log = logging.getLogger(__name__)
 
-EVERY_SECONDS = 1.0
-ANSWER_SECONDS = 1.0
-"""How long one member may take to answer before another is asked."""
-SHOW_SECONDS = 1.0
-"""How long the feed may take to show what etcd has before it is moved to another member, unless it comes closer meanwhile."""
-GLANCE_SECONDS = 0.1
-"""How long it may take before the revision is looked into: most often the event is on its way."""
+CHECK_SECONDS = 1.0
+MEMBER_TIMEOUT_SECONDS = 1.0
+"""How long one member may take to answer before another one is asked."""
+CATCH_UP_SECONDS = 1.0
+"""How long the watch may take to deliver what etcd has before it is moved to another member, unless it makes progress meanwhile."""
+QUICK_CATCH_UP_SECONDS = 0.1
+"""How long the watch may take before the newest key of this store is looked up: usually the event is on its way."""
 
 
-class Currency:
-    """Whether one store's feed is current. `seconds` is the bound."""
+class Freshness:
+    """Tells whether the shared watch of a store is current. `seconds` is the bound."""
 
-    def __init__(self, endpoints: Endpoints, layout: Layout, feed: Feed, *, seconds: float) -> None:
-        self._endpoints = endpoints
+    def __init__(self, members: Members, layout: Layout, watch: SharedWatch, *, seconds: float) -> None:
+        self._members = members
         self._layout = layout
-        self._feed = feed
+        self._watch = watch
         self._seconds = seconds
-        self._revision = feed.revision
-        self._at = endpoints.clock.monotonic()
-        self._is_known_current = True
+        self._confirmed = watch.revision
+        self._confirmed_at = members.clock.monotonic()
+        self._was_current = True
 
-    def confirmed(self) -> Revision | None:
-        """What the feed was last found to have shown; None if that was too long ago."""
-        return self._revision if self._age() <= self._seconds else None
+    def confirmed_revision(self) -> Revision | None:
+        """Returns the last revision that the watch was confirmed to have delivered; None if that was too long ago."""
+        return self._confirmed if self._age() <= self._seconds else None
 
     def check(self) -> None:
-        """`StoreUnavailable` if the view is not current."""
-        if self.confirmed() is None:
+        """Raises `StoreUnavailable` if the view is not current."""
+        if self.confirmed_revision() is None:
             raise errors.StoreUnavailable(
                 f"the watch of etcd was last confirmed to be current {self._age():.0f} s ago, of at most {self._seconds:g} s: "
                 "requests that need rights are refused until it is"
             )
 
     async def run(self) -> None:
-        """Confirm every second. Never returns."""
+        """Confirms every second. Never returns."""
         while True:
             try:
                 await self._confirm()
             except errors.ApiError as error:
                 log.debug("etcd watch not confirmed", extra=facts(error=str(error)))
-            self._tell()
-            await self._endpoints.clock.sleep(EVERY_SECONDS)
+            self._log_change()
+            await self._members.clock.sleep(CHECK_SECONDS)
 
     async def _confirm(self) -> None:
-        began = self._endpoints.clock.monotonic()
-        newest = await self._newest(rpc.RangeRequest(key=self._layout.tick, count_only=True))
-        if not await self._is_shown(newest, GLANCE_SECONDS):
-            newest = await self._newest_own()
-            before = self._feed.revision
-            if not await self._is_shown(newest, SHOW_SECONDS):
-                if self._feed.revision == before:
+        started_at = self._members.clock.monotonic()
+        newest = await self._newest_revision()
+        if not await self._is_delivered(newest, QUICK_CATCH_UP_SECONDS):
+            newest = await self._newest_own_revision()
+            before = self._watch.revision
+            if not await self._is_delivered(newest, CATCH_UP_SECONDS):
+                if self._watch.revision == before:
                     log.info("etcd watch is behind, moving it to another member", extra=facts(newest=newest, seen=before))
-                    self._endpoints.leave_watched()
+                    self._members.abandon_watched()
                 return
-        self._at, self._revision = began, newest
+        self._confirmed_at, self._confirmed = started_at, newest
 
-    async def _is_shown(self, revision: Revision, seconds: float) -> bool:
-        await self._feed.reach(revision, seconds=seconds)
-        return self._feed.revision >= revision
+    async def _is_delivered(self, revision: Revision, seconds: float) -> bool:
+        await self._watch.wait_until(revision, seconds=seconds)
+        return self._watch.revision >= revision
 
-    async def _newest(self, request: rpc.RangeRequest) -> Revision:
-        answer = await self._ask(request)
+    async def _newest_revision(self) -> Revision:
+        answer = await self._range(rpc.RangeRequest(key=self._layout.tick, count_only=True))
         return Revision(answer.header.revision)
 
-    async def _newest_own(self) -> Revision:
-        """The revision of the newest change that this store made, by whichever server."""
+    async def _newest_own_revision(self) -> Revision:
+        """Returns the revision of the newest change that any server made in this store."""
         slots = rpc.RangeRequest(
             key=self._layout.slots.key,
             range_end=self._layout.slots.range_end,
@@ -99,22 +99,22 @@ class Currency:
             limit=1,
             keys_only=True,
         )
-        # In this order: a slot that is removed between the two writes the tick.
-        found = [kv for request in (slots, rpc.RangeRequest(key=self._layout.tick)) for kv in (await self._ask(request)).kvs]
-        return Revision(max((kv.mod_revision for kv in found), default=0))
+        # In this order, because removing a slot between the two reads writes the tick.
+        kvs = [kv for request in (slots, rpc.RangeRequest(key=self._layout.tick)) for kv in (await self._range(request)).kvs]
+        return Revision(max((kv.mod_revision for kv in kvs), default=0))
 
-    async def _ask(self, request: rpc.RangeRequest) -> rpc.RangeResponse:
-        return await self._endpoints.ask(RANGE, request, seconds=self._seconds, patience=ANSWER_SECONDS)
+    async def _range(self, request: rpc.RangeRequest) -> rpc.RangeResponse:
+        return await self._members.call(RANGE, request, seconds=self._seconds, member_seconds=MEMBER_TIMEOUT_SECONDS)
 
     def _age(self) -> float:
-        return self._endpoints.clock.monotonic() - self._at
+        return self._members.clock.monotonic() - self._confirmed_at
 
-    def _tell(self) -> None:
-        is_current = self.confirmed() is not None
-        if is_current != self._is_known_current:
-            self._is_known_current = is_current
+    def _log_change(self) -> None:
+        is_current = self.confirmed_revision() is not None
+        if is_current != self._was_current:
+            self._was_current = is_current
             if is_current:
-                log.warning("etcd watch is current again", extra=facts(revision=self._revision))
+                log.warning("etcd watch is current again", extra=facts(revision=self._confirmed))
             else:
                 age = f"{self._age():.1f}s"
                 log.warning("etcd watch is not current, requests that need rights wait or are refused", extra=facts(age=age))

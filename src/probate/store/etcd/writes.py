@@ -1,8 +1,8 @@
-"""Commits: a transaction goes to etcd once, and its outcome is what etcd did, also when the answer is lost on the way.
+"""Commits: sends a transaction to etcd once and returns what etcd did with it, even if the answer is lost on the way.
 
-A lost answer is followed by a fence (see `slots`). If that says that the write has not happened and never will, the
-transaction is tried anew, against the guards as they are then, until the time for it is up. So what a caller is told is
-always true: a revision, a refusal, or that nothing happened; and `OutcomeUnknown` only if etcd stays out of reach.
+After a lost answer a fence determines the outcome (see `write_slots`). If it shows that the write did not happen and never will,
+the transaction is attempted again, against the guards as they are then, until the time for it is up. So the result is always true:
+a revision, failed guards, or an error which says that nothing happened; and `OutcomeUnknown` only if etcd stays unreachable.
 """
 
 from __future__ import annotations
@@ -12,104 +12,106 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from probate.core import errors
-from probate.store.contract import Outcome, Revision, Txn
+from probate.store.contract import CommitResult, Revision, Txn
 from probate.store.etcd import batches, messages
 from probate.store.etcd.layout import Layout
-from probate.store.etcd.rpc import failures
+from probate.store.etcd.rpc import rpc_failures
 from probate.store.etcd.rpc import rpc_pb2 as rpc
-from probate.store.etcd.rpc.members import TXN, Endpoints
-from probate.store.etcd.write_slots import Fate, Slot, Slots
+from probate.store.etcd.rpc.members import TXN, Members
+from probate.store.etcd.write_slots import WriteFate, WriteSlot, WriteSlots
 
-SIDE_BY_SIDE = 48
-"""How many transactions of one batch are under way at once. Fewer than there are slots, so that others get through."""
+CONCURRENT_WRITES = 48
+"""Transactions of one batch that are in progress at the same time. Fewer than there are slots, so that other writes can proceed."""
 
-TRIES = 5
-"""Each try may take this part of the time for a commit. One that was merely slow is found to have happened all the same."""
+ATTEMPTS = 5
+"""Each attempt may take this fraction of the time for a commit. An attempt that was merely slow is still found to have happened."""
 
 
-class Writes:
-    """The writing half of the store."""
+class EtcdWriter:
+    """Commits the transactions of one store."""
 
-    def __init__(self, endpoints: Endpoints, layout: Layout, slots: Slots, *, seconds: float) -> None:
-        self._endpoints = endpoints
+    def __init__(self, members: Members, layout: Layout, slots: WriteSlots, *, seconds: float) -> None:
+        self._members = members
         self._layout = layout
         self._slots = slots
         self._seconds = seconds
-        self._under_way = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._in_progress = 0
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
 
-    async def commit(self, txn: Txn) -> Outcome:
-        """Commit one transaction, as the contract has it."""
+    async def commit(self, txn: Txn) -> CommitResult:
+        """Commits one transaction, as specified by the contract."""
         with self._counted():
             return await self._commit(txn)
 
-    async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
-        """Commit each transaction once those before it that it depends on are done. None is begun after one has failed."""
+    async def commit_many(self, txns: Sequence[Txn]) -> list[CommitResult]:
+        """Commits each transaction after the earlier ones on which it depends. Starts no further ones after an error."""
         with self._counted():
-            return await batches.Run(txns, self._commit, side_by_side=SIDE_BY_SIDE).outcomes()
+            return await batches.BatchRun(txns, self._commit, concurrency=CONCURRENT_WRITES).results()
 
-    async def _commit(self, txn: Txn) -> Outcome:
-        deadline = self._endpoints.clock.monotonic() + self._seconds
-        while (outcome := await self._attempt(txn, deadline)) is None:
+    async def _commit(self, txn: Txn) -> CommitResult:
+        deadline = self._members.clock.monotonic() + self._seconds
+        while (result := await self._attempt(txn, deadline)) is None:
             pass
-        return outcome
+        return result
 
     @contextmanager
     def _counted(self) -> Generator[None, None, None]:
-        """One more write is under way. A batch is one, also between two of its transactions."""
-        self._under_way += 1
-        self._idle.clear()
+        """Counts a write in progress, for `drain`. A batch counts as one, even between two of its transactions."""
+        self._in_progress += 1
+        self._is_idle.clear()
         try:
             yield
         finally:
-            self._under_way -= 1
-            if not self._under_way:
-                self._idle.set()
+            self._in_progress -= 1
+            if not self._in_progress:
+                self._is_idle.set()
 
     async def drain(self) -> None:
-        """Wait until no write is under way. Each ends by its deadline."""
-        await self._idle.wait()
+        """Waits until no write is in progress. Each ends by its deadline."""
+        await self._is_idle.wait()
 
-    async def _attempt(self, txn: Txn, deadline: float) -> Outcome | None:
-        """The outcome; None if the transaction certainly did not happen and is worth another attempt."""
-        async with self._slots.lend(deadline=deadline) as slot:
-            mark = self._slots.begin(slot)
+    async def _attempt(self, txn: Txn, deadline: float) -> CommitResult | None:
+        """Returns the result; None if the transaction certainly did not happen and can be attempted again."""
+        async with self._slots.borrow(deadline=deadline) as slot:
+            mark = self._slots.begin_write(slot)
             try:
-                request = messages.transaction(txn, self._layout, slot=slot.key, known=slot.revision, mark=mark)
-                answer = await self._endpoints.send(TXN, request, deadline=deadline, patience=self._seconds / TRIES)
-            except failures.Unsent:
+                request = messages.transaction_request(txn, self._layout, slot=slot.key, slot_revision=slot.revision, mark=mark)
+                answer = await self._members.call_once(TXN, request, deadline=deadline, member_seconds=self._seconds / ATTEMPTS)
+            except rpc_failures.CallNotSent:
                 slot.settle(slot.revision)
-                raise failures.unavailable(self._endpoints.names, "no connection") from None
+                raise rpc_failures.unavailable(self._members.endpoints, "no connection") from None
             except errors.TooLarge:
                 slot.settle(slot.revision)
                 raise
-            except failures.Lost:
-                return await self._find_out(slot, mark, deadline)
+            except rpc_failures.CallLost:
+                return await self._determine_outcome(slot, mark, deadline)
             except errors.StoreFull as full:
-                return await self._find_out(slot, mark, deadline, full)
-            return _outcome(txn, slot, mark, answer)
+                return await self._determine_outcome(slot, mark, deadline, full)
+            return _result(txn, slot, mark, answer)
 
-    async def _find_out(self, slot: Slot, mark: bytes, deadline: float, full: errors.StoreFull | None = None) -> Outcome | None:
-        finding = await self._slots.find_out(
-            slot, mark, deadline=deadline, patience=self._seconds / TRIES, is_full=full is not None
+    async def _determine_outcome(
+        self, slot: WriteSlot, mark: bytes, deadline: float, full: errors.StoreFull | None = None
+    ) -> CommitResult | None:
+        result = await self._slots.fence(
+            slot, mark, deadline=deadline, member_seconds=self._seconds / ATTEMPTS, is_full=full is not None
         )
-        if finding.fate is Fate.HAPPENED:
-            return Revision(finding.revision)
+        if result.fate is WriteFate.COMMITTED:
+            return Revision(result.revision)
         if full is not None:
             raise full
         return None
 
 
-def _outcome(txn: Txn, slot: Slot, mark: bytes, answer: rpc.TxnResponse) -> Outcome | None:
+def _result(txn: Txn, slot: WriteSlot, mark: bytes, answer: rpc.TxnResponse) -> CommitResult | None:
     if answer.succeeded:
         slot.settle(answer.header.revision)
         return Revision(answer.header.revision)
-    held = messages.marker(answer)
-    if held is not None and held.value == mark:  # the network delivered the request twice, and this answers the second
-        slot.settle(held.revision)
-        return Revision(held.revision)
-    if held is not None and held.revision == slot.revision:
+    content = messages.slot_content(answer)
+    if content is not None and content.value == mark:  # the network delivered the request twice; this answers the second one
+        slot.settle(content.revision)
+        return Revision(content.revision)
+    if content is not None and content.revision == slot.revision:
         slot.settle(slot.revision)
-    # Otherwise the slot was removed while nothing was in it. It stays unsettled, so it is not lent again.
-    return messages.refusal(txn, answer)
+    # Otherwise the slot was removed while no write was in it. It stays unsettled, so it is not used again.
+    return messages.failed_guards(txn, answer)

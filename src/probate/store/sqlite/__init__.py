@@ -1,1 +1,1 @@
-"""The embedded engine: one SQLite file, or memory."""
+"""The embedded engine: implements `store.contract` on one SQLite file, or in memory."""

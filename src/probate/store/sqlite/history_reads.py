@@ -1,8 +1,8 @@
-"""Reads the past: objects as they were at a revision, and the changes between two.
+"""Reads the past: objects as of a revision, and the changes between two revisions.
 
-Each life of an object is a chain of versions in the log, newest first. The chain of a living object begins at `live`, that of
-one that was deleted at `gone`. To read a key at revision R, begin at the ends of its lives after R and follow the chain to
-the first version that is not newer than R. At most one life has one.
+The log holds each lifetime of an object, from its create to its delete, as a chain of versions, newest first. The chain of an
+existing object starts at its row in `live`, the chain of a deleted one at its row in `gone`. To read a key at revision R, start at
+the ends of its lifetimes after R and follow each chain to the first version that is not newer than R. At most one lifetime has one.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 
 import apsw
 
-from probate.store import damage, keys
-from probate.store.contract import Damaged, Event, Found, Page, Record, Revision
-from probate.store.sqlite import reads, row_checksums
-from probate.store.sqlite.reads import Executor
+from probate.store import damaged_objects, keys
+from probate.store.contract import DamagedRecord, Event, Page, ReadResult, Record, Revision
+from probate.store.sqlite import reads
+from probate.store.sqlite.integrity import row_checksums
+from probate.store.sqlite.reads import Queryable
 
 _ENDS = (
     "SELECT key, rev FROM live WHERE key >= :start AND key < :end "
@@ -25,11 +26,11 @@ _ENDS = (
 )
 _STEP = "SELECT prev FROM log WHERE rev = ?"
 _VALUE = "SELECT key, value, rev, crc FROM log WHERE rev = ?"
-_SHRUNK = (
+_DECREASE = (
     "SELECT count(*) FILTER (WHERE typeof(value) = 'null') - count(*) FILTER (WHERE prev IS NULL) FROM log "
     "WHERE rev > ? AND key >= ? AND key < ?"
 )
-"""`typeof` leaves the value where it is: `IS NULL` may read all of it."""
+"""Deletes minus creates. `typeof` does not load the value; `IS NULL` may read all of it."""
 _CHANGES = (
     "SELECT log.rev, log.key, log.value, log.crc, log.prev, before.value, before.crc "
     "FROM log LEFT JOIN log AS before ON before.rev = log.prev "
@@ -37,56 +38,58 @@ _CHANGES = (
 )
 
 
-def page(db: apsw.Cursor, prefix: str, after: str, limit: int, at: Revision) -> Page:
-    """The first records of a range of objects as it was at `at`."""
-    with closing(_records(db.connection, keys.start_of(prefix, after), keys.end_of(prefix), at)) as then:
-        found = list(islice(then, limit + 1))
-    intact, damaged = row_checksums.split(found[:limit])
-    return Page(intact, at, len(found) > limit, damaged)
+def page(db: apsw.Cursor, prefix: str, *, after: str, limit: int, at: Revision) -> Page:
+    """Returns the first records of a range of objects as of revision `at`."""
+    with closing(_records(db.connection, keys.scan_start(prefix, after), keys.range_end(prefix), at)) as records:
+        results = list(islice(records, limit + 1))
+    intact, damaged = row_checksums.split_damaged(results[:limit])
+    return Page(intact, at, len(results) > limit, damaged)
 
 
-def record(db: apsw.Cursor, key: str, at: Revision) -> Found:
-    """One object as it was at `at`."""
-    with closing(_records(db.connection, key, key + "\x00", at)) as then:
-        return next(then, None)
+def record(db: apsw.Cursor, key: str, at: Revision) -> ReadResult:
+    """Returns one object as of revision `at`."""
+    with closing(_records(db.connection, key, key + "\x00", at)) as records:
+        return next(records, None)
 
 
-def count(db: apsw.Cursor, prefix: str, after: str, at: Revision) -> int:
-    """How many objects of a range there were at `at`: those of now, with what was deleted since and without what was created."""
-    start, end = keys.start_of(prefix, after), keys.end_of(prefix)
-    shrunk: int = db.execute(_SHRUNK, (at, start, end)).get
-    return reads.count(db, prefix, after) + shrunk
+def count(db: apsw.Cursor, prefix: str, *, after: str, at: Revision) -> int:
+    """Returns how many objects of a range existed at `at`: those that exist now, plus later deletes, minus later creates."""
+    start, end = keys.scan_start(prefix, after), keys.range_end(prefix)
+    decrease: int = db.execute(_DECREASE, (at, start, end)).get
+    return reads.count(db, prefix, after) + decrease
 
 
-def _records(db: apsw.Connection, start: str, end: str, at: Revision) -> Generator[Record | Damaged, None, None]:
+def _records(db: apsw.Connection, start: str, end: str, at: Revision) -> Generator[Record | DamagedRecord, None, None]:
     for key, newest in db.execute(_ENDS, {"start": start, "end": end, "at": at}):
         version = newest
         while version is not None and version > at:
             version = db.execute(_STEP, (version,)).get
         if version is not None:
-            yield of_revision(db, key, version)
+            yield version_at(db, key, version)
 
 
-def of_revision(db: Executor, key: str, version: Revision) -> Record | Damaged:
-    """What was written at this revision, as the object of this key."""
-    row = db.execute(_VALUE, (version,)).get
-    return Damaged(key, version, damage.MISSING) if row is None else row_checksums.found(key, *row[1:])
+def version_at(db: Queryable, key: str, revision: Revision) -> Record | DamagedRecord:
+    """Returns the version of an object that was written at exactly this revision."""
+    row = db.execute(_VALUE, (revision,)).get
+    if row is None:
+        return DamagedRecord(key, revision, damaged_objects.MISSING)
+    return row_checksums.verify_row(key, *row[1:])
 
 
 def changes(db: apsw.Cursor, prefix: str, *, after: Revision, to: Revision, size: int) -> tuple[list[Event], Revision]:
-    """The changes of a range in (after, to], and up to which revision they are complete: fewer if they exceed `size` bytes.
+    """Returns the changes of a range in (after, to], and the revision up to which they are complete.
 
-    They end before one that cannot be shown. `Gone` if the first one is damaged.
+    Stops earlier once the values exceed `size` bytes, and before a change that is damaged. Raises `Gone` if the first one is.
     """
     events: list[Event] = []
-    rows: Iterable[Any] = db.execute(_CHANGES, (after, to, prefix, keys.end_of(prefix)))
+    rows: Iterable[Any] = db.execute(_CHANGES, (after, to, prefix, keys.range_end(prefix)))
     for revision, key, new, checksum, replaced, old, old_checksum in rows:
-        value = None if new is None else row_checksums.found(key, new, revision, checksum)
-        previous = None if replaced is None else row_checksums.found(key, old, replaced, old_checksum)
-        if isinstance(value, Damaged) or isinstance(previous, Damaged):
+        value = None if new is None else row_checksums.verify_row(key, new, revision, checksum)
+        previous = None if replaced is None else row_checksums.verify_row(key, old, replaced, old_checksum)
+        if isinstance(value, DamagedRecord) or isinstance(previous, DamagedRecord):
             if events:
                 return events, Revision(revision - 1)
-            raise damage.gap_of(Damaged(key, revision, damage.CHECKSUM))
+            raise damaged_objects.watch_gap(DamagedRecord(key, revision, damaged_objects.CHECKSUM))
         events.append(Event(revision, key, new, previous))
         size -= len(new or b"") + len(old or b"")
         if size < 0:

@@ -1,11 +1,11 @@
-"""The embedded engine: the contract on SQLite.
+"""The embedded engine: implements the store contract on SQLite.
 
-    loop        evaluates transactions (groups, writes), reads (reads, past), tells watchers (hub)
-    one thread  waits for the disk: commits and the steps of a sweep, on the writing connection; and evaluates deletes in bulk
-    another     moves committed pages into the file (checkpoints), on a connection of its own
+    event loop  evaluates transactions (group_commit, writes), reads (reads, history_reads), notifies watchers (watch_hub)
+    one thread  waits for the disk: commits and sweep steps on the writing connection; also evaluates deletes in bulk
+    another     moves committed pages into the database file (checkpoints), on its own connection
 
-Reads use a connection of their own (moments), so they never wait for a write. `memory:` is the same code on a database in memory:
-one connection and no thread, hence each group is evaluated and committed in one turn of the loop.
+Reads use their own connection (snapshot_reader), so they never wait for a write. `memory:` is the same code on a database in
+memory, with one connection and no threads, so each group is evaluated and committed in one turn of the event loop.
 """
 
 from __future__ import annotations
@@ -20,84 +20,106 @@ from probate.core import errors
 from probate.core.aio import tasks, time_slices
 from probate.core.clock import Clock
 from probate.core.logs import facts
-from probate.store import call_checks, keys
-from probate.store.contract import Calm, Damaged, Event, Found, Limits, Outcome, Page, Record, Revision, Txn, Watch
-from probate.store.damage import Damage
-from probate.store.hub import Buffer, Chapter, Hub, HubWatch
-from probate.store.sqlite import compaction, database, failures, group_commit, history_reads, reads, writes
+from probate.store import argument_checks, keys
+from probate.store.contract import (
+    CommitResult,
+    DamagedRecord,
+    Event,
+    Limits,
+    Page,
+    ReadResult,
+    Record,
+    Revision,
+    Txn,
+    UnchangedSince,
+    Watch,
+)
+from probate.store.damaged_objects import DamagedObjects
+from probate.store.sqlite import compaction, database, group_commit, history_reads, reads, sqlite_failures, writes
 from probate.store.sqlite.files import file_checks
 from probate.store.sqlite.files.durability import Durability
-from probate.store.sqlite.row_checksums import Verified
-from probate.store.sqlite.snapshot_reader import Moments
-from probate.store.sqlite.value_cache import Lately
-from probate.store.unchanged_since import Calmness
+from probate.store.sqlite.integrity.row_checksums import VerifiedRevisions
+from probate.store.sqlite.snapshot_reader import SnapshotReader
+from probate.store.sqlite.value_cache import ValueCache
+from probate.store.unchanged_since import UnchangedSinceTracker
+from probate.store.watch_hub import HistoryChunk, HubWatch, WatchBuffer, WatchHub
 
 log = logging.getLogger(__name__)
 
-LIMITS = Limits(key_bytes=keys.MAX_BYTES, value_bytes=3 * 1024 * 1024, entries=2_000, guards=2_000, page=10_000)
-CHAPTER_REVISIONS = 2_000
-PART, SMALL_PART = 512, 32
-"""Changes that are made known before others get the event loop; few while others ask."""
-CHAPTER_BYTES = 8 * 1024 * 1024
-_NOTE = "INSERT INTO times VALUES (?, ?) ON CONFLICT (time) DO UPDATE SET rev = excluded.rev"
+LIMITS = Limits(key_bytes=keys.MAX_BYTES, value_bytes=3 * 1024 * 1024, entries=2_000, guards=2_000, page_size=10_000)
+CHUNK_REVISIONS = 2_000
+CHUNK_BYTES = 8 * 1024 * 1024
+PUBLISH_SLICE, MIN_PUBLISH_SLICE = 512, 32
+"""Changes that are published before other tasks of the event loop run. The smaller number applies while requests are arriving."""
+_RECORD_TIME = "INSERT INTO times VALUES (?, ?) ON CONFLICT (time) DO UPDATE SET rev = excluded.rev"
 
 
-async def open_file(path: Path, *, buffer: Buffer | None = None, clock: Clock | None = None, vfs: str | None = None) -> SqliteStore:
-    """The store in this file, made if it is missing. `CannotOpen` says why it must not be used, and what to do.
+async def open_file(
+    path: Path, *, buffer: WatchBuffer | None = None, clock: Clock | None = None, vfs: str | None = None
+) -> SqliteStore:
+    """Opens the store in this file; creates it if it is missing. Raises `CannotOpen` with the reason and a remedy.
 
-    With a clock, the files are also looked at while nothing is written. `vfs` names the SQLite VFS to use, if not the system's own.
+    With a clock, the files are also checked while nothing is written. `vfs` names the SQLite VFS to use instead of the default one.
     """
-    opened = await database.in_file(path, vfs)
+    opened = await database.open_in_file(path, vfs)
     try:
-        return SqliteStore(opened, buffer or Buffer(), clock)
+        return SqliteStore(opened, buffer or WatchBuffer(), clock)
     except BaseException:
         opened.close()
         raise
 
 
-async def open_memory(left: database.Database | None = None, *, buffer: Buffer | None = None) -> SqliteStore:
-    """A store in memory: an empty one, or the one that a closed store left behind as its `database`."""
-    return SqliteStore(left or database.in_memory(), buffer or Buffer())
+async def open_memory(existing: database.Database | None = None, *, buffer: WatchBuffer | None = None) -> SqliteStore:
+    """Opens a store in memory: an empty one, or one on the `database` of a store that was closed."""
+    return SqliteStore(existing or database.open_in_memory(), buffer or WatchBuffer())
 
 
 class SqliteStore:
-    """An open store on SQLite. Made by `open_file` and `open_memory`."""
+    """An open store on SQLite. Created by `open_file` and `open_memory`."""
 
-    def __init__(self, opened: database.Database, buffer: Buffer, clock: Clock | None = None) -> None:
+    def __init__(self, opened: database.Database, buffer: WatchBuffer, clock: Clock | None = None) -> None:
         self.database = opened
+        self.damaged_objects = DamagedObjects()
+        has_reader = opened.reader is not opened.writer
+        self._verified = VerifiedRevisions(is_on=has_reader)
+        self._snapshot = SnapshotReader(opened.reader, keeps_snapshot=has_reader)
+        self._unchanged_since = UnchangedSinceTracker()
+        self._values = ValueCache()
+        self._compacted = compaction.compacted_revision(opened.writer)
+        self._committer = self._create_committer(opened)
+        self._hub = WatchHub(self._committer.revision, buffer)
+        self._failure: errors.ApiError | None = None
+        self._lost: errors.StoreFilesLost | None = None  # the reason why writes are refused while reads go on
+        self._closing: asyncio.Task[None] | None = None
+        self._sweep_requested = asyncio.Event()
+        self._sweep_requested.set()
+        self._write_task = tasks.start_supervised(self._committer.run(), name="group commit", on_failure=self._break)
+        self._background_tasks = self._start_background_tasks(opened, clock)
+
+    def _create_committer(self, opened: database.Database) -> group_commit.GroupCommitter:
         durability = opened.durability
-        self.damage = Damage()
-        self._verified = Verified(is_on=opened.reader is not opened.writer)
-        self._moments = Moments(opened.reader, holds=opened.reader is not opened.writer)
-        self._calmness = Calmness()
-        self._lately = Lately()
-        self._compacted = compaction.compacted(opened.writer)
-        self._groups = group_commit.Groups(
+        confirm = _confirm_nothing if durability is None else durability.confirm
+        committer = group_commit.GroupCommitter(
             opened.writer,
             opened.offload,
-            self._announce,
-            self._is_watched,
-            self._lately,
+            self._publish,
+            is_watched=self._is_watched,
+            values=self._values,
             turn=opened.turn,
-            hooks=group_commit.Hooks(
-                self._moments.let_go, _confirm_nothing if durability is None else durability.confirm, self._lose
-            ),
+            hooks=group_commit.Hooks(self._snapshot.release, confirm, self._on_files_lost),
         )
-        self._groups.on_foreign_write = self._verified.forget
-        self._hub = Hub(self._groups.revision, buffer)
-        self._failure: errors.ApiError | None = None
-        self._lost: errors.StoreFilesLost | None = None  # why nothing can be written any more, while reads go on
-        self._closing: asyncio.Task[None] | None = None
-        self._sweep_wanted = asyncio.Event()
-        self._sweep_wanted.set()
-        self._writing = tasks.guard(self._groups.run(), name="group commit", on_failure=self._break)
-        self._tending = [tasks.guard(self._sweep(), name="sweep", on_failure=self._break)]
+        committer.on_foreign_write = self._verified.clear
+        return committer
+
+    def _start_background_tasks(self, opened: database.Database, clock: Clock | None) -> list[asyncio.Task[None]]:
+        background = [tasks.start_supervised(self._sweep(), name="sweep", on_failure=self._break)]
         if opened.checkpoints is not None:
-            checkpointing = opened.checkpoints.run(self._groups, opened.writer, on_lost=self._lose)
-            self._tending.append(tasks.guard(checkpointing, name="checkpoint", on_failure=self._break))
-        if durability is not None and clock is not None:
-            looking = self._look_at_files(durability, clock)
-            self._tending.append(tasks.guard(looking, name="store files", on_failure=self._break))
+            checkpoints = opened.checkpoints.run(self._committer, opened.writer, on_lost=self._on_files_lost)
+            background.append(tasks.start_supervised(checkpoints, name="checkpoint", on_failure=self._break))
+        if opened.durability is not None and clock is not None:
+            file_check = self._check_files_periodically(opened.durability, clock)
+            background.append(tasks.start_supervised(file_check, name="store files", on_failure=self._break))
+        return background
 
     @property
     def limits(self) -> Limits:
@@ -105,93 +127,93 @@ class SqliteStore:
 
     @property
     def groups_written(self) -> int:
-        """How many syncs the writes so far have cost."""
-        return self._groups.written
+        """The number of groups, hence syncs, written so far."""
+        return self._committer.written
 
     async def revision(self) -> Revision:
         self._check_is_open()
-        return self._moments.revision()
+        return self._snapshot.revision()
 
-    def calm(self, prefix: str) -> Calm | None:
+    def unchanged_since(self, prefix: str) -> UnchangedSince | None:
         if self._failure is not None:
             self._check_is_open()
-        return self._calmness.of(prefix, noted=self._groups.revision, now=self._moments.revision())
+        return self._unchanged_since.get(prefix, recorded=self._committer.revision, now=self._snapshot.revision())
 
-    def confirmed(self) -> Revision | None:
+    def confirmed_revision(self) -> Revision | None:
         return self._hub.revision if self._failure is None else None
 
     async def read(self, key: str, *, at: Revision | None = None) -> Record | None:
         keys.check_key(key)
         self._check_is_open()
         if at is None:
-            return self.damage.readable(self._moments.read(reads.record, key))
-        call_checks.check_at(key, at)
-        self._check_is_known(at)
-        return self.damage.readable(self._moments.read(history_reads.record, key, at))
+            return self.damaged_objects.intact_record(self._snapshot.read(reads.record, key))
+        argument_checks.check_at(key, at)
+        self._check_is_available(at)
+        return self.damaged_objects.intact_record(self._snapshot.read(history_reads.record, key, at))
 
-    async def read_many(self, wanted: Sequence[str]) -> list[Found]:
-        call_checks.check_read_many(wanted, LIMITS)
+    async def read_many(self, requested_keys: Sequence[str]) -> list[ReadResult]:
+        argument_checks.check_read_many(requested_keys, LIMITS)
         self._check_is_open()
-        found = self._moments.read(reads.records, wanted)
-        self.damage.note([one for one in found if type(one) is Damaged])
-        self._lately.note(found)
-        return found
+        results = self._snapshot.read(reads.records, requested_keys)
+        self.damaged_objects.add([result for result in results if type(result) is DamagedRecord])
+        self._values.add(results)
+        return results
 
     async def scan(self, prefix: str, *, after: str = "", limit: int, at: Revision | None = None) -> Page:
-        call_checks.check_scan(prefix, after, limit, LIMITS)
+        argument_checks.check_scan(prefix, after, limit, LIMITS)
         self._check_is_open()
-        now = self._moments.revision()
+        now = self._snapshot.revision()
         if at is None or (at == now and keys.is_object(prefix)):
-            page = self._moments.read(reads.page, reads.Range(prefix, after, limit), now, self._verified)
+            page = self._snapshot.read(reads.page, reads.ScanRange(prefix, after, limit), now, self._verified)
         else:
-            call_checks.check_at(prefix, at)
-            self._check_is_known(at)
-            page = self._moments.read(history_reads.page, prefix, after, limit, at)
-        if page.damaged:
-            self.damage.note(page.damaged)
+            argument_checks.check_at(prefix, at)
+            self._check_is_available(at)
+            page = self._snapshot.read(history_reads.page, prefix, after=after, limit=limit, at=at)
+        if page.damaged_records:
+            self.damaged_objects.add(page.damaged_records)
         return page
 
     async def scan_many(self, prefixes: Sequence[str], *, limit: int) -> list[Page]:
-        call_checks.check_scan_many(prefixes, limit, LIMITS)
+        argument_checks.check_scan_many(prefixes, limit, LIMITS)
         self._check_is_open()
-        ranges = [reads.Range(prefix, "", limit) for prefix in prefixes]
-        pages = self._moments.read(reads.pages, ranges, self._moments.revision(), self._verified)
-        self.damage.note([one for page in pages for one in page.damaged])
+        ranges = [reads.ScanRange(prefix, "", limit) for prefix in prefixes]
+        pages = self._snapshot.read(reads.pages, ranges, self._snapshot.revision(), self._verified)
+        self.damaged_objects.add([damaged for page in pages for damaged in page.damaged_records])
         return pages
 
-    async def filled(self, prefixes: Sequence[str]) -> set[str]:
-        call_checks.check_scan_many(prefixes, 1, LIMITS)
+    async def nonempty_ranges(self, prefixes: Sequence[str]) -> set[str]:
+        argument_checks.check_scan_many(prefixes, 1, LIMITS)
         self._check_is_open()
-        return self._moments.read(reads.filled, prefixes)
+        return self._snapshot.read(reads.nonempty_ranges, prefixes)
 
     async def count(self, prefix: str, *, after: str = "", at: Revision | None = None) -> int:
-        call_checks.check_scan(prefix, after, 1, LIMITS)
+        argument_checks.check_scan(prefix, after, 1, LIMITS)
         self._check_is_open()
         if at is None:
-            return self._moments.read(reads.count, prefix, after)
-        call_checks.check_at(prefix, at)
-        self._check_is_known(at)
-        return self._moments.read(history_reads.count, prefix, after, at)
+            return self._snapshot.read(reads.count, prefix, after)
+        argument_checks.check_at(prefix, at)
+        self._check_is_available(at)
+        return self._snapshot.read(history_reads.count, prefix, after=after, at=at)
 
-    async def folders(self, prefix: str) -> list[str]:
+    async def child_prefixes(self, prefix: str) -> list[str]:
         keys.check_prefix(prefix)
         self._check_is_open()
-        return self._moments.read(reads.folders, prefix)
+        return self._snapshot.read(reads.child_prefixes, prefix)
 
-    async def commit(self, txn: Txn) -> Outcome:
+    async def commit(self, txn: Txn) -> CommitResult:
         if self._failure is not None:
             self._check_is_open()
-        call_checks.check_txn(txn, LIMITS)
-        return (await self._groups.commit(txn))[0]
+        argument_checks.check_txn(txn, LIMITS)
+        return (await self._committer.commit(txn))[0]
 
-    async def commit_many(self, txns: Sequence[Txn]) -> list[Outcome]:
+    async def commit_many(self, txns: Sequence[Txn]) -> list[CommitResult]:
         self._check_is_open()
-        batch = tuple(txns)  # the caller may do what it likes with its list
-        call_checks.check_txns(batch, LIMITS)
-        return await self._groups.commit_many(batch) if batch else []
+        copy = tuple(txns)  # the caller may change its list meanwhile
+        argument_checks.check_txns(copy, LIMITS)
+        return await self._committer.commit_many(copy) if copy else []
 
     def watch(self, prefix: str, *, after: Revision) -> AbstractAsyncContextManager[Watch]:
-        call_checks.check_watch(prefix)
+        argument_checks.check_watch(prefix)
         return self._watch(prefix, after)
 
     async def compact(self, before: Revision) -> None:
@@ -199,43 +221,43 @@ class SqliteStore:
         self._check_is_reached(before)
         if before <= self._compacted:
             return
-        await self._groups.between(lambda: compaction.mark(self.database.writer, before))
+        await self._committer.run_between_groups(lambda: compaction.mark_compacted(self.database.writer, before))
         self._compacted = max(self._compacted, before)
-        self._sweep_wanted.set()
+        self._sweep_requested.set()
 
-    async def note_time(self, now: float) -> None:
+    async def record_time(self, now: float) -> None:
         self._check_is_open()
         writer = self.database.writer
-        await self._groups.between(lambda: writer.execute(_NOTE, (now, reads.revision(writer))).get)
+        await self._committer.run_between_groups(lambda: writer.execute(_RECORD_TIME, (now, reads.revision(writer))).get)
 
     async def revision_at(self, time: float) -> Revision | None:
         self._check_is_open()
-        return self._moments.read(reads.noted, time)
+        return self._snapshot.read(reads.revision_at, time)
 
     async def check(self) -> None:
         self._check_is_open()
         durability = self.database.durability
         if durability is not None:
-            await self._check_file(durability)
-        self._moments.revision()
+            await self._check_can_write(durability)
+        self._snapshot.revision()
 
-    async def _check_file(self, durability: Durability) -> None:
+    async def _check_can_write(self, durability: Durability) -> None:
         self._check_files(durability)
         if self._lost is not None:
             raise type(self._lost)(*self._lost.args)
-        if self._groups.is_full:
-            await self._groups.between(lambda: compaction.rewrite_mark(self.database.writer))
-            self._groups.is_full = False
-        durability.check_room()
+        if self._committer.is_full:
+            await self._committer.run_between_groups(lambda: compaction.probe_write(self.database.writer))
+            self._committer.is_full = False
+        durability.check_free_space()
 
     def _check_files(self, durability: Durability) -> None:
         try:
             durability.check()
         except errors.StoreFilesLost as error:
-            self._lose(error)
+            self._on_files_lost(error)
 
-    async def _look_at_files(self, durability: Durability, clock: Clock) -> None:
-        """Notice damage also while nobody writes. Never returns."""
+    async def _check_files_periodically(self, durability: Durability, clock: Clock) -> None:
+        """Detects lost files even while nothing is written. Never returns."""
         while True:
             await clock.sleep(file_checks.CHECK_SECONDS)
             self._check_files(durability)
@@ -246,112 +268,114 @@ class SqliteStore:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        self._failure = self._failure or failures.closed()
-        await tasks.stop(*self._tending)
-        await self._groups.drain()
-        await tasks.stop(self._writing)
-        self._hub.close(failures.closed())
+        self._failure = self._failure or sqlite_failures.closed()
+        await tasks.stop(*self._background_tasks)
+        await self._committer.drain()
+        await tasks.stop(self._write_task)
+        self._hub.close(sqlite_failures.closed())
         self.database.close()
 
-    async def _announce(self, changes: list[writes.Change]) -> None:
-        """Make the changes known, a part at a time so that others get their turn. (Whoever reads meanwhile is ahead of watches.)"""
-        self._moments.let_go()
-        self.damage.forget(changes)
-        self._calmness.note((change.key for change in changes), self._groups.revision)
-        piece = time_slices.piece(PART, SMALL_PART)
-        for start in range(0, len(changes), piece):
+    async def _publish(self, changes: list[writes.Change]) -> None:
+        """Publishes durable changes in slices, so that other tasks can run. Reads during this are ahead of watches."""
+        self._snapshot.release()
+        self.damaged_objects.remove_replaced(changes)
+        self._unchanged_since.record_changes((change.key for change in changes), self._committer.revision)
+        size = time_slices.slice_size(PUBLISH_SLICE, MIN_PUBLISH_SLICE)
+        for start in range(0, len(changes), size):
             if start:
-                await time_slices.turn()
-            part = changes[start : start + piece]
-            self._hub.publish_shown([event for event in map(self._event, part) if event is not None], revision=part[-1].revision)
+                await time_slices.wait_turn()
+            slice_ = changes[start : start + size]
+            events = [event for event in map(self._event, slice_) if event is not None]
+            self._hub.publish_with_damaged(events, revision=slice_[-1].revision)
         if self.database.checkpoints is not None:
-            self.database.checkpoints.look(self.database.writer)
+            self.database.checkpoints.check_due(self.database.writer)
 
     def _is_watched(self, key: str) -> bool:
-        return self._hub.watches(key)
+        return self._hub.has_watchers(key)
 
-    def _event(self, change: writes.Change) -> Event | Damaged | None:
-        """The change as watchers are told of it; None if nobody can be. One of a damaged version cannot be shown."""
+    def _event(self, change: writes.Change) -> Event | DamagedRecord | None:
+        """Returns the event of a change; a `DamagedRecord` if it cannot be shown; None if the key has no watchers."""
         if change.replaced is None:
             return Event(change.revision, change.key, change.value, None)
         previous = change.previous
         if previous is None:
-            if not self._hub.watches(change.key):
+            if not self._hub.has_watchers(change.key):
                 return None
-            # The first watcher came after the change was made; or what it replaced is damaged.
-            found = self._moments.read(history_reads.of_revision, change.key, change.replaced)
-            if type(found) is Damaged:
-                return Damaged(change.key, change.revision, found.problem)
-            return Event(change.revision, change.key, change.value, found)  # type: ignore[arg-type]
+            # The first watcher came after the change was evaluated, or the previous version is damaged.
+            record = self._snapshot.read(history_reads.version_at, change.key, change.replaced)
+            if type(record) is DamagedRecord:
+                return DamagedRecord(change.key, change.revision, record.problem)
+            return Event(change.revision, change.key, change.value, record)  # type: ignore[arg-type]
         return Event(change.revision, change.key, change.value, Record(change.key, previous, change.replaced))
 
     @asynccontextmanager
     async def _watch(self, prefix: str, after: Revision) -> AsyncGenerator[Watch, None]:
         self._check_is_open()
-        self._check_is_known(after)
+        self._check_is_available(after)
         async with HubWatch(self._hub, self._history, prefix, after) as watch:
             yield watch
 
-    async def _history(self, prefix: str, after: Revision) -> AsyncGenerator[Chapter, None]:
+    async def _history(self, prefix: str, after: Revision) -> AsyncGenerator[HistoryChunk, None]:
         goal = self._hub.revision
         while after < goal:
             self._check_is_open()
-            self._check_is_known(after)
-            to = Revision(min(after + CHAPTER_REVISIONS, goal))
-            chapter = self._moments.read(history_reads.changes, prefix, after=after, to=to, size=CHAPTER_BYTES)
-            yield chapter
-            after = chapter[1]
+            self._check_is_available(after)
+            to = Revision(min(after + CHUNK_REVISIONS, goal))
+            chunk = self._snapshot.read(history_reads.changes, prefix, after=after, to=to, size=CHUNK_BYTES)
+            yield chunk
+            after = chunk[1]
             await asyncio.sleep(0)
 
     async def _sweep(self) -> None:
-        """Remove compacted rows step by step, each between two groups. Never returns."""
+        """Removes compacted rows step by step, each step between two groups. Never returns."""
         while True:
-            await self._sweep_wanted.wait()
-            self._sweep_wanted.clear()
+            await self._sweep_requested.wait()
+            self._sweep_requested.clear()
             try:
                 while await self._sweep_step(self._compacted):
                     pass
             except (errors.StoreFull, errors.StoreUnavailable) as error:
-                log.warning("compacted history is not removed yet, the next compaction tries again: %s", error)
+                log.warning("compacted history not removed, trying again at the next compaction", extra=facts(error=str(error)))
 
     async def _sweep_step(self, until: Revision) -> bool:
-        # Given, not read from the file: a compaction marked there this moment may not be known to readers on the loop yet.
-        return await self._groups.between(lambda: compaction.step(self.database.writer, until))
+        # `until` is passed, not read from the file: readers on the loop may not know yet of a compaction just marked in the file.
+        return await self._committer.run_between_groups(lambda: compaction.sweep_step(self.database.writer, until))
 
     def _check_is_open(self) -> None:
         if self._failure is not None:
             raise type(self._failure)(*self._failure.args)
 
     def _check_is_reached(self, revision: Revision) -> None:
-        if revision > self._groups.revision and revision > self._moments.revision():
-            raise errors.FutureRevision(f"revision {revision} is ahead of this store, which is at {self._groups.revision}")
+        if revision > self._committer.revision and revision > self._snapshot.revision():
+            raise errors.FutureRevision(f"revision {revision} is ahead of this store, which is at {self._committer.revision}")
 
-    def _check_is_known(self, revision: Revision) -> None:
+    def _check_is_available(self, revision: Revision) -> None:
+        """Raises `FutureRevision` or `Gone` unless the store has reached this revision and not compacted it."""
         self._check_is_reached(revision)
         if revision < self._compacted:
             raise errors.Gone(
                 f"revision {revision} is too old: history begins at {self._compacted}. List again and go on from there"
             )
 
-    def _lose(self, error: errors.StoreFilesLost) -> None:
-        """The files are not what they were: acknowledge nothing more, and move no pages. What can be read is read."""
+    def _on_files_lost(self, error: errors.StoreFilesLost) -> None:
+        """Stops all writes and checkpoints, because the files are not as the store left them. Reads go on as far as possible."""
         if self._lost is not None:
             return
         log.error("store files lost, writes are refused", extra=facts(reason=str(error)))
         self._lost = error
         if self.database.durability is not None:
             self.database.durability.is_lost = True
-        self._groups.stop(error)
-        for task in self._tending:
+        self._committer.stop(error)
+        for task in self._background_tasks:
             task.cancel()
 
     def _break(self, error: BaseException) -> None:
-        """The writer or the sweeper died of something nobody foresaw: stop, rather than go on half alive."""
-        log.error("the store stopped", exc_info=error)
+        """Stops the whole store after an unexpected error of the writer or a background task."""
+        log.error("store stopped after an unexpected error", exc_info=error)
         self._failure = errors.StoreUnavailable(f"the store stopped after an unexpected error: {error!r}. Restart the server")
-        self._groups.stop(self._failure)
+        self._committer.stop(self._failure)
         self._hub.close(self._failure)
 
 
 def _confirm_nothing(_revision: Revision) -> None:
-    """In memory there is no file to look at."""
+    """Confirms a commit in memory, where there are no files to check."""

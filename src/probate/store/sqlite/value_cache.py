@@ -1,38 +1,44 @@
-"""Values that were read or written a moment ago, in bulk: whoever does that often deletes them next, and watchers are shown them
-again.
+"""Caches values that were recently read or written in bulk.
 
-What a key was at a revision never changes, so nothing here can go stale.
+A caller that reads or updates many objects usually deletes them next, and the delete needs their values to show them to watchers.
+The value of a key at a revision never changes, so no cached value can become stale.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from probate.core.generational_cache import Recent
-from probate.store.contract import Found, Record, Txn
+from probate.core.generational_cache import GenerationalCache
+from probate.store.contract import ReadResult, Record, Txn
 
-NUMBER = 2_000
-MAX_BYTES = 8 * 1024
-"""Of a value that is remembered: all of them are 64 MB at most, and half of that if no more than some hundred are read at once."""
+MAX_RECORDS = 2_000
+MAX_VALUE_BYTES = 8 * 1024
+"""The size of a cached value. The whole cache takes at most 64 MB, and half of that if no read is of more than a few hundred."""
 
 
-class Lately:
-    """What was read lately."""
+class ValueCache:
+    """The recently read or written records of one store."""
 
     def __init__(self) -> None:
-        self._records: Recent[Record] = Recent(NUMBER)
+        self._records: GenerationalCache[Record] = GenerationalCache(MAX_RECORDS)
 
-    def note(self, records: Sequence[Found]) -> None:
-        """These were read, or have become durable."""
-        self._records.update({one.key: one for one in records[:NUMBER] if type(one) is Record and len(one.value) <= MAX_BYTES})
+    def add(self, records: Sequence[ReadResult]) -> None:
+        """Adds records that were read or have become durable."""
+        self._records.update(
+            {
+                record.key: record
+                for record in records[:MAX_RECORDS]
+                if type(record) is Record and len(record.value) <= MAX_VALUE_BYTES
+            }
+        )
 
     def values(self, txns: Iterable[Txn]) -> list[bytes]:
-        """The values that these expect to be there: of the first ones, up to one that is not remembered."""
-        found: list[bytes] = []
-        recall = self._records.get
+        """Returns the values of the versions that the transactions expect, up to the first one that is not cached."""
+        values: list[bytes] = []
+        get = self._records.get
         for txn in txns:
-            record = recall(txn.key)
-            if record is None or record.revision != txn.expects:
+            record = get(txn.key)
+            if record is None or record.revision != txn.expected_revision:
                 break
-            found.append(record.value)
-        return found
+            values.append(record.value)
+        return values

@@ -1,4 +1,4 @@
-"""In which order sets of fields are written."""
+"""The order in which field sets are serialized."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from probate.api.apply import field_set_order, managed_fields
-from probate.api.apply.managed_fields import Who
+from probate.api.apply.managed_fields import FieldManager
 
 IN_ORDER = [
     pytest.param([".", "f:a", "f:b-c", "f:b.c", "f:ba"], id="fields"),
@@ -24,9 +24,9 @@ IN_ORDER = [
 
 
 @pytest.mark.parametrize("keys", IN_ORDER)
-def test_sets_of_fields_are_written_in_order_whatever_order_they_were_made_in(keys: list[str]) -> None:
+def test_field_sets_are_serialized_in_order_regardless_of_insertion_order(keys: list[str]) -> None:
     mixed = random.Random(1).sample(keys, len(keys))  # noqa: S311
     fields: dict[str, Any] = {"f:outer": {key: {} for key in mixed}}
-    assert list(field_set_order.ordered(fields)["f:outer"]) == keys
-    assert list(orjson.loads(field_set_order.text(fields))["f:outer"]) == keys
-    assert list(managed_fields.made(Who("m", "v1"), "Update", fields, "")["fieldsV1"]["f:outer"]) == keys
+    assert list(field_set_order.sort_fields(fields)["f:outer"]) == keys
+    assert list(orjson.loads(field_set_order.serialize(fields))["f:outer"]) == keys
+    assert list(managed_fields.new_entry(FieldManager("m", "v1"), "Update", fields, "")["fieldsV1"]["f:outer"]) == keys

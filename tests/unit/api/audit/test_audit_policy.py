@@ -1,4 +1,4 @@
-"""What an audit policy says of a request: a table of rules and requests, and what is wrong with a policy."""
+"""Audit policies: a table of rules and requests, and the errors of invalid policies."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from typing import Any
 import pytest
 import yaml
 
-from probate.api.audit import policy_file
-from probate.api.audit import request_info as asking
-from probate.api.audit.policy import NAMES, Level
-from probate.api.audit.request_info import Asked
+from probate.api.audit import policy_file, request_info
+from probate.api.audit.policy import LEVEL_NAMES, Level
+from probate.api.audit.request_info import RequestInfo
 from probate.api.rbac.users import ANONYMOUS, User
 
 ANN = User("ann", ("staff", "system:authenticated"))
 PODS = {"group": "", "resources": ["pods"]}
 
 
-def policy(*rules: dict[str, Any], **more: Any) -> bytes:
-    return yaml.safe_dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": list(rules), **more}).encode()
+def policy(*rules: dict[str, Any], **fields: Any) -> bytes:
+    return yaml.safe_dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": list(rules), **fields}).encode()
 
 
 def level(rule: dict[str, Any], method: str, url: str, user: User | None = ANN) -> str:
     path, _, query = url.partition("?")
-    given = {name: [value] for name, _, value in (one.partition("=") for one in query.split("&") if one)}
-    verdict = policy_file.read(policy({"level": "Request", **rule})).verdict(user, asking.asked(method, path, given))
-    return NAMES[verdict.level]
+    query_values = {name: [value] for name, _, value in (parameter.partition("=") for parameter in query.split("&") if parameter)}
+    config = policy_file.parse_policy(policy({"level": "Request", **rule})).evaluate(
+        user, request_info.parse_request(method, path, query_values)
+    )
+    return LEVEL_NAMES[config.level]
 
 
 WEB = "/api/v1/namespaces/a/pods/web"
@@ -90,91 +91,94 @@ MATCHES: list[tuple[dict[str, Any], str, str, bool]] = [
 
 
 @pytest.mark.parametrize(("rule", "method", "url", "is_matched"), MATCHES)
-def test_a_rule_matches_what_it_is_about(rule: dict[str, Any], method: str, url: str, is_matched: bool) -> None:
+def test_rules_match_requests(rule: dict[str, Any], method: str, url: str, is_matched: bool) -> None:
     assert level(rule, method, url) == ("Request" if is_matched else "None")
 
 
-def test_who_is_not_known_matches_rules_for_everybody_only() -> None:
+def test_an_unauthenticated_request_matches_only_rules_for_all_users() -> None:
     assert level({}, "GET", WEB, None) == "Request"
     assert level({"users": ["ann"]}, "GET", WEB, None) == "None"
     assert level({"userGroups": ["staff"]}, "GET", WEB, None) == "None"
 
 
 def test_the_first_rule_that_matches_decides() -> None:
-    read = policy_file.read(
+    audit_policy = policy_file.parse_policy(
         policy({"level": "None", "users": ["bob"]}, {"level": "Metadata", "resources": [PODS]}, {"level": "Request"})
     )
-    web, other = asking.asked("GET", WEB, {}), asking.asked("GET", "/api/v1/nodes", {})
-    for _ in range(2):  # the second time it is remembered
-        assert read.verdict(ANN, web).level is Level.METADATA
-        assert read.verdict(ANN, other).level is Level.REQUEST
-        assert read.verdict(User("bob"), web).level is Level.NONE
+    web, other = request_info.parse_request("GET", WEB, {}), request_info.parse_request("GET", "/api/v1/nodes", {})
+    for _ in range(2):  # the second decision comes from the cache
+        assert audit_policy.evaluate(ANN, web).level is Level.METADATA
+        assert audit_policy.evaluate(ANN, other).level is Level.REQUEST
+        assert audit_policy.evaluate(User("bob"), web).level is Level.NONE
 
 
-def test_names_are_told_apart_when_a_rule_asks_for_them() -> None:
-    read = policy_file.read(policy({"level": "Request", "resources": [{**PODS, "resourceNames": ["web"]}]}, {"level": "Metadata"}))
-    assert read.verdict(ANN, asking.asked("GET", WEB, {})).level is Level.REQUEST
-    assert read.verdict(ANN, asking.asked("GET", "/api/v1/namespaces/a/pods/db", {})).level is Level.METADATA
+def test_decisions_are_cached_by_name_if_a_rule_has_resource_names() -> None:
+    audit_policy = policy_file.parse_policy(
+        policy({"level": "Request", "resources": [{**PODS, "resourceNames": ["web"]}]}, {"level": "Metadata"})
+    )
+    assert audit_policy.evaluate(ANN, request_info.parse_request("GET", WEB, {})).level is Level.REQUEST
+    assert audit_policy.evaluate(ANN, request_info.parse_request("GET", "/api/v1/namespaces/a/pods/db", {})).level is Level.METADATA
 
 
 def test_stages_are_omitted_by_the_policy_and_by_the_rule() -> None:
-    read = policy_file.read(policy({"level": "Metadata", "omitStages": ["Panic"]}, omitStages=["RequestReceived"]))
-    assert read.rules[0].verdict.omitted == {"Panic", "RequestReceived"}
+    audit_policy = policy_file.parse_policy(policy({"level": "Metadata", "omitStages": ["Panic"]}, omitStages=["RequestReceived"]))
+    assert audit_policy.rules[0].config.omitted_stages == {"Panic", "RequestReceived"}
 
 
 @pytest.mark.parametrize(
-    ("policys", "rules", "omits"), [(True, None, True), (True, False, False), (None, True, True), (None, None, False)]
+    ("policy_setting", "rule_setting", "expected"),
+    [(True, None, True), (True, False, False), (None, True, True), (None, None, False)],
 )
-def test_managed_fields_are_omitted_as_the_rule_says_and_else_the_policy(
-    policys: bool | None, rules: bool | None, omits: bool
+def test_the_rule_overrides_the_policy_on_managed_fields(
+    policy_setting: bool | None, rule_setting: bool | None, expected: bool
 ) -> None:
-    rule = {"level": "Metadata"} if rules is None else {"level": "Metadata", "omitManagedFields": rules}
-    more = {} if policys is None else {"omitManagedFields": policys}
-    assert policy_file.read(policy(rule, **more)).rules[0].verdict.omits_managed_fields is omits
+    rule = {"level": "Metadata"} if rule_setting is None else {"level": "Metadata", "omitManagedFields": rule_setting}
+    fields = {} if policy_setting is None else {"omitManagedFields": policy_setting}
+    assert policy_file.parse_policy(policy(rule, **fields)).rules[0].config.omit_managed_fields is expected
 
 
-WRONG: list[tuple[bytes, str]] = [
+INVALID_POLICIES: list[tuple[bytes, str]] = [
     (b"", "the file: this must be an object"),
     (b"[", "it is not YAML"),
-    (b"kind: Policy\nkind: Policy\n", "kind is given twice"),
-    (b"kind: Policy", "it must say apiVersion: audit.k8s.io/v1 and kind: Policy"),
-    (policy().replace(b"/v1", b"/v1beta1"), "it must say apiVersion"),
+    (b"kind: Policy\nkind: Policy\n", "kind is set twice"),
+    (b"kind: Policy", "it must have apiVersion: audit.k8s.io/v1 and kind: Policy"),
+    (policy().replace(b"/v1", b"/v1beta1"), "it must have apiVersion"),
     (policy(), "rules: there are none"),
-    (policy({"level": "All"}), "rules[0].level: give None, Metadata, Request, RequestResponse; it is 'All'"),
+    (policy({"level": "All"}), "rules[0].level: must be one of None, Metadata, Request, RequestResponse; it is 'All'"),
     (policy({}), "rules[0].level"),
-    (policy({"level": "None", "user": ["ann"]}), "rules[0]: nobody knows a field 'user' here"),
+    (policy({"level": "None", "user": ["ann"]}), "rules[0]: unknown field 'user'"),
     (policy({"level": "None", "users": "ann"}), "rules[0].users: this must be a list"),
-    (policy({"level": "None", "users": [1]}), "rules[0].users[0]: this must be a text"),
-    (policy({"level": "None", "omitStages": ["Never"]}), "rules[0].omitStages: give RequestReceived"),
-    (policy({"level": "None"}, omitStages=["Never"]), "omitStages: give RequestReceived"),
-    (policy({"level": "None", "omitManagedFields": "yes"}), "rules[0].omitManagedFields: give true or false"),
-    (policy({"level": "None", "resources": [PODS], "nonResourceURLs": ["/x"]}), "rules[0].nonResourceURLs: a rule is about"),
-    (policy({"level": "None", "namespaces": ["a"], "nonResourceURLs": ["/x"]}), "rules[0].nonResourceURLs: a rule is about"),
-    (policy({"level": "None", "nonResourceURLs": ["livez"]}), "rules[0].nonResourceURLs[0]: give a path"),
-    (policy({"level": "None", "nonResourceURLs": ["/a*b"]}), "rules[0].nonResourceURLs[0]: give a path"),
-    (policy({"level": "None", "resources": [{"group": "apps/v1"}]}), "rules[0].resources[0].group: give the name of a group"),
+    (policy({"level": "None", "users": [1]}), "rules[0].users[0]: this must be a string"),
+    (policy({"level": "None", "omitStages": ["Never"]}), "rules[0].omitStages: must be from RequestReceived"),
+    (policy({"level": "None"}, omitStages=["Never"]), "omitStages: must be from RequestReceived"),
+    (policy({"level": "None", "omitManagedFields": "yes"}), "rules[0].omitManagedFields: must be true or false"),
+    (policy({"level": "None", "resources": [PODS], "nonResourceURLs": ["/x"]}), "rules[0].nonResourceURLs: a rule matches"),
+    (policy({"level": "None", "namespaces": ["a"], "nonResourceURLs": ["/x"]}), "rules[0].nonResourceURLs: a rule matches"),
+    (policy({"level": "None", "nonResourceURLs": ["livez"]}), "rules[0].nonResourceURLs[0]: must be a path"),
+    (policy({"level": "None", "nonResourceURLs": ["/a*b"]}), "rules[0].nonResourceURLs[0]: must be a path"),
+    (policy({"level": "None", "resources": [{"group": "apps/v1"}]}), "rules[0].resources[0].group: must be the name of a group"),
     (
         policy({"level": "None", "resources": [{"group": "", "resources": ["a/b/c"]}]}),
-        "rules[0].resources[0].resources[0]: give a resource",
+        "rules[0].resources[0].resources[0]: must be a resource",
     ),
     (
         policy({"level": "None", "resources": [{"group": "", "resources": ["/log"]}]}),
-        "rules[0].resources[0].resources[0]: give a resource",
+        "rules[0].resources[0].resources[0]: must be a resource",
     ),
-    (policy({"level": "None", "resources": [{"group": "", "resourceNames": ["x"]}]}), "resourceNames: say of which resources"),
+    (policy({"level": "None", "resources": [{"group": "", "resourceNames": ["x"]}]}), "resourceNames: set resources, too"),
     (b"a: " + b"x" * policy_file.MAX_BYTES, "it is larger than"),
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), WRONG)
-def test_a_policy_that_is_wrong_says_where(text: bytes, told: str) -> None:
-    with pytest.raises(policy_file.Wrong) as raised:
-        policy_file.read(text)
-    assert told in str(raised.value)
+@pytest.mark.parametrize(("text", "message"), INVALID_POLICIES)
+def test_the_error_of_an_invalid_policy_names_the_field(text: bytes, message: str) -> None:
+    with pytest.raises(policy_file.PolicyError) as raised:
+        policy_file.parse_policy(text)
+    assert message in str(raised.value)
 
 
-def test_the_usual_policy_leaves_out_health_and_discovery() -> None:
-    usual = policy_file.usual()
+def test_the_default_policy_omits_health_and_discovery() -> None:
+    default = policy_file.default_policy()
     for path in (
         "/livez",
         "/readyz/collector",
@@ -186,7 +190,7 @@ def test_the_usual_policy_leaves_out_health_and_discovery() -> None:
         "/apis",
         "/apis/apps/v1",
     ):
-        assert usual.verdict(ANONYMOUS, Asked("get", path)).level is Level.NONE, path
+        assert default.evaluate(ANONYMOUS, RequestInfo("get", path)).level is Level.NONE, path
     for method, path in (("GET", WEB), ("POST", "/livez"), ("GET", "/metrics"), ("GET", "/debug/ownership"), ("DELETE", WEB)):
-        assert usual.verdict(ANN, asking.asked(method, path, {})).level is Level.METADATA, path
-    assert usual.rules[-1].verdict.omitted == {"RequestReceived"}
+        assert default.evaluate(ANN, request_info.parse_request(method, path, {})).level is Level.METADATA, path
+    assert default.rules[-1].config.omitted_stages == {"RequestReceived"}

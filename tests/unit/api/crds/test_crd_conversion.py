@@ -1,4 +1,4 @@
-"""The certificates of a conversion webhook: where a kind is served already, they must be some."""
+"""The CA bundle of a conversion webhook must be readable if the CRD is established."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
+from probate.api.crds.crd_validation import validate_create, validate_update
 from probate.api.crds.strategy import prepare_create, prepare_update, set_defaults
-from probate.api.crds.validation import validate_create, validate_update
 from support import signed_certificates
 
-GOOD = base64.b64encode(signed_certificates.root("a").pem).decode()
+GOOD = base64.b64encode(signed_certificates.new_root("a").pem).decode()
 BAD = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").decode()
 NONE = base64.b64encode(b"nothing").decode()
 FIELD = "spec.conversion.webhookClientConfig.caBundle"
 
 
-def definition(bundle: str, *, is_established: bool = True) -> dict[str, Any]:
+def new_crd(bundle: str, *, is_established: bool = True) -> dict[str, Any]:
     config = {"service": {"name": "a", "namespace": "b"}, **({"caBundle": bundle} if bundle else {})}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
     spec = {
@@ -35,12 +35,12 @@ def definition(bundle: str, *, is_established: bool = True) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("bundle", ["", GOOD, BAD, NONE], ids=["without", "good", "bad", "none"])
-def test_a_new_definition_may_have_any(bundle: str) -> None:
-    assert validate_create(definition(bundle)) == []
+def test_a_new_crd_may_have_any_ca_bundle(bundle: str) -> None:
+    assert validate_create(new_crd(bundle)) == []
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "is_established", "is_refused"),
+    ("old", "new", "is_established", "is_rejected"),
     [
         pytest.param("", GOOD, True, False, id="good"),
         pytest.param("", BAD, True, True, id="bad"),
@@ -50,9 +50,9 @@ def test_a_new_definition_may_have_any(bundle: str) -> None:
         pytest.param("", BAD, False, False, id="not-served-yet"),
     ],
 )
-def test_certificates_that_nobody_can_read_do_not_come_to_a_kind_that_is_served(
-    old: str, new: str, *, is_established: bool, is_refused: bool
+def test_an_update_of_an_established_crd_must_not_set_an_unreadable_ca_bundle(
+    old: str, new: str, *, is_established: bool, is_rejected: bool
 ) -> None:
-    before, after = definition(old, is_established=is_established), definition(new)
+    before, after = new_crd(old, is_established=is_established), new_crd(new)
     prepare_update(after, before)
-    assert [one.field for one in validate_update(after, before)] == ([FIELD] if is_refused else [])
+    assert [error.field for error in validate_update(after, before)] == ([FIELD] if is_rejected else [])

@@ -1,4 +1,4 @@
-"""The resources that a definition brings."""
+"""The resources that a CRD serves."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from probate.api.crds.resources import (
     ScalePaths,
     deprecation_warning,
     printer_columns,
-    resources,
     scale_paths,
     selectable_fields,
-    version_order,
+    served_resources,
+    version_sort_key,
 )
 
 SCALE = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
 
 
-def version(name: str, **more: Any) -> dict[str, Any]:
+def version(name: str, **fields: Any) -> dict[str, Any]:
     schema = {"type": "object", "properties": {name: {"type": "string"}}}
-    return {"name": name, "served": True, "storage": name == "v1", "schema": {"openAPIV3Schema": schema}, **more}
+    return {"name": name, "served": True, "storage": name == "v1", "schema": {"openAPIV3Schema": schema}, **fields}
 
 
-def definition(*versions: dict[str, Any]) -> dict[str, Any]:
+def new_crd(*versions: dict[str, Any]) -> dict[str, Any]:
     names = {
         "plural": "things",
         "singular": "thing",
@@ -35,61 +35,66 @@ def definition(*versions: dict[str, Any]) -> dict[str, Any]:
     }
     spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": list(versions)}
     crd: dict[str, Any] = {"metadata": {"name": "things.example.com"}, "spec": spec}
-    crd["status"] = crd_conditions.reconcile(crd, [crd], "2024-01-01T00:00:00Z")
+    crd["status"] = crd_conditions.compute_status(crd, [crd], "2024-01-01T00:00:00Z")
     return crd
 
 
-def test_each_served_version_is_a_resource_the_preferred_one_first() -> None:
-    crd = definition(version("v1beta1"), version("v1"), version("v2", served=False), version("v10"))
-    assert [one.version for one in resources(crd)] == ["v10", "v1", "v1beta1"]
+def test_each_served_version_is_a_resource_and_the_preferred_one_is_first() -> None:
+    crd = new_crd(version("v1beta1"), version("v1"), version("v2", served=False), version("v10"))
+    assert [resource.version for resource in served_resources(crd)] == ["v10", "v1", "v1beta1"]
 
 
-def test_what_a_resource_says() -> None:
-    (resource,) = resources(definition(version("v1", subresources={"status": {}, "scale": SCALE})))
+def test_fields_of_a_resource() -> None:
+    (resource,) = served_resources(new_crd(version("v1", subresources={"status": {}, "scale": SCALE})))
     assert (resource.group, resource.plural, resource.kind, resource.singular) == ("example.com", "things", "Thing", "thing")
     assert (resource.short_names, resource.categories, resource.is_namespaced) == (("th",), ("all",), True)
     assert (resource.verbs, resource.is_custom) == (VERBS, True)
-    parts = [(one.name, one.group, one.version, one.kind, one.verbs) for one in resource.subresources]
+    parts = [
+        (subresource.name, subresource.group, subresource.version, subresource.kind, subresource.verbs)
+        for subresource in resource.subresources
+    ]
     verbs = ("get", "patch", "update")
     assert parts == [("status", "example.com", "v1", "Thing", verbs), ("scale", "autoscaling", "v1", "Scale", verbs)]
 
 
-def test_each_version_has_its_own_schema_read_once() -> None:
-    first, second = resources(definition(version("v1"), version("v1beta1")))
+def test_each_version_has_its_own_schema_and_parses_it_once() -> None:
+    first, second = served_resources(new_crd(version("v1"), version("v1beta1")))
     assert set(first.load_schema().properties) == {"v1"}
     assert set(second.load_schema().properties) == {"v1beta1"}
     assert first.load_schema() is first.load_schema()
 
 
-def test_nothing_is_served_before_it_is_established() -> None:
-    crd = definition(version("v1"))
+def test_a_crd_serves_nothing_before_it_is_established() -> None:
+    crd = new_crd(version("v1"))
     del crd["status"]
-    assert resources(crd) == []
+    assert served_resources(crd) == []
 
 
-def test_nothing_is_created_while_the_definition_goes() -> None:
-    crd = definition(version("v1"))
+def test_a_terminating_crd_has_no_create_verb() -> None:
+    crd = new_crd(version("v1"))
     crd["status"] = crd_conditions.mark_terminating(crd["status"], crd_conditions.DELETION_PENDING, "soon", "2024-01-01T00:00:00Z")
-    (resource,) = resources(crd)
+    (resource,) = served_resources(crd)
     assert set(VERBS) - set(resource.verbs) == {"create"}
 
 
 def test_the_order_of_versions() -> None:
     names = ["foo10", "v1alpha1", "v12alpha1", "v3beta1", "v1", "v10", "v11alpha2", "foo1", "v11beta2", "v2", "v10beta3"]
     ordered = ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "v1alpha1", "foo1", "foo10"]
-    assert sorted(names, key=version_order) == ordered
+    assert sorted(names, key=version_sort_key) == ordered
 
 
-def test_what_else_a_version_says() -> None:
+def test_scale_columns_selectable_fields_and_deprecation_of_a_version() -> None:
     column = {"name": "N", "type": "integer", "jsonPath": ".spec.n"}
-    rich = version(
+    full_version = version(
         "v1", subresources={"scale": SCALE}, additionalPrinterColumns=[column], selectableFields=[{"jsonPath": ".spec.c"}]
     )
-    crd = definition(rich, version("v1beta1", deprecated=True), version("v1beta2", deprecated=True, deprecationWarning="use v1"))
+    crd = new_crd(
+        full_version, version("v1beta1", deprecated=True), version("v1beta2", deprecated=True, deprecationWarning="use v1")
+    )
     assert scale_paths(crd, "v1") == ScalePaths(".spec.n", ".status.n", "")
     assert scale_paths(crd, "v1beta1") is None
     assert printer_columns(crd, "v1") == [column]
-    assert [one["name"] for one in printer_columns(crd, "v1beta1")] == ["Age"]
+    assert [each["name"] for each in printer_columns(crd, "v1beta1")] == ["Age"]
     assert selectable_fields(crd, "v1") == ["spec.c"]
     assert deprecation_warning(crd, "v1") == ""
     assert deprecation_warning(crd, "v1beta1") == "example.com/v1beta1 Thing is deprecated"

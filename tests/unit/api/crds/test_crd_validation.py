@@ -1,4 +1,4 @@
-"""Which definitions are refused, and where; recorded from Kubernetes, and by its rules."""
+"""Validation of CRDs: the field errors recorded from Kubernetes, and one case per rule."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from probate.api.crds.crd_validation import validate_create, validate_status_update, validate_update
 from probate.api.crds.strategy import prepare_create, prepare_update, set_defaults, storage_version
-from probate.api.crds.validation import validate_create, validate_status_update, validate_update
 
 ROWS = json.loads((Path(__file__).parents[3] / "data" / "crd-refusals.json").read_text())
 REQUIRED, FORBIDDEN, INVALID, UNSUPPORTED = (
@@ -21,11 +21,11 @@ REQUIRED, FORBIDDEN, INVALID, UNSUPPORTED = (
 )
 
 
-def version(name: str = "v1", **more: Any) -> dict[str, Any]:
-    return {"name": name, "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}, **more}
+def version(name: str = "v1", **fields: Any) -> dict[str, Any]:
+    return {"name": name, "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}, **fields}
 
 
-def definition(*versions: dict[str, Any], names: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+def new_crd(*versions: dict[str, Any], names: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     crd = {
         "metadata": {"name": "things.example.com"},
         "spec": {
@@ -41,80 +41,80 @@ def definition(*versions: dict[str, Any], names: dict[str, Any] | None = None, *
     return crd
 
 
-def refusals(crd: dict[str, Any]) -> list[tuple[str, str]]:
-    return sorted({(one.field, one.reason) for one in validate_create(crd)})
+def create_errors(crd: dict[str, Any]) -> list[tuple[str, str]]:
+    return sorted({(error.field, error.reason) for error in validate_create(crd)})
 
 
-def with_schema(**words: Any) -> dict[str, Any]:
-    return version(schema={"openAPIV3Schema": {"type": "object", **words}})
+def with_schema(**keywords: Any) -> dict[str, Any]:
+    return version(schema={"openAPIV3Schema": {"type": "object", **keywords}})
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
-def test_recorded_refusals(row: dict[str, Any]) -> None:
+def test_recorded_field_errors(row: dict[str, Any]) -> None:
     crd = copy.deepcopy(row["request"]["body"])
     set_defaults(crd)
     prepare_create(crd)
-    assert refusals(crd) == sorted((one["field"], one["reason"]) for one in row["causes"])
+    assert create_errors(crd) == sorted((cause["field"], cause["reason"]) for cause in row["causes"])
 
 
 def test_defaults_and_first_status() -> None:
-    crd = definition()
+    crd = new_crd()
     assert crd["spec"]["names"] == {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
     assert crd["spec"]["conversion"] == {"strategy": "None"}
     assert crd["status"] == {"acceptedNames": {"plural": "", "kind": ""}, "conditions": None, "storedVersions": ["v1"]}
 
 
-def test_good_definitions() -> None:
+def test_valid_crds() -> None:
     second = version("v2", storage=False, schema={"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "string"}}}})
     scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"}
     column = {"name": "N", "type": "integer", "format": "int32", "jsonPath": ".spec.n"}
-    rich = with_schema(properties={"spec": {"type": "object", "properties": {"c": {"type": "string"}}}})
-    rich |= {"subresources": {"status": {}, "scale": scale}, "additionalPrinterColumns": [column]}
-    rich |= {"selectableFields": [{"jsonPath": ".spec.c"}], "deprecated": True, "deprecationWarning": "use another"}
+    full_version = with_schema(properties={"spec": {"type": "object", "properties": {"c": {"type": "string"}}}})
+    full_version |= {"subresources": {"status": {}, "scale": scale}, "additionalPrinterColumns": [column]}
+    full_version |= {"selectableFields": [{"jsonPath": ".spec.c"}], "deprecated": True, "deprecationWarning": "use another"}
     webhook = {"clientConfig": {"service": {"name": "a", "namespace": "b", "path": "/c"}}, "conversionReviewVersions": ["v1"]}
-    assert refusals(definition()) == []
-    assert refusals(definition(version(), second)) == []
-    assert refusals(definition(rich, names={"shortNames": ["th"], "categories": ["all"]})) == []
-    assert refusals(definition(conversion={"strategy": "Webhook", "webhook": webhook})) == []
+    assert create_errors(new_crd()) == []
+    assert create_errors(new_crd(version(), second)) == []
+    assert create_errors(new_crd(full_version, names={"shortNames": ["th"], "categories": ["all"]})) == []
+    assert create_errors(new_crd(conversion={"strategy": "Webhook", "webhook": webhook})) == []
 
 
-BOTH = [("spec.versions", INVALID), ("status.storedVersions", INVALID)]
+NO_STORAGE_VERSION = [("spec.versions", INVALID), ("status.storedVersions", INVALID)]
 
 
 @pytest.mark.parametrize(
     ("crd", "expected"),
     [
-        (definition(group="example"), [("metadata.name", INVALID), ("spec.group", INVALID)]),
-        (definition(group=""), [("metadata.name", INVALID), ("spec.group", REQUIRED)]),
-        (definition(scope=""), [("spec.scope", REQUIRED)]),
-        (definition(names={"plural": "Things"}), [("metadata.name", INVALID), ("spec.names.plural", INVALID)]),
+        (new_crd(group="example"), [("metadata.name", INVALID), ("spec.group", INVALID)]),
+        (new_crd(group=""), [("metadata.name", INVALID), ("spec.group", REQUIRED)]),
+        (new_crd(scope=""), [("spec.scope", REQUIRED)]),
+        (new_crd(names={"plural": "Things"}), [("metadata.name", INVALID), ("spec.names.plural", INVALID)]),
         (
-            definition(names={"kind": "Thing!"}),
+            new_crd(names={"kind": "Thing!"}),
             [("spec.names.kind", INVALID), ("spec.names.listKind", INVALID), ("spec.names.singular", INVALID)],
         ),
         (
-            definition(names={"kind": ""}),
+            new_crd(names={"kind": ""}),
             [("spec.names.kind", REQUIRED), ("spec.names.listKind", REQUIRED), ("spec.names.singular", REQUIRED)],
         ),
-        (definition(names={"listKind": "Thing"}), [("spec.names.listKind", INVALID)]),
-        (definition(names={"shortNames": ["ok", "Bad"]}), [("spec.names.shortNames[1]", INVALID)]),
-        (definition(names={"categories": ["a b"]}), [("spec.names.categories[0]", INVALID)]),
-        (definition(version(storage=False)), BOTH),
-        (definition(version("V1")), [("spec.version", INVALID), ("spec.versions[0].name", INVALID)]),
-        (definition(version(), version(storage=False)), [("spec.versions", INVALID)]),
+        (new_crd(names={"listKind": "Thing"}), [("spec.names.listKind", INVALID)]),
+        (new_crd(names={"shortNames": ["ok", "Bad"]}), [("spec.names.shortNames[1]", INVALID)]),
+        (new_crd(names={"categories": ["a b"]}), [("spec.names.categories[0]", INVALID)]),
+        (new_crd(version(storage=False)), NO_STORAGE_VERSION),
+        (new_crd(version("V1")), [("spec.version", INVALID), ("spec.versions[0].name", INVALID)]),
+        (new_crd(version(), version(storage=False)), [("spec.versions", INVALID)]),
         (
-            definition(version(), {"name": "v2", "served": True, "storage": False}),
+            new_crd(version(), {"name": "v2", "served": True, "storage": False}),
             [("spec.versions[1].schema.openAPIV3Schema", REQUIRED)],
         ),
-        (definition(version(deprecationWarning="x")), [("spec.versions[0].deprecationWarning", INVALID)]),
-        (definition(preserveUnknownFields=True), [("spec.preserveUnknownFields", INVALID)]),
-        (definition(with_schema(nullable=True)), [("spec.validation.openAPIV3Schema.nullable", FORBIDDEN)]),
+        (new_crd(version(deprecationWarning="x")), [("spec.versions[0].deprecationWarning", INVALID)]),
+        (new_crd(preserveUnknownFields=True), [("spec.preserveUnknownFields", INVALID)]),
+        (new_crd(with_schema(nullable=True)), [("spec.validation.openAPIV3Schema.nullable", FORBIDDEN)]),
         (
-            definition(version(subresources={"scale": {}})),
+            new_crd(version(subresources={"scale": {}})),
             [("spec.subresources.scale.specReplicasPath", REQUIRED), ("spec.subresources.scale.statusReplicasPath", REQUIRED)],
         ),
         (
-            definition(
+            new_crd(
                 version(
                     subresources={
                         "scale": {"specReplicasPath": ".status.n", "statusReplicasPath": "status.n", "labelSelectorPath": ".x"}
@@ -127,11 +127,11 @@ BOTH = [("spec.versions", INVALID), ("status.storedVersions", INVALID)]
             ],
         ),
         (
-            definition(with_schema(maxProperties=3) | {"subresources": {"status": {}}}),
+            new_crd(with_schema(maxProperties=3) | {"subresources": {"status": {}}}),
             [("spec.validation.openAPIV3Schema", INVALID)],
         ),
         (
-            definition(version(additionalPrinterColumns=[{"type": "text", "format": "x", "jsonPath": "a"}])),
+            new_crd(version(additionalPrinterColumns=[{"type": "text", "format": "x", "jsonPath": "a"}])),
             [
                 ("spec.additionalPrinterColumns[0].JSONPath", INVALID),
                 ("spec.additionalPrinterColumns[0].format", INVALID),
@@ -140,11 +140,11 @@ BOTH = [("spec.versions", INVALID), ("status.storedVersions", INVALID)]
             ],
         ),
         (
-            definition(version(), version("v2", storage=False, additionalPrinterColumns=[{"name": "a", "type": "string"}])),
+            new_crd(version(), version("v2", storage=False, additionalPrinterColumns=[{"name": "a", "type": "string"}])),
             [("spec.versions[1].additionalPrinterColumns[0].JSONPath", REQUIRED)],
         ),
         (
-            definition(
+            new_crd(
                 with_schema(properties={"spec": {"type": "object", "properties": {"n": {"type": "number"}}}})
                 | {"selectableFields": [{"jsonPath": ".spec.n"}, {"jsonPath": ".spec.x"}, {}]}
             ),
@@ -154,13 +154,13 @@ BOTH = [("spec.versions", INVALID), ("status.storedVersions", INVALID)]
                 ("spec.selectableFields[2].jsonPath", REQUIRED),
             ],
         ),
-        (definition(conversion={"strategy": "Magic"}), [("spec.conversion.strategy", UNSUPPORTED)]),
+        (new_crd(conversion={"strategy": "Magic"}), [("spec.conversion.strategy", UNSUPPORTED)]),
         (
-            definition(conversion={"strategy": "Webhook"}),
+            new_crd(conversion={"strategy": "Webhook"}),
             [("spec.conversion.conversionReviewVersions", REQUIRED), ("spec.conversion.webhookClientConfig", REQUIRED)],
         ),
         (
-            definition(
+            new_crd(
                 conversion={
                     "strategy": "Webhook",
                     "webhook": {"clientConfig": {"url": "http://u:p@h?q#f"}, "conversionReviewVersions": ["v9", "v9"]},
@@ -173,7 +173,7 @@ BOTH = [("spec.versions", INVALID), ("status.storedVersions", INVALID)]
             ],
         ),
         (
-            definition(
+            new_crd(
                 conversion={
                     "strategy": "Webhook",
                     "webhook": {"clientConfig": {"service": {"port": 0, "path": "x"}}, "conversionReviewVersions": ["v1"]},
@@ -185,21 +185,21 @@ BOTH = [("spec.versions", INVALID), ("status.storedVersions", INVALID)]
             ],
         ),
         (
-            definition(conversion={"strategy": "None", "webhook": {"clientConfig": {}, "conversionReviewVersions": ["v1"]}}),
+            new_crd(conversion={"strategy": "None", "webhook": {"clientConfig": {}, "conversionReviewVersions": ["v1"]}}),
             [("spec.conversion.conversionReviewVersions", FORBIDDEN), ("spec.conversion.webhookClientConfig", FORBIDDEN)],
         ),
     ],
 )
-def test_refusals_by_rule(crd: dict[str, Any], expected: list[tuple[str, str]]) -> None:
-    assert refusals(crd) == expected
+def test_field_errors_by_rule(crd: dict[str, Any], expected: list[tuple[str, str]]) -> None:
+    assert create_errors(crd) == expected
 
 
-def test_a_schema_of_all_versions_is_named_at_the_top_and_one_of_some_where_it_stands() -> None:
+def test_a_schema_shared_by_all_versions_is_reported_at_the_top_level_and_others_at_their_version() -> None:
     bad = {"openAPIV3Schema": {"type": "object", "properties": {"a": {}}}}
-    shared = definition(version(schema=bad), version("v2", storage=False, schema=bad))
-    assert refusals(shared) == [("spec.validation.openAPIV3Schema.properties[a].type", REQUIRED)]
-    second = definition(version(), version("v2", storage=False, schema=bad))
-    assert refusals(second) == [("spec.versions[1].schema.openAPIV3Schema.properties[a].type", REQUIRED)]
+    shared = new_crd(version(schema=bad), version("v2", storage=False, schema=bad))
+    assert create_errors(shared) == [("spec.validation.openAPIV3Schema.properties[a].type", REQUIRED)]
+    second = new_crd(version(), version("v2", storage=False, schema=bad))
+    assert create_errors(second) == [("spec.versions[1].schema.openAPIV3Schema.properties[a].type", REQUIRED)]
 
 
 @pytest.mark.parametrize(
@@ -211,43 +211,43 @@ def test_a_schema_of_all_versions_is_named_at_the_top_and_one_of_some_where_it_s
         ("", [REQUIRED]),
     ],
 )
-def test_the_communitys_groups_need_approval(annotation: str, reasons: list[str]) -> None:
-    crd = definition(group="x.kubernetes.io")
+def test_crds_in_community_groups_need_approval(annotation: str, reasons: list[str]) -> None:
+    crd = new_crd(group="x.kubernetes.io")
     crd["metadata"] = {"name": "things.x.kubernetes.io", "annotations": {"api-approved.kubernetes.io": annotation}}
-    assert [one.reason for one in validate_create(crd)] == reasons
+    assert [error.reason for error in validate_create(crd)] == reasons
 
 
-def updates(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
+def update_errors(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
     prepare_update(new, old)
-    return [(one.field, one.reason) for one in validate_update(new, old)]
+    return [(error.field, error.reason) for error in validate_update(new, old)]
 
 
-def test_what_may_not_change() -> None:
-    old, new = definition(), definition(group="other.com", scope="Cluster", names={"plural": "others", "kind": "Other"})
-    assert updates(old, new) == [("spec.group", INVALID), ("spec.names.plural", INVALID)]
+def test_immutable_fields() -> None:
+    old, new = new_crd(), new_crd(group="other.com", scope="Cluster", names={"plural": "others", "kind": "Other"})
+    assert update_errors(old, new) == [("spec.group", INVALID), ("spec.names.plural", INVALID)]
     old["status"]["conditions"] = [{"type": "Established", "status": "True"}]
-    fields = {field for field, _ in updates(old, new)}
+    fields = {field for field, _ in update_errors(old, new)}
     assert fields == {"spec.group", "spec.names.plural", "spec.scope", "spec.names.kind"}
 
 
-def test_a_stored_version_stays_until_nothing_is_stored_in_it() -> None:
-    old, new = definition(), definition(version("v2"))
-    assert updates(old, new) == [("status.storedVersions[0]", INVALID)]
-    both = definition(version(storage=False), version("v2"))
-    assert updates(old, both) == []
+def test_a_stored_version_must_stay_in_the_spec() -> None:
+    old, new = new_crd(), new_crd(version("v2"))
+    assert update_errors(old, new) == [("status.storedVersions[0]", INVALID)]
+    both = new_crd(version(storage=False), version("v2"))
+    assert update_errors(old, both) == []
     assert both["status"]["storedVersions"] == ["v1", "v2"]
     assert storage_version(both) == "v2"
-    again = definition(version(storage=False), version("v2"))
-    assert updates(both, again) == []
+    again = new_crd(version(storage=False), version("v2"))
+    assert update_errors(both, again) == []
     assert again["status"]["storedVersions"] == ["v1", "v2"]
 
 
 def test_missing_approval_may_stay_missing() -> None:
-    old, new = definition(group="x.k8s.io"), definition(group="x.k8s.io", scope="Cluster")
-    assert updates(old, new) == []
+    old, new = new_crd(group="x.k8s.io"), new_crd(group="x.k8s.io", scope="Cluster")
+    assert update_errors(old, new) == []
 
 
-def test_a_status_must_not_hold_bad_names() -> None:
-    crd = definition()
+def test_a_status_must_not_contain_invalid_names() -> None:
+    crd = new_crd()
     crd["status"]["acceptedNames"] = {"plural": "Bad", "kind": "Thing"}
-    assert [one.field for one in validate_status_update(crd)] == ["status.acceptedNames.plural"]
+    assert [error.field for error in validate_status_update(crd)] == ["status.acceptedNames.plural"]

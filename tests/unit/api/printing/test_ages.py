@@ -1,4 +1,4 @@
-"""Durations as kubectl shows them."""
+"""Durations in kubectl's format."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probate.api.printing import ages
+from probate.api.printers import ages
 
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
 
 
 @pytest.mark.parametrize(
-    ("length", "shown"),
+    ("length", "text"),
     [
         (-2.1, "<invalid>"),
         (-1.9, "0s"),
@@ -41,29 +41,29 @@ MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
         (40 * YEAR, "40y"),
     ],
 )
-def test_the_longer_the_coarser(length: float, shown: str) -> None:
-    assert ages.duration(length) == shown
+def test_longer_durations_have_coarser_units(length: float, text: str) -> None:
+    assert ages.format_duration(length) == text
 
 
 @given(st.integers(min_value=0, max_value=100 * YEAR))
-def test_a_shown_duration_is_never_longer_than_the_real_one_and_off_by_less_than_its_last_unit(length: int) -> None:
+def test_a_formatted_duration_is_rounded_down_by_less_than_its_last_unit(length: int) -> None:
     units = {"s": 1, "m": MINUTE, "h": HOUR, "d": DAY, "y": YEAR}
     digits, total, unit = "", 0, 1
-    for char in ages.duration(length):
+    for char in ages.format_duration(length):
         if char.isdigit():
             digits += char
         else:
             unit = units[char]
             total, digits = total + int(digits) * unit, ""
-    # Left-out second units are at most the first unit long.
+    # An omitted second unit is at most as long as the first unit.
     assert total <= length < total + max(unit, 1)
 
 
-@pytest.mark.parametrize("nothing", [None, "", "yesterday", 5, "2026-01-01", "2026-01-01T00:00:00", "0001-01-01T00:00:00Z"])
-def test_what_is_no_time_is_unknown(nothing: object) -> None:
-    assert ages.since(nothing, 0) == "<unknown>"
+@pytest.mark.parametrize("invalid", [None, "", "yesterday", 5, "2026-01-01", "2026-01-01T00:00:00", "0001-01-01T00:00:00Z"])
+def test_the_age_of_an_invalid_time_is_unknown(invalid: object) -> None:
+    assert ages.age_since(invalid, 0) == "<unknown>"
 
 
 @pytest.mark.parametrize("time", ["2026-01-01T23:59:00Z", "2026-01-01T23:59:00.000000Z", "2026-01-02T00:59:00+01:00"])
-def test_times_of_any_precision_and_zone_are_understood(time: str) -> None:
-    assert ages.since(time, 1767312000.0) == "60s"
+def test_times_of_any_precision_and_time_zone_are_parsed(time: str) -> None:
+    assert ages.age_since(time, 1767312000.0) == "60s"

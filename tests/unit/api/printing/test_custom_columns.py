@@ -1,4 +1,4 @@
-"""The tables of custom resources."""
+"""Tables of custom resources."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from probate.api.printing import custom_columns
-from probate.api.printing.columns import Column
+from probate.api.printers import custom_columns
+from probate.api.printers.columns import Column
 
 NOW = 1767312000.0  # 2026-01-02T00:00:00Z
 OBJECT: dict[str, Any] = {
@@ -23,21 +23,21 @@ OBJECT: dict[str, Any] = {
 }
 
 
-def column(path: str, type_: str, **more: Any) -> dict[str, Any]:
-    return {"name": "Column", "type": type_, "jsonPath": path, **more}
+def column(path: str, type_: str, **fields: Any) -> dict[str, Any]:
+    return {"name": "Column", "type": type_, "jsonPath": path, **fields}
 
 
 @pytest.mark.parametrize("none", [None, []])
-def test_without_columns_there_are_name_and_age(none: list[dict[str, Any]] | None) -> None:
-    assert [(one.name, one.type, one.format) for one in custom_columns.columns(none)] == [
+def test_the_default_columns_are_name_and_age(none: list[dict[str, Any]] | None) -> None:
+    assert [(column.name, column.type, column.format) for column in custom_columns.columns(none)] == [
         ("Name", "string", "name"),
         ("Age", "date", ""),
     ]
     assert custom_columns.cells(none, OBJECT, now=NOW) == ["backup-1", "2m"]
 
 
-def test_columns_are_as_the_definition_names_them_after_the_name() -> None:
-    name, described, bare = custom_columns.columns(
+def test_the_columns_of_the_crd_follow_the_name() -> None:
+    name, described, minimal = custom_columns.columns(
         [
             {"name": "Phase", "type": "string", "jsonPath": ".status.phase", "description": "How far it is.", "priority": 1},
             {"name": "Size", "type": "integer", "format": "int32", "jsonPath": ".spec.size"},
@@ -45,12 +45,12 @@ def test_columns_are_as_the_definition_names_them_after_the_name() -> None:
     )
     assert (name.name, name.format) == ("Name", "name")
     assert described == Column(name="Phase", type="string", description="How far it is.", priority=1)
-    assert (bare.name, bare.type, bare.format, bare.priority) == ("Size", "integer", "int32", 0)
-    assert ".spec.size" in bare.description
+    assert (minimal.name, minimal.type, minimal.format, minimal.priority) == ("Size", "integer", "int32", 0)
+    assert ".spec.size" in minimal.description
 
 
 def test_columns_replace_age() -> None:
-    assert [one.name for one in custom_columns.columns([column(".spec.size", "integer")])] == ["Name", "Column"]
+    assert [each.name for each in custom_columns.columns([column(".spec.size", "integer")])] == ["Name", "Column"]
 
 
 @pytest.mark.parametrize(
@@ -90,13 +90,13 @@ def test_columns_replace_age() -> None:
         (".spec.size", "colour", None),
     ],
 )
-def test_a_cell_is_the_value_in_the_columns_type_or_null(path: str, type_: str, cell: object) -> None:
-    filled = custom_columns.cells([column(path, type_)], OBJECT, now=NOW)[1]
-    assert filled == cell
-    assert type(filled) is type(cell)
+def test_a_cell_is_the_value_in_the_type_of_the_column_or_null(path: str, type_: str, cell: object) -> None:
+    value = custom_columns.cells([column(path, type_)], OBJECT, now=NOW)[1]
+    assert value == cell
+    assert type(value) is type(cell)
 
 
-def test_columns_end_before_the_first_that_cannot_be_read() -> None:
+def test_columns_end_before_the_first_with_an_invalid_path() -> None:
     columns = [column(".spec.size", "integer"), column("spec[", "string"), column(".spec.size", "integer")]
     assert len(custom_columns.columns(columns)) == 2
     assert custom_columns.cells(columns, OBJECT, now=NOW) == ["backup-1", 5]

@@ -1,4 +1,4 @@
-"""The roles of a fresh server are those of a fresh cluster of Kubernetes, and are completed without losing what others added."""
+"""The bootstrap roles of a new server equal those of a new Kubernetes cluster, and reconciling them keeps what users added."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from typing import Any
 
 import pytest
 
-from probate.api.rbac import bootstrap_roles, grants
-from probate.api.rbac.bootstrap_roles import Seed
+from probate.api.rbac import bootstrap_roles, rule_resolver
+from probate.api.rbac.bootstrap_roles import BootstrapObject
 
 RECORDED = json.loads((Path(__file__).parents[3] / "data" / "bootstrap-rbac.json").read_text())
 
 
-def seed(resource: str, name: str) -> Seed:
+def bootstrap_object(resource: str, name: str) -> BootstrapObject:
     return copy.deepcopy(
-        next(one for one in bootstrap_roles.seeds() if one[0] == resource and one.object["metadata"]["name"] == name)
+        next(
+            item for item in bootstrap_roles.bootstrap_objects() if item[0] == resource and item.object["metadata"]["name"] == name
+        )
     )
 
 
-@pytest.mark.parametrize("resource", grants.RESOURCES)
-def test_as_recorded(resource: str) -> None:
-    ours = [_short(one.object) for one in bootstrap_roles.seeds() if one.resource == resource]
-    by_name = {(one.get("namespace", ""), one["name"]): one for one in ours}
-    recorded = {(one.get("namespace", ""), one["name"]): one for one in RECORDED[resource]}
+@pytest.mark.parametrize("resource", rule_resolver.RESOURCES)
+def test_bootstrap_objects_equal_the_recorded_ones(resource: str) -> None:
+    ours = [_short(item.object) for item in bootstrap_roles.bootstrap_objects() if item.resource == resource]
+    by_name = {(item.get("namespace", ""), item["name"]): item for item in ours}
+    recorded = {(item.get("namespace", ""), item["name"]): item for item in RECORDED[resource]}
     assert {name: by_name.get(name) for name in recorded} == recorded
     assert all("probate" in json.dumps(by_name[name]) for name in by_name.keys() - recorded.keys())
 
@@ -35,27 +37,27 @@ def _short(object_: dict[str, Any]) -> dict[str, Any]:
     return meta | {name: value for name, value in object_.items() if name not in {"metadata", "apiVersion", "kind"}}
 
 
-def test_what_lacks_nothing_is_left_alone() -> None:
-    for one in bootstrap_roles.seeds():
-        assert bootstrap_roles.mended(one, one.object) is None
+def test_a_complete_object_is_not_changed() -> None:
+    for desired in bootstrap_roles.bootstrap_objects():
+        assert bootstrap_roles.reconcile(desired, desired.object) is None
 
 
-def test_a_rule_that_somebody_took_away_comes_back_and_theirs_stays() -> None:
-    view = seed(grants.CLUSTER_ROLES, "system:basic-user")
+def test_a_removed_rule_is_restored_and_user_rules_stay() -> None:
+    view = bootstrap_object(rule_resolver.CLUSTER_ROLES, "system:basic-user")
     own = {"verbs": ["get"], "apiGroups": ["x"], "resources": ["y"]}
-    mended = bootstrap_roles.mended(view, {**view.object, "rules": [own]})
-    assert mended is not None
-    assert mended["rules"] == [own, *view.object["rules"]]
+    reconciled = bootstrap_roles.reconcile(view, {**view.object, "rules": [own]})
+    assert reconciled is not None
+    assert reconciled["rules"] == [own, *view.object["rules"]]
 
 
-def test_a_subject_that_somebody_took_away_comes_back() -> None:
-    binding = seed(grants.CLUSTER_BINDINGS, "system:discovery")
-    mended = bootstrap_roles.mended(binding, {**binding.object, "subjects": [{"kind": "User", "name": "x"}]})
-    assert mended is not None
-    assert mended["subjects"] == [{"kind": "User", "name": "x"}, *binding.object["subjects"]]
+def test_a_removed_subject_is_restored() -> None:
+    binding = bootstrap_object(rule_resolver.CLUSTER_BINDINGS, "system:discovery")
+    reconciled = bootstrap_roles.reconcile(binding, {**binding.object, "subjects": [{"kind": "User", "name": "x"}]})
+    assert reconciled is not None
+    assert reconciled["subjects"] == [{"kind": "User", "name": "x"}, *binding.object["subjects"]]
 
 
-def test_who_does_not_want_that_says_so() -> None:
-    role = seed(grants.CLUSTER_ROLES, "view")
+def test_the_autoupdate_annotation_turns_reconciliation_off() -> None:
+    role = bootstrap_object(rule_resolver.CLUSTER_ROLES, "view")
     role.object["metadata"]["annotations"][bootstrap_roles.AUTO_UPDATE] = "false"
-    assert bootstrap_roles.mended(role, {**role.object, "rules": [], "aggregationRule": None}) is None
+    assert bootstrap_roles.reconcile(role, {**role.object, "rules": [], "aggregationRule": None}) is None

@@ -1,4 +1,4 @@
-"""To whom a binding grants: users, groups, and service accounts, which may leave their namespace to the binding's."""
+"""The subjects of a binding: users, groups, and service accounts, whose namespace defaults to the binding's."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from probate.api.rbac import users
-from probate.api.rbac.grants import Grants
+from probate.api.rbac.rule_resolver import RuleResolver
 from probate.api.rbac.users import User
 
-ROBOT = users.account("a", "robot")
+ROBOT = users.service_account_user("a", "robot")
 
 
 @pytest.mark.parametrize(
@@ -25,18 +25,18 @@ ROBOT = users.account("a", "robot")
         ({"kind": "ServiceAccount", "name": "robot"}, ROBOT, True),
         ({"kind": "ServiceAccount", "name": "robot", "namespace": "a"}, ROBOT, True),
         ({"kind": "ServiceAccount", "name": "robot", "namespace": "b"}, ROBOT, False),
-        ({"kind": "ServiceAccount", "name": "robot"}, users.account("b", "robot"), False),
+        ({"kind": "ServiceAccount", "name": "robot"}, users.service_account_user("b", "robot"), False),
         ({"kind": "User", "name": "system:serviceaccount:a:robot"}, ROBOT, True),
         ({"kind": "Nonsense", "name": "ann"}, User("ann"), False),
     ],
 )
 def test_subjects(subject: dict[str, Any], user: User, *, is_granted: bool) -> None:
-    grants = Grants()
-    grants.put("rolebindings", "a", "b", {"roleRef": {"kind": "Role", "name": "r"}, "subjects": [subject, subject]})
-    assert bool(list(grants.granted(user, "a"))) is is_granted
-    assert not list(grants.granted(user, ""))
-    grants.put("rolebindings", "a", "b", None)
-    assert not list(grants.granted(user, "a"))
+    resolver = RuleResolver()
+    resolver.put("rolebindings", "a", "b", {"roleRef": {"kind": "Role", "name": "r"}, "subjects": [subject, subject]})
+    assert bool(list(resolver.bound_roles(user, "a"))) is is_granted
+    assert not list(resolver.bound_roles(user, ""))
+    resolver.put("rolebindings", "a", "b", None)
+    assert not list(resolver.bound_roles(user, "a"))
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_subjects(subject: dict[str, Any], user: User, *, is_granted: bool) -> N
     ],
 )
 def test_names_of_service_accounts(name: str, account: tuple[str, str] | None) -> None:
-    assert users.account_of(name) == account
+    assert users.parse_service_account_username(name) == account

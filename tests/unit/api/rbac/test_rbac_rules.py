@@ -1,45 +1,45 @@
-"""What a single rule allows: one line a case."""
+"""What a single policy rule allows: one case per line."""
 
 from __future__ import annotations
 
 import pytest
 
 from probate.api.rbac import escalation, policy_rules
-from probate.api.rbac.policy_rules import Ask, AskPath, Rule
+from probate.api.rbac.policy_rules import NonResourceAttributes, PolicyRule, ResourceAttributes
 
-PODS = Rule(("get", "list"), ("",), ("pods",))
+PODS = PolicyRule(("get", "list"), ("",), ("pods",))
 
 
 @pytest.mark.parametrize(
-    ("rule", "ask", "allowed"),
+    ("rule", "attributes", "allowed"),
     [
-        (PODS, Ask("get", "", "pods", name="a"), True),
-        (PODS, Ask("list", "", "pods"), True),
-        (PODS, Ask("watch", "", "pods"), False),
-        (PODS, Ask("get", "apps", "pods"), False),
-        (PODS, Ask("get", "", "services"), False),
-        (PODS, Ask("get", "", "pods", "log", name="a"), False),
-        (Rule(("*",), ("",), ("pods",)), Ask("anything", "", "pods"), True),
-        (Rule(("get",), ("*",), ("pods",)), Ask("get", "metrics.k8s.io", "pods"), True),
-        (Rule(("get",), ("",), ("*",)), Ask("get", "", "secrets"), True),
-        (Rule(("get",), ("",), ("*",)), Ask("get", "", "pods", "log"), True),
-        (Rule(("get",), ("",), ("pods/log",)), Ask("get", "", "pods", "log"), True),
-        (Rule(("get",), ("",), ("pods/log",)), Ask("get", "", "pods"), False),
-        (Rule(("update",), ("*",), ("*/scale",)), Ask("update", "apps", "deployments", "scale"), True),
-        (Rule(("update",), ("*",), ("*/scale",)), Ask("update", "apps", "deployments"), False),
-        (Rule(("update",), ("*",), ("*/scale",)), Ask("update", "apps", "deployments", "status"), False),
-        (Rule(("update",), ("*",), ("*/*",)), Ask("update", "apps", "deployments", "status"), False),
-        (Rule(("get",), ("",), ("pods/*",)), Ask("get", "", "pods", "log"), False),
-        (Rule(("get",), ("",), ("pods",), ("a",)), Ask("get", "", "pods", name="a"), True),
-        (Rule(("get",), ("",), ("pods",), ("a",)), Ask("get", "", "pods", name="b"), False),
-        (Rule(("list",), ("",), ("pods",), ("a",)), Ask("list", "", "pods"), False),
-        (Rule(("create",), ("",), ("pods",), ("a",)), Ask("create", "", "pods"), False),
-        (Rule(("get",), ("",), ("pods",), ("*",)), Ask("get", "", "pods", name="b"), False),
-        (Rule(("get",), urls=("*",)), Ask("get", "", "pods"), False),
+        (PODS, ResourceAttributes("get", "", "pods", name="a"), True),
+        (PODS, ResourceAttributes("list", "", "pods"), True),
+        (PODS, ResourceAttributes("watch", "", "pods"), False),
+        (PODS, ResourceAttributes("get", "apps", "pods"), False),
+        (PODS, ResourceAttributes("get", "", "services"), False),
+        (PODS, ResourceAttributes("get", "", "pods", "log", name="a"), False),
+        (PolicyRule(("*",), ("",), ("pods",)), ResourceAttributes("anything", "", "pods"), True),
+        (PolicyRule(("get",), ("*",), ("pods",)), ResourceAttributes("get", "metrics.k8s.io", "pods"), True),
+        (PolicyRule(("get",), ("",), ("*",)), ResourceAttributes("get", "", "secrets"), True),
+        (PolicyRule(("get",), ("",), ("*",)), ResourceAttributes("get", "", "pods", "log"), True),
+        (PolicyRule(("get",), ("",), ("pods/log",)), ResourceAttributes("get", "", "pods", "log"), True),
+        (PolicyRule(("get",), ("",), ("pods/log",)), ResourceAttributes("get", "", "pods"), False),
+        (PolicyRule(("update",), ("*",), ("*/scale",)), ResourceAttributes("update", "apps", "deployments", "scale"), True),
+        (PolicyRule(("update",), ("*",), ("*/scale",)), ResourceAttributes("update", "apps", "deployments"), False),
+        (PolicyRule(("update",), ("*",), ("*/scale",)), ResourceAttributes("update", "apps", "deployments", "status"), False),
+        (PolicyRule(("update",), ("*",), ("*/*",)), ResourceAttributes("update", "apps", "deployments", "status"), False),
+        (PolicyRule(("get",), ("",), ("pods/*",)), ResourceAttributes("get", "", "pods", "log"), False),
+        (PolicyRule(("get",), ("",), ("pods",), ("a",)), ResourceAttributes("get", "", "pods", name="a"), True),
+        (PolicyRule(("get",), ("",), ("pods",), ("a",)), ResourceAttributes("get", "", "pods", name="b"), False),
+        (PolicyRule(("list",), ("",), ("pods",), ("a",)), ResourceAttributes("list", "", "pods"), False),
+        (PolicyRule(("create",), ("",), ("pods",), ("a",)), ResourceAttributes("create", "", "pods"), False),
+        (PolicyRule(("get",), ("",), ("pods",), ("*",)), ResourceAttributes("get", "", "pods", name="b"), False),
+        (PolicyRule(("get",), urls=("*",)), ResourceAttributes("get", "", "pods"), False),
     ],
 )
-def test_resources(rule: Rule, ask: Ask, *, allowed: bool) -> None:
-    assert policy_rules.allows(rule, ask) is allowed
+def test_resources(rule: PolicyRule, attributes: ResourceAttributes, *, allowed: bool) -> None:
+    assert policy_rules.rule_allows(rule, attributes) is allowed
 
 
 @pytest.mark.parametrize(
@@ -56,36 +56,44 @@ def test_resources(rule: Rule, ask: Ask, *, allowed: bool) -> None:
     ],
 )
 def test_paths(urls: str, path: str, *, allowed: bool) -> None:
-    assert policy_rules.allows_path(Rule(("get",), urls=(urls,)), AskPath("get", path)) is allowed
-    assert not policy_rules.allows_path(Rule(("post",), urls=(urls,)), AskPath("get", path))
+    assert policy_rules.rule_allows_path(PolicyRule(("get",), urls=(urls,)), NonResourceAttributes("get", path)) is allowed
+    assert not policy_rules.rule_allows_path(PolicyRule(("post",), urls=(urls,)), NonResourceAttributes("get", path))
 
 
-ADMIN = Rule(("*",), ("*",), ("*",))
+ADMIN = PolicyRule(("*",), ("*",), ("*",))
 
 
 @pytest.mark.parametrize(
-    ("held", "wanted", "missing"),
+    ("held", "requested", "missing"),
     [
         ([ADMIN], PODS, None),
         ([PODS], ADMIN, ADMIN),
         ([PODS], PODS, None),
-        ([Rule(("get",), ("",), ("pods",)), Rule(("list",), ("",), ("pods",))], PODS, None),
-        ([Rule(("get",), ("",), ("pods",))], PODS, Rule(("list",), ("",), ("pods",))),
-        ([Rule(("get",), ("",), ("pods",), ("a",))], Rule(("get",), ("",), ("pods",), ("a",)), None),
-        ([Rule(("get",), ("",), ("pods",), ("a",))], Rule(("get",), ("",), ("pods",)), Rule(("get",), ("",), ("pods",))),
+        ([PolicyRule(("get",), ("",), ("pods",)), PolicyRule(("list",), ("",), ("pods",))], PODS, None),
+        ([PolicyRule(("get",), ("",), ("pods",))], PODS, PolicyRule(("list",), ("",), ("pods",))),
+        ([PolicyRule(("get",), ("",), ("pods",), ("a",))], PolicyRule(("get",), ("",), ("pods",), ("a",)), None),
         (
-            [Rule(("get",), ("",), ("pods",), ("a",))],
-            Rule(("get",), ("",), ("pods",), ("a", "b")),
-            Rule(("get",), ("",), ("pods",), ("b",)),
+            [PolicyRule(("get",), ("",), ("pods",), ("a",))],
+            PolicyRule(("get",), ("",), ("pods",)),
+            PolicyRule(("get",), ("",), ("pods",)),
         ),
-        ([Rule(("get",), ("",), ("pods",))], Rule(("get",), ("",), ("pods",), ("a",)), None),
-        ([Rule(("get",), ("*",), ("*/log",))], Rule(("get",), ("",), ("pods/log",)), None),
-        ([Rule(("get",), ("*",), ("pods/log",))], Rule(("get",), ("",), ("*/log",)), Rule(("get",), ("",), ("*/log",))),
-        ([Rule(("get",), ("a", "b"), ("x",))], Rule(("get",), ("*",), ("x",)), Rule(("get",), ("*",), ("x",))),
-        ([Rule(("get",), urls=("/a/*",))], Rule(("get",), urls=("/a/b", "/a/*")), None),
-        ([Rule(("get",), urls=("/a/*",))], Rule(("get",), urls=("/a*",)), Rule(("get",), urls=("/a*",))),
-        ([ADMIN], Rule(("get",), urls=("/a",)), Rule(("get",), urls=("/a",))),
+        (
+            [PolicyRule(("get",), ("",), ("pods",), ("a",))],
+            PolicyRule(("get",), ("",), ("pods",), ("a", "b")),
+            PolicyRule(("get",), ("",), ("pods",), ("b",)),
+        ),
+        ([PolicyRule(("get",), ("",), ("pods",))], PolicyRule(("get",), ("",), ("pods",), ("a",)), None),
+        ([PolicyRule(("get",), ("*",), ("*/log",))], PolicyRule(("get",), ("",), ("pods/log",)), None),
+        (
+            [PolicyRule(("get",), ("*",), ("pods/log",))],
+            PolicyRule(("get",), ("",), ("*/log",)),
+            PolicyRule(("get",), ("",), ("*/log",)),
+        ),
+        ([PolicyRule(("get",), ("a", "b"), ("x",))], PolicyRule(("get",), ("*",), ("x",)), PolicyRule(("get",), ("*",), ("x",))),
+        ([PolicyRule(("get",), urls=("/a/*",))], PolicyRule(("get",), urls=("/a/b", "/a/*")), None),
+        ([PolicyRule(("get",), urls=("/a/*",))], PolicyRule(("get",), urls=("/a*",)), PolicyRule(("get",), urls=("/a*",))),
+        ([ADMIN], PolicyRule(("get",), urls=("/a",)), PolicyRule(("get",), urls=("/a",))),
     ],
 )
-def test_nobody_hands_on_what_they_do_not_have(held: list[Rule], wanted: Rule, missing: Rule | None) -> None:
-    assert escalation.uncovered(held, [wanted]) == ([] if missing is None else [missing])
+def test_rules_that_are_not_held_are_not_covered(held: list[PolicyRule], requested: PolicyRule, missing: PolicyRule | None) -> None:
+    assert escalation.uncovered_rules(held, [requested]) == ([] if missing is None else [missing])

@@ -1,4 +1,4 @@
-"""What fits a schema as it is must be just what reading it part by part makes of it."""
+"""The fast path equals its plain twin: a value that matches a schema exactly is read unchanged by `typed`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from probate.kinds.builtin import catalog
 from support.json_value_paths import at, places
 from support.valid_objects import SAMPLES
 
-ODD: tuple[Any, ...] = (
+ODD_VALUES: tuple[Any, ...] = (
     *(None, True, 0, -1, 2**31, 2**31 - 1, -(2**31) - 1, 2**63, 2**63 - 1, 1.0, 1.5),
     *("", "a", "1", "100m", "2Gi", "1000m", "2020-01-01T00:00:00Z", "2020-01-01T00:00:00+01:00", "YQ==", "YQ=\n=", "no base64"),
     *([], {}, [None], [[]], [{}], {"a": None}, {"a": {}}, {"unknown": "x"}, ["a"], [1]),
@@ -25,37 +25,37 @@ ODD: tuple[Any, ...] = (
 
 
 def schema_of(group: str, version: str, kind: str) -> Schema:
-    found = catalog.schema(group, version, kind)
-    assert found is not None
-    return found
+    schema = catalog.schema(group, version, kind)
+    assert schema is not None
+    return schema
 
 
 def read(value: Any, schema: Schema) -> tuple[Any, list[str]]:
-    reader = typed.Reader(lambda one: quantities.canonical(one) if quantities.is_quantity(one) else None)
+    reader = typed.Reader(lambda value: quantities.canonical(value) if quantities.is_quantity(value) else None)
     return reader.read(value, schema), reader.unknown
 
 
-def changed(value: Any, chance: random.Random) -> Any:
-    """The value with some parts odd, and parts that need a spelling of their own taken out now and then."""
-    made = copy.deepcopy(value)
-    for _ in range(chance.randint(0, 3)):
-        place = chance.choice([one for one in places(made) if one])
-        if chance.random() < 0.4:
-            del at(made, place[:-1])[place[-1]]
+def mutate(value: Any, generator: random.Random) -> Any:
+    """Returns the value with a few parts replaced by odd values, and sometimes without the parts that are normalized."""
+    mutated = copy.deepcopy(value)
+    for _ in range(generator.randint(0, 3)):
+        path = generator.choice([path for path in places(mutated) if path])
+        if generator.random() < 0.4:
+            del at(mutated, path[:-1])[path[-1]]
         else:
-            at(made, place[:-1])[place[-1]] = copy.deepcopy(chance.choice(ODD))
-        if not made:
+            at(mutated, path[:-1])[path[-1]] = copy.deepcopy(generator.choice(ODD_VALUES))
+        if not mutated:
             break
-    return made
+    return mutated
 
 
 @hypothesis.settings(max_examples=60)
 @hypothesis.given(st.integers(0, 2**32))
-def test_what_fits_is_what_reading_makes_of_it(seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311
+def test_an_exact_match_is_read_unchanged(seed: int) -> None:
+    generator = random.Random(seed)  # noqa: S311
     for key, sample in SAMPLES.items():
-        schema, value = schema_of(*key), changed(sample, chance)
-        if exact_match.fits(value, schema):
+        schema, value = schema_of(*key), mutate(sample, generator)
+        if exact_match.is_exact_match(value, schema):
             assert read(value, schema) == (value, []), (key, value)
 
 
@@ -70,8 +70,8 @@ def test_what_fits_is_what_reading_makes_of_it(seed: int) -> None:
         (("", "v1", "ConfigMap"), {}),
     ],
 )
-def test_plain_value_fits(kind: tuple[str, str, str], value: dict[str, Any]) -> None:
-    assert exact_match.fits(value, schema_of(*kind))
+def test_plain_values_match_exactly(kind: tuple[str, str, str], value: dict[str, Any]) -> None:
+    assert exact_match.is_exact_match(value, schema_of(*kind))
 
 
 @pytest.mark.parametrize(
@@ -92,5 +92,5 @@ def test_plain_value_fits(kind: tuple[str, str, str], value: dict[str, Any]) -> 
         (("", "v1", "Pod"), {"spec": {"containers": [None]}}),
     ],
 )
-def test_what_may_have_to_be_changed_or_refused_does_not_fit(kind: tuple[str, str, str], value: Any) -> None:
-    assert not exact_match.fits(value, schema_of(*kind))
+def test_values_that_need_a_change_or_are_invalid_do_not_match(kind: tuple[str, str, str], value: Any) -> None:
+    assert not exact_match.is_exact_match(value, schema_of(*kind))

@@ -1,4 +1,4 @@
-"""Field selectors: the terms, the escapes, the fields of each resource."""
+"""Field selectors: terms, escapes, and the fields of each resource."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ POD = {"metadata": {"name": "a", "namespace": "n"}, "spec": {"nodeName": "n1", "
         ("status.podIP=!x", False),
     ],
 )
-def test_objects_match_what_the_text_says(text: str, is_match: bool) -> None:
+def test_selectors_match_objects(text: str, is_match: bool) -> None:
     assert field_selectors.parse(text, PODS).matches(POD) is is_match
 
 
@@ -55,7 +55,7 @@ def test_objects_match_what_the_text_says(text: str, is_match: bool) -> None:
         ("metadata.name= a", " a"),
     ],
 )
-def test_special_characters_stand_behind_a_backslash(text: str, value: str) -> None:
+def test_special_characters_are_escaped_by_a_backslash(text: str, value: str) -> None:
     assert field_selectors.parse(text, PODS).exact_name() == value
 
 
@@ -66,13 +66,13 @@ def test_special_characters_stand_behind_a_backslash(text: str, value: str) -> N
         *("metadata.name=a,b", "metadata.name=a=b", "metadata.name===a", r"metadata.name=\a", "metadata.name=a\\"),
     ],
 )
-def test_what_is_no_term_is_refused(text: str) -> None:
+def test_invalid_terms_are_rejected(text: str) -> None:
     with pytest.raises(errors.BadRequest):
         field_selectors.parse(text, PODS)
 
 
 @pytest.mark.parametrize(("fields", "text"), [(CONFIG_MAPS, "data.a=1"), (CONFIG_MAPS, "spec.nodeName=n"), (PODS, "type=x")])
-def test_fields_that_a_resource_does_not_have_are_refused(fields: Any, text: str) -> None:
+def test_unsupported_fields_are_rejected(fields: Any, text: str) -> None:
     field = text.partition("=")[0]
     with pytest.raises(
         errors.BadRequest, match=f"^field label not supported: {field}: supported are metadata.name, metadata.namespace"
@@ -91,11 +91,11 @@ def test_fields_that_a_resource_does_not_have_are_refused(fields: Any, text: str
         ("metadata.name=", ""),
     ],
 )
-def test_a_selector_of_one_name_says_so(text: str, name: str | None) -> None:
+def test_the_exact_name_of_a_selector(text: str, name: str | None) -> None:
     assert field_selectors.parse(text, PODS).exact_name() == name
 
 
-def test_a_selector_says_how_much_of_an_object_it_needs() -> None:
+def test_a_selector_knows_how_much_of_an_object_it_needs() -> None:
     assert field_selectors.parse("metadata.name!=a,metadata.namespace=b", PODS).needs_metadata_only
     assert not field_selectors.parse("metadata.name!=a,status.phase=x", PODS).needs_metadata_only
     assert field_selectors.parse("", PODS).is_everything
@@ -129,7 +129,7 @@ NEW_EVENT = {"involvedObject": {"kind": "Pod"}, "reportingComponent": "c", "sour
         (GroupResource("resource.k8s.io", "resourceslices"), {"spec": {"driver": "d"}}, "spec.driver=d,spec.nodeName="),
     ],
 )
-def test_built_in_resources_have_fields_of_their_own(resource: GroupResource, document: dict[str, Any], text: str) -> None:
+def test_fields_of_built_in_resources(resource: GroupResource, document: dict[str, Any], text: str) -> None:
     fields = selectable_fields.supported_fields(resource)
     for term in text.split(","):
         assert field_selectors.parse(term, fields).matches(document), term
@@ -139,14 +139,14 @@ def test_built_in_resources_have_fields_of_their_own(resource: GroupResource, do
 @pytest.mark.parametrize(
     ("value", "text"), [("red", "red"), (3, "3"), (True, "true"), (None, ""), ({"a": 1}, ""), (["a"], "")], ids=repr
 )
-def test_custom_resources_have_the_fields_of_their_definition(value: Any, text: str) -> None:
+def test_fields_of_custom_resources(value: Any, text: str) -> None:
     fields = selectable_fields.custom_fields([".spec.color"])
     selector = field_selectors.parse(f"spec.color={text},metadata.name=a", fields)
     assert selector.matches({"metadata": {"name": "a"}, "spec": {"color": value}})
     assert not selector.matches({"metadata": {"name": "a"}, "spec": {"color": "other"}})
 
 
-def test_a_field_inside_something_that_is_no_object_is_not_there() -> None:
+def test_a_field_below_a_non_object_is_unset() -> None:
     assert not field_selectors.parse("spec.nodeName=x", PODS).matches({"spec": "x"})
 
 
@@ -156,8 +156,8 @@ requirements = st.builds(
 
 
 @given(st.lists(requirements, max_size=4))
-def test_a_text_is_read_back_as_the_same_selector(asked: list[FieldRequirement]) -> None:
-    selector = FieldSelector(asked, PODS)
+def test_the_text_of_a_selector_parses_to_the_same_selector(drawn: list[FieldRequirement]) -> None:
+    selector = FieldSelector(drawn, PODS)
     again = field_selectors.parse(str(selector), PODS)
     assert again == selector
     assert hash(again) == hash(selector)
@@ -165,7 +165,7 @@ def test_a_text_is_read_back_as_the_same_selector(asked: list[FieldRequirement])
 
 
 @given(st.text(st.sampled_from("a\\,=!"), max_size=10))
-def test_any_value_is_understood_or_refused(text: str) -> None:
+def test_any_value_parses_or_is_rejected(text: str) -> None:
     try:
         selector = field_selectors.parse(f"metadata.name={text}", PODS)
     except errors.BadRequest:

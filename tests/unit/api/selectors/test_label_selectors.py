@@ -1,4 +1,4 @@
-"""Label selectors: all forms of text and of objects, what matches, what is refused."""
+"""Label selectors in text and in objects: parsing, matching, errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.api.selectors import label_selectors
 from probate.api.selectors.label_selectors import EVERYTHING, NOTHING, LabelSelector
 from probate.api.selectors.requirements import Requirement
@@ -64,7 +64,7 @@ LABELS = {"app": "web", "tier": "front", "weight": "12", "empty": "", "example.c
         ("app=web,app!=other,weight>1,!absent,tier in (front)", True),
     ],
 )
-def test_labels_match_what_the_text_says(text: str, is_match: bool) -> None:
+def test_selectors_match_labels(text: str, is_match: bool) -> None:
     assert label_selectors.parse(text).matches(LABELS) is is_match
 
 
@@ -85,7 +85,7 @@ def test_the_text_of_a_selector_is_canonical(text: str, canonical: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a b c", "found 'b' at character 3, expected: one of ="),
         ("a in (", "found the end at character 7, expected: ',' or ')'"),
@@ -128,10 +128,10 @@ def test_the_text_of_a_selector_is_canonical(text: str, canonical: str) -> None:
         ("a=\x00", "x00"),
     ],
 )
-def test_text_that_makes_no_sense_is_refused_with_its_place(text: str, said: str) -> None:
+def test_the_error_of_an_invalid_text_has_the_position(text: str, message: str) -> None:
     with pytest.raises(errors.BadRequest) as refusal:
         label_selectors.parse(text)
-    assert said in str(refusal.value)
+    assert message in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_text_that_makes_no_sense_is_refused_with_its_place(text: str, said: str
         ({"matchLabels": {"z": "1"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]}, "a,z=1"),
     ],
 )
-def test_an_objects_selector_means_the_same_as_a_text(selector: dict[str, Any], text: str) -> None:
-    assert label_selectors.compile_object(selector, Path("spec.selector")) == (label_selectors.parse(text), [])
+def test_a_selector_field_compiles_to_the_same_selector_as_its_text(selector: dict[str, Any], text: str) -> None:
+    assert label_selectors.compile_object(selector, FieldPath("spec.selector")) == (label_selectors.parse(text), [])
 
 
-def test_no_selector_matches_nothing_and_an_empty_one_everything() -> None:
-    assert label_selectors.compile_object(None, Path()) == (NOTHING, [])
-    assert label_selectors.compile_object({}, Path()) == (EVERYTHING, [])
+def test_a_missing_selector_matches_nothing_and_an_empty_one_everything() -> None:
+    assert label_selectors.compile_object(None, FieldPath()) == (NOTHING, [])
+    assert label_selectors.compile_object({}, FieldPath()) == (EVERYTHING, [])
     assert not NOTHING.matches({})
     assert not NOTHING.matches(LABELS)
     assert EVERYTHING.matches({})
@@ -164,7 +164,7 @@ def test_no_selector_matches_nothing_and_an_empty_one_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("selector", "problems"),
+    ("selector", "expected"),
     [
         ({"matchLabels": {"a b": "c"}}, [("FieldValueInvalid", "matchLabels")]),
         ({"matchLabels": {"a": "b c"}}, [("FieldValueInvalid", "matchLabels")]),
@@ -180,9 +180,11 @@ def test_no_selector_matches_nothing_and_an_empty_one_everything() -> None:
         ),
     ],
 )
-def test_what_is_wrong_in_an_object_is_named(selector: dict[str, Any], problems: list[tuple[str, str]]) -> None:
-    compiled, found = label_selectors.compile_object(selector, Path("spec.selector"))
-    assert [(one.reason, one.field) for one in found] == [(reason, f"spec.selector.{field}") for reason, field in problems]
+def test_field_errors_of_a_selector_field(selector: dict[str, Any], expected: list[tuple[str, str]]) -> None:
+    compiled, field_errors = label_selectors.compile_object(selector, FieldPath("spec.selector"))
+    assert [(error.reason, error.field) for error in field_errors] == [
+        (reason, f"spec.selector.{field}") for reason, field in expected
+    ]
     assert compiled == NOTHING
 
 
@@ -201,7 +203,7 @@ selectors = st.lists(requirements, max_size=4).map(LabelSelector)
 
 
 @given(selectors)
-def test_a_text_is_read_back_as_the_same_selector(selector: LabelSelector) -> None:
+def test_the_text_of_a_selector_parses_to_the_same_selector(selector: LabelSelector) -> None:
     again = label_selectors.parse(str(selector))
     assert again == selector
     assert hash(again) == hash(selector)
@@ -210,22 +212,22 @@ def test_a_text_is_read_back_as_the_same_selector(selector: LabelSelector) -> No
 
 @given(st.lists(requirements, max_size=4), st.dictionaries(keys, values, max_size=3), st.data())
 def test_labels_match_a_selector_if_they_match_each_requirement(
-    asked: list[Requirement], labels: dict[str, str], data: st.DataObject
+    drawn: list[Requirement], labels: dict[str, str], data: st.DataObject
 ) -> None:
-    labels |= {one.key: data.draw(st.sampled_from([*one.values, "other"])) for one in asked[:2]}
-    assert LabelSelector(asked).matches(labels) is all(LabelSelector([one]).matches(labels) for one in asked)
+    labels |= {requirement.key: data.draw(st.sampled_from([*requirement.values, "other"])) for requirement in drawn[:2]}
+    assert LabelSelector(drawn).matches(labels) is all(LabelSelector([requirement]).matches(labels) for requirement in drawn)
 
 
 @given(keys, value_sets, st.dictionaries(keys, values, max_size=3))
-def test_each_operator_has_its_opposite(key: str, among: tuple[str, ...], labels: dict[str, str]) -> None:
-    for operator, opposite, wanted in [("=", "!=", among[:1]), ("in", "notin", among), ("exists", "!", ())]:
-        for found in (labels, {**labels, key: among[0]}):
-            one, other = Requirement(key, operator, wanted), Requirement(key, opposite, wanted)
-            assert LabelSelector([one]).matches(found) is not LabelSelector([other]).matches(found)
+def test_each_operator_has_its_opposite(key: str, values_of_set: tuple[str, ...], labels: dict[str, str]) -> None:
+    for operator, opposite, operands in [("=", "!=", values_of_set[:1]), ("in", "notin", values_of_set), ("exists", "!", ())]:
+        for candidate in (labels, {**labels, key: values_of_set[0]}):
+            requirement, negation = Requirement(key, operator, operands), Requirement(key, opposite, operands)
+            assert LabelSelector([requirement]).matches(candidate) is not LabelSelector([negation]).matches(candidate)
 
 
 @given(st.text(st.sampled_from("ab=!(),<> in1"), max_size=12))
-def test_any_text_is_understood_or_refused(text: str) -> None:
+def test_any_text_parses_or_is_rejected(text: str) -> None:
     try:
         selector = label_selectors.parse(text)
     except errors.BadRequest:

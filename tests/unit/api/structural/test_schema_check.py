@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.api.structural.schema_check import check, is_structural
 
 REQUIRED, FORBIDDEN, INVALID, UNSUPPORTED = (
@@ -20,12 +20,12 @@ STRING = {"type": "string"}
 
 def problems_of(field: dict[str, Any]) -> list[tuple[str, str]]:
     """Of a schema with one field, `a`; the paths are below that field."""
-    found = check({"type": "object", "properties": {"a": field}}, Path("S"))
+    found = check({"type": "object", "properties": {"a": field}}, FieldPath("S"))
     return [(one.field.removeprefix("S.properties[a].").replace("S.properties[a]", "."), one.reason) for one in found]
 
 
 def root_problems(written: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(one.field, one.reason) for one in check(written, Path("S"))]
+    return [(one.field, one.reason) for one in check(written, FieldPath("S"))]
 
 
 @pytest.mark.parametrize(

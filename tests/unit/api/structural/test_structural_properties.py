@@ -9,7 +9,7 @@ import jsonschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.api.structural.defaults import default
 from probate.api.structural.parse import LIMITS, parse, parse_root
 from probate.api.structural.prune import prune
@@ -127,7 +127,7 @@ def test_nothing_crashes(written: dict[str, Any], value: Any, old: Any) -> None:
 def test_any_json_may_come_as_a_schema(written: Any, value: Any) -> None:
     validate(value, parse(written))
     if isinstance(written, dict):
-        check(written, Path("S"))
+        check(written, FieldPath("S"))
 
 
 @settings(deadline=None)
@@ -154,7 +154,7 @@ def test_defaulting_twice_adds_nothing_more(written: dict[str, Any], value: Any)
 @given(st.dictionaries(NAMES, st.tuples(PLAIN, SCALARS).map(lambda pair: {**pair[0], "default": pair[1]}), max_size=3))
 def test_what_checked_defaults_make_is_right(properties: dict[str, Any]) -> None:
     written = {"type": "object", "properties": {"spec": {"type": "object", "default": {}, "properties": properties}}}
-    if check(written, Path("S")):
+    if check(written, FieldPath("S")):
         return
     value: dict[str, Any] = {}
     default(value, parse_root(written))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.api.structural.schema_check import check
 from support.cel_rule_kind import rule
 
@@ -16,7 +16,7 @@ ADVICE = "(try simplifying the rule, or adding maxItems, maxProperties, and maxL
 
 
 def problems(spec: dict[str, Any]) -> list[tuple[str, str]]:
-    found = check({"type": "object", "properties": {"spec": spec}}, Path("s"))
+    found = check({"type": "object", "properties": {"spec": spec}}, FieldPath("s"))
     return [(one.field.removeprefix("s.properties[spec]."), one.message) for one in found]
 
 

@@ -195,4 +195,4 @@ def test_an_embedded_resource_says_what_it_is() -> None:
 def test_rules_are_collected_where_they_stand() -> None:
     rules = [{"rule": "self.nope == 1"}]
     schema = parse({"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-validations": rules}}})
-    assert schema.properties["spec"].rules == tuple(rules)
+    assert schema.properties["spec"].validation_rules == tuple(rules)

@@ -1,4 +1,4 @@
-"""Requests for certificates are signed once they are approved; what is not signed says why."""
+"""CertificateSigningRequests are signed once they are approved; a failure is reported in a condition."""
 
 from __future__ import annotations
 
@@ -8,75 +8,76 @@ from typing import Any
 
 import pytest
 
-from probate.controllers.access.csr_signing import REASON
+from probate.api.objects import Object
+from probate.controllers.access.csr_signer import REASON
 from probate.controllers.lifecycle.csr_cleaner import REQUESTS
 from probate.controllers.runtime.context import Server
-from probate.kinds.certificates.signers import Unfit, Wanted
+from probate.kinds.certificates.signers import CannotSign, RequestedCertificate
 from support import signed_certificates
-from support.certificate_requests import CLIENT, PEM, object_of
-from support.workload_cluster import Object, Stage, staged
+from support.certificate_requests import CLIENT, PEM, csr_object
+from support.workload_cluster import WorkloadCluster, workload_cluster
 
-CERTIFICATE = signed_certificates.root("somebody").pem
+CERTIFICATE = signed_certificates.new_root("somebody").pem
 
 
-class Signing(Stage):
-    """With an authority that signs what it is asked, and notes it; or says no."""
+class Signing(WorkloadCluster):
+    """A stage with an authority that signs and records all requests, or refuses them."""
 
-    calls: list[Wanted]
+    calls: list[RequestedCertificate]
     no: str
 
-    async def sign(self, wanted: Wanted) -> bytes:
+    async def sign(self, wanted: RequestedCertificate) -> bytes:
         self.calls.append(wanted)
         if self.no:
-            raise Unfit(self.no)
+            raise CannotSign(self.no)
         return CERTIFICATE
 
     async def ask(self, *decisions: str, **spec: Any) -> Object:
-        """A request with these decisions on it, once everybody has done what they want to."""
-        made = await self.client.create(REQUESTS, "", object_of(PEM, **spec))
-        told = [{"type": one, "status": "True", "reason": "r", "message": "m"} for one in decisions]
-        if told:
-            await self.client.update(REQUESTS, {**made, "status": {"conditions": told}}, "approval")
+        """Creates a request with these conditions, and returns it once all controllers are idle."""
+        made = await self.client.create(REQUESTS, "", csr_object(PEM, **spec))
+        conditions = [{"type": one, "status": "True", "reason": "r", "message": "m"} for one in decisions]
+        if conditions:
+            await self.client.update(REQUESTS, {**made, "status": {"conditions": conditions}}, "approval")
         await self.settle()
         return await self.client.get(REQUESTS, "", "x") or {}
 
 
 @pytest.fixture
 async def stage() -> AsyncIterator[Signing]:
-    async with staged() as one:
+    async with workload_cluster() as one:
         one.__class__ = Signing
         assert isinstance(one, Signing)
         one.calls, one.no = [], ""
-        one.cluster.server = Server(sign=one.sign)
-        async with one.working("signers"):
+        one.server.server = Server(sign=one.sign)
+        async with one.controllers_running("signers"):
             yield one
 
 
-async def test_what_is_approved_is_signed_once(stage: Signing) -> None:
+async def test_approved_request_is_signed_once(stage: Signing) -> None:
     found = await stage.ask("Approved", usages=["client auth", "digital signature"], expirationSeconds=3600)
     assert found["status"]["certificate"] == base64.b64encode(CERTIFICATE).decode()
     assert [one["type"] for one in found["status"]["conditions"]] == ["Approved"]
-    assert stage.calls == [Wanted(CLIENT, PEM, ("client auth", "digital signature"), 3600)]
+    assert stage.calls == [RequestedCertificate(CLIENT, PEM, ("client auth", "digital signature"), 3600)]
     await stage.client.patch(REQUESTS, "", "x", {"metadata": {"labels": {"a": "b"}}})
     await stage.settle()
     assert len(stage.calls) == 1
 
 
 @pytest.mark.parametrize("decisions", [(), ("Denied",)], ids=["pending", "denied"])
-async def test_what_is_not_approved_is_not_signed(stage: Signing, decisions: tuple[str, ...]) -> None:
+async def test_unapproved_request_is_not_signed(stage: Signing, decisions: tuple[str, ...]) -> None:
     found = await stage.ask(*decisions)
     assert "certificate" not in found.get("status", {})
     assert stage.calls == []
 
 
 @pytest.mark.parametrize("signer", ["kubernetes.io/kubelet-serving", "example.com/s"])
-async def test_what_is_another_signers_is_left_to_them(stage: Signing, signer: str) -> None:
+async def test_request_for_another_signer_is_left_alone(stage: Signing, signer: str) -> None:
     found = await stage.ask("Approved", signer=signer)
     assert [one["type"] for one in found["status"]["conditions"]] == ["Approved"]
     assert stage.calls == []
 
 
-async def test_what_is_not_signed_says_why_and_is_not_asked_for_again(stage: Signing) -> None:
+async def test_refused_request_says_why_and_is_not_retried(stage: Signing) -> None:
     stage.no = "it should not be"
     found = await stage.ask("Approved")
     approved, failed = found["status"]["conditions"]
@@ -87,8 +88,8 @@ async def test_what_is_not_signed_says_why_and_is_not_asked_for_again(stage: Sig
     assert len(stage.calls) == 1
 
 
-async def test_nothing_is_signed_where_there_is_no_authority() -> None:
-    async with staged() as stage, stage.working("signers"):
-        await stage.client.create(REQUESTS, "", object_of(PEM))
+async def test_nothing_is_signed_without_an_authority() -> None:
+    async with workload_cluster() as stage, stage.controllers_running("signers"):
+        await stage.client.create(REQUESTS, "", csr_object(PEM))
         await stage.settle()
         assert "certificate" not in (await stage.client.get(REQUESTS, "", "x") or {}).get("status", {})

@@ -1,4 +1,4 @@
-"""FlowSchemas say whether the level that they name is there."""
+"""The Dangling condition of FlowSchemas."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from probate.client.objects import Kind
-from support.workload_cluster import Object, Stage, condition, staged
+from probate.api.objects import Object
+from probate.client.objects import GroupVersionResource
+from support.workload_cluster import WorkloadCluster, condition, workload_cluster
 
-SCHEMAS = Kind("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
-LEVELS = Kind("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
+SCHEMAS = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
+LEVELS = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
 LEVEL = {"metadata": {"name": "slow"}, "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}}
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staged("flowschemas") as one:
+async def stage() -> AsyncIterator[WorkloadCluster]:
+    async with workload_cluster("flowschemas") as one:
         yield one
 
 
@@ -25,36 +26,36 @@ def schema(level: str) -> Object:
     return {"metadata": {"name": "x"}, "spec": spec}
 
 
-async def told(stage: Stage) -> tuple[str, str]:
+async def dangling_condition(stage: WorkloadCluster) -> tuple[str, str]:
     await stage.settle()
     found = condition(await stage.client.get(SCHEMAS, "", "x") or {}, "Dangling")
     return found["status"], found["reason"]
 
 
-async def test_it_follows_the_level(stage: Stage) -> None:
+async def test_condition_follows_the_priority_level(stage: WorkloadCluster) -> None:
     await stage.client.create(SCHEMAS, "", schema("slow"))
-    assert await told(stage) == ("True", "NotFound")
+    assert await dangling_condition(stage) == ("True", "NotFound")
     await stage.client.create(LEVELS, "", LEVEL)
-    assert await told(stage) == ("False", "Found")
+    assert await dangling_condition(stage) == ("False", "Found")
     await stage.client.delete(LEVELS, "", "slow")
-    assert await told(stage) == ("True", "NotFound")
+    assert await dangling_condition(stage) == ("True", "NotFound")
 
 
-async def test_it_follows_what_is_named(stage: Stage) -> None:
+async def test_condition_follows_the_reference(stage: WorkloadCluster) -> None:
     await stage.client.create(LEVELS, "", LEVEL)
     await stage.client.create(SCHEMAS, "", schema("slow"))
-    assert await told(stage) == ("False", "Found")
+    assert await dangling_condition(stage) == ("False", "Found")
     await stage.client.patch(SCHEMAS, "", "x", {"spec": schema("slower")["spec"]})
-    assert await told(stage) == ("True", "NotFound")
+    assert await dangling_condition(stage) == ("True", "NotFound")
     await stage.client.patch(SCHEMAS, "", "x", {"spec": schema("slowest")["spec"]})
-    assert await told(stage) == ("True", "NotFound")
+    assert await dangling_condition(stage) == ("True", "NotFound")
     found = condition(await stage.client.get(SCHEMAS, "", "x") or {}, "Dangling")
     assert "slowest" in found["message"]
 
 
-async def test_conditions_of_others_stay(stage: Stage) -> None:
+async def test_conditions_of_others_stay(stage: WorkloadCluster) -> None:
     await stage.client.create(SCHEMAS, "", schema("slow"))
     other = {"type": "Other", "status": "True", "reason": "a", "message": "b", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     await stage.client.patch(SCHEMAS, "", "x", {"status": {"conditions": [other]}}, "status")
-    assert await told(stage) == ("True", "NotFound")
+    assert await dangling_condition(stage) == ("True", "NotFound")
     assert condition(await stage.client.get(SCHEMAS, "", "x") or {}, "Other") == other

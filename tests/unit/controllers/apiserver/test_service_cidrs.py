@@ -1,4 +1,4 @@
-"""ServiceCIDRs are ready, and go when nobody has an address of theirs any more."""
+"""ServiceCIDRs are ready, and are released when no IPAddress needs them."""
 
 from __future__ import annotations
 
@@ -6,65 +6,66 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from probate.controllers.apiserver.service_cidrs import ADDRESSES, RANGES
+from probate.api.objects import Object
+from probate.controllers.apiserver.service_cidrs import IP_ADDRESSES, SERVICE_CIDRS
 from probate.kinds.networking.service_cidrs import FINALIZER
-from support.workload_cluster import Object, Stage, condition, staged
+from support.workload_cluster import WorkloadCluster, condition, workload_cluster
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staged("serviceranges") as one:
+async def stage() -> AsyncIterator[WorkloadCluster]:
+    async with workload_cluster("serviceranges") as one:
         yield one
 
 
-async def create(stage: Stage, name: str, *cidrs: str) -> None:
-    await stage.client.create(RANGES, "", {"metadata": {"name": name}, "spec": {"cidrs": list(cidrs)}})
+async def create(stage: WorkloadCluster, name: str, *cidrs: str) -> None:
+    await stage.client.create(SERVICE_CIDRS, "", {"metadata": {"name": name}, "spec": {"cidrs": list(cidrs)}})
     await stage.settle()
 
 
-async def take(stage: Stage, address: str) -> None:
+async def take(stage: WorkloadCluster, address: str) -> None:
     reference = {"resource": "services", "namespace": "default", "name": "s"}
-    await stage.client.create(ADDRESSES, "", {"metadata": {"name": address}, "spec": {"parentRef": reference}})
+    await stage.client.create(IP_ADDRESSES, "", {"metadata": {"name": address}, "spec": {"parentRef": reference}})
     await stage.settle()
 
 
-async def delete(stage: Stage, name: str) -> Object | None:
-    await stage.client.delete(RANGES, "", name)
+async def delete(stage: WorkloadCluster, name: str) -> Object | None:
+    await stage.client.delete(SERVICE_CIDRS, "", name)
     await stage.settle()
-    return await stage.client.get(RANGES, "", name)
+    return await stage.client.get(SERVICE_CIDRS, "", name)
 
 
-async def test_a_new_one_is_held_and_ready(stage: Stage) -> None:
+async def test_a_new_one_has_the_finalizer_and_is_ready(stage: WorkloadCluster) -> None:
     await create(stage, "x", "10.200.0.0/24", "fd00::/112")
-    found = await stage.client.get(RANGES, "", "x") or {}
+    found = await stage.client.get(SERVICE_CIDRS, "", "x") or {}
     assert found["metadata"]["finalizers"] == [FINALIZER]
     assert condition(found, "Ready")["status"] == "True"
 
 
-async def test_one_that_nobody_uses_goes(stage: Stage) -> None:
+async def test_an_unused_one_is_removed(stage: WorkloadCluster) -> None:
     await create(stage, "x", "10.200.0.0/24")
     await take(stage, "10.200.1.1")
     assert await delete(stage, "x") is None
 
 
-async def test_one_of_which_somebody_has_an_address_waits(stage: Stage) -> None:
+async def test_one_with_an_address_in_use_waits(stage: WorkloadCluster) -> None:
     await create(stage, "x", "10.200.0.0/24")
     await take(stage, "10.200.0.1")
     found = await delete(stage, "x") or {}
     assert (condition(found, "Ready")["status"], condition(found, "Ready")["reason"]) == ("False", "Terminating")
-    await stage.client.delete(ADDRESSES, "", "10.200.0.1")
+    await stage.client.delete(IP_ADDRESSES, "", "10.200.0.1")
     await stage.settle()
-    assert await stage.client.get(RANGES, "", "x") is None
+    assert await stage.client.get(SERVICE_CIDRS, "", "x") is None
 
 
-async def test_an_address_that_another_range_has_too_holds_nobody(stage: Stage) -> None:
+async def test_an_address_that_another_one_contains_too_does_not_hold_it(stage: WorkloadCluster) -> None:
     await create(stage, "x", "10.200.0.0/24")
     await take(stage, "10.200.0.1")
     assert await delete(stage, "x") is not None
     await create(stage, "wider", "10.200.0.0/16")
-    assert await stage.client.get(RANGES, "", "x") is None
+    assert await stage.client.get(SERVICE_CIDRS, "", "x") is None
 
 
-async def test_the_range_of_the_server_stays(stage: Stage) -> None:
+async def test_the_default_one_stays(stage: WorkloadCluster) -> None:
     await create(stage, "kubernetes", "10.96.0.0/12")
     assert await delete(stage, "kubernetes") is not None

@@ -1,4 +1,4 @@
-"""CertificateSigningRequests that have served their purpose."""
+"""The deletion of settled and abandoned CertificateSigningRequests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from probate.api.timestamps import timestamp
+from probate.api.objects import Object
+from probate.api.timestamps import format_time
 from probate.controllers.lifecycle.csr_cleaner import POD_REQUESTS, REQUESTS
 from probate.lib.x509 import certificates
 from support import certificate_requests
-from support.workload_cluster import Object, Stage, staged
+from support.workload_cluster import WorkloadCluster, workload_cluster
 
 HOUR, DAY = 3600.0, 24 * 3600.0
 CERTIFICATE = b"""-----BEGIN CERTIFICATE-----
@@ -33,7 +34,7 @@ def der(tag: int, content: bytes) -> bytes:
 
 
 def certificate(end: float, *, has_version: bool = True, is_long: bool = False) -> bytes:
-    """As much of a certificate as has to be read, with padding so that lengths take more than one byte."""
+    """Returns as much of a certificate as has to be parsed, with padding so that lengths take more than one byte."""
     when = dt.datetime.fromtimestamp(end, dt.UTC)
     ends = der(0x18, when.strftime("%Y%m%d%H%M%SZ").encode()) if is_long else der(0x17, when.strftime("%y%m%d%H%M%SZ").encode())
     validity = der(0x30, der(0x17, b"200101000000Z") + ends)
@@ -44,7 +45,7 @@ def certificate(end: float, *, has_version: bool = True, is_long: bool = False) 
 
 
 def issued(end: float) -> bytes:
-    """A whole certificate, as signers write it down."""
+    """Returns a whole certificate in PEM format, as signers write it."""
     key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
     begins = dt.datetime.fromtimestamp(end - 100 * DAY, dt.UTC)
     builder = x509.CertificateBuilder(name, name, key.public_key(), 1, begins, dt.datetime.fromtimestamp(end, dt.UTC))
@@ -52,26 +53,26 @@ def issued(end: float) -> bytes:
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staged("signingrequests") as one:
+async def stage() -> AsyncIterator[WorkloadCluster]:
+    async with workload_cluster("signingrequests") as one:
         yield one
 
 
-async def request(stage: Stage, *types: str, pem: bytes = b"") -> None:
+async def request(stage: WorkloadCluster, *types: str, pem: bytes = b"") -> None:
     await stage.client.create(REQUESTS, "", {"metadata": {"name": "one"}, "spec": certificate_requests.SPEC})
-    now = timestamp(stage.cluster.clock.now())
-    told = [{"type": one, "status": "True", "reason": "x", "message": "", "lastUpdateTime": now} for one in types]
-    approved = [one for one in told if one["type"] in {"Approved", "Denied"}]
+    now = format_time(stage.server.clock.now())
+    conditions = [{"type": one, "status": "True", "reason": "x", "message": "", "lastUpdateTime": now} for one in types]
+    approved = [one for one in conditions if one["type"] in {"Approved", "Denied"}]
     found: Object = await stage.client.get(REQUESTS, "", "one") or {}
     if approved:
         found = await stage.client.update(REQUESTS, {**found, "status": {"conditions": approved}}, "approval")
-    if pem or len(approved) < len(told):
-        status: Object = {"conditions": told, **({"certificate": base64.b64encode(pem).decode()} if pem else {})}
+    if pem or len(approved) < len(conditions):
+        status: Object = {"conditions": conditions, **({"certificate": base64.b64encode(pem).decode()} if pem else {})}
         await stage.client.update(REQUESTS, {**found, "status": status}, "status")
     await stage.settle()
 
 
-async def is_there(stage: Stage) -> bool:
+async def exists(stage: WorkloadCluster) -> bool:
     return await stage.client.get(REQUESTS, "", "one") is not None
 
 
@@ -92,27 +93,27 @@ FAR = 1_700_000_000.0 + 30 * DAY
         pytest.param([], issued(FAR), DAY, id="issued-and-never-approved"),
     ],
 )
-async def test_csr_2_a_request_goes_when_its_limit_is_over_and_not_before(
-    stage: Stage, types: Any, pem: bytes, limit: float
+async def test_csr_2_a_request_is_deleted_exactly_when_it_expires(
+    stage: WorkloadCluster, types: Any, pem: bytes, limit: float
 ) -> None:
     await request(stage, *types, pem=pem)
     await stage.pass_time(limit)
-    assert await is_there(stage)  # CSR-3: not older than that
+    assert await exists(stage)  # CSR-3: not older than that
     await stage.pass_time(1)
-    assert not await is_there(stage)
+    assert not await exists(stage)
 
 
-async def test_csr_1_requests_that_were_there_before_the_start_go_at_their_time() -> None:
-    async with staged() as stage:
+async def test_csr_1_requests_from_before_the_start_are_deleted_when_they_expire() -> None:
+    async with workload_cluster() as stage:
         await request(stage)
         await stage.pass_time(DAY - 60)
-        async with stage.working("signingrequests"):
-            assert await is_there(stage)
+        async with stage.controllers_running("signingrequests"):
+            assert await exists(stage)
             await stage.pass_time(61)
-            assert not await is_there(stage)
+            assert not await exists(stage)
 
 
-async def test_csr_5_the_request_of_a_pod_goes_after_a_quarter_of_an_hour(stage: Stage) -> None:
+async def test_csr_5_a_pod_certificate_request_is_deleted_after_a_quarter_of_an_hour(stage: WorkloadCluster) -> None:
     spec = {
         "signerName": "example.com/s",
         "podName": "a",
@@ -124,20 +125,20 @@ async def test_csr_5_the_request_of_a_pod_goes_after_a_quarter_of_an_hour(stage:
         "pkixPublicKey": "AAAA",
         "proofOfPossession": "AAAA",
     }
-    await stage.make(POD_REQUESTS, "one", spec)
+    await stage.create(POD_REQUESTS, "one", spec)
     await stage.pass_time(15 * 60 - 1)
     assert await stage.find(POD_REQUESTS, "one") is not None
     await stage.pass_time(1)
     assert await stage.find(POD_REQUESTS, "one") is None
 
 
-async def test_csr_4_nobody_is_told(stage: Stage) -> None:
+async def test_csr_4_no_events_are_written(stage: WorkloadCluster) -> None:
     await request(stage)
     await stage.pass_time(DAY + 1)
-    assert await stage.told() == []
+    assert await stage.event_messages() == []
 
 
-def test_csr_3_what_is_no_certificate_has_no_end() -> None:
+def test_csr_3_an_invalid_certificate_has_no_end() -> None:
     assert certificates.not_after(b"") is None
     assert certificates.not_after(CERTIFICATE) is None
     assert certificates.not_after(certificate(FAR).replace(b"CERTIFICATE", b"PUBLIC KEY")) is None

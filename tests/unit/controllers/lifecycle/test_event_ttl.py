@@ -1,4 +1,4 @@
-"""Events go when nobody has written them for a while."""
+"""Events are deleted when they were not written for a while."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from typing import Any
 import pytest
 
 from probate.api.ownership import Action, Outcome
-from probate.controllers.lifecycle.event_ttl import EventLife
-from probate.controllers.runtime.reconcile import Loop
+from probate.controllers.lifecycle.event_ttl import EventTtl
+from probate.controllers.runtime.reconcile import ChangeFeedLoop
 from probate.core.aio import tasks
-from probate.gc.backends.store.backend import World
-from support.workload_cluster import EVENTS, NAMESPACE, Stage, name_of, staged
+from probate.gc.backends.store.store_backend import StoreBackend
+from support.workload_cluster import EVENTS, NAMESPACE, WorkloadCluster, name_of, workload_cluster
 
 HOUR = 3600.0
 
 
 @asynccontextmanager
-async def ageing(stage: Stage, ttl: float = HOUR, world: World | None = None) -> AsyncIterator[EventLife]:
-    """Events grow old meanwhile."""
-    house, failures = stage.cluster, list[BaseException]()
-    world = world or World(house.api)
-    life = EventLife(world, house.clock, ttl, house.api.figures.registry)
-    working = tasks.guard(Loop("events", life, world, house.clock).run(), name="events", on_failure=failures.append)
-    await house.turns()
+async def expiring(stage: WorkloadCluster, ttl: float = HOUR, backend: StoreBackend | None = None) -> AsyncIterator[EventTtl]:
+    """Runs the controller."""
+    house, failures = stage.server, list[BaseException]()
+    backend = backend or StoreBackend(house.api)
+    life = EventTtl(backend, house.clock, ttl, house.api.metrics.registry)
+    working = tasks.start_supervised(
+        ChangeFeedLoop("events", life, backend, house.clock).run(), name="events", on_failure=failures.append
+    )
+    await house.yield_to_loop()
     try:
         yield life
     finally:
@@ -34,29 +36,29 @@ async def ageing(stage: Stage, ttl: float = HOUR, world: World | None = None) ->
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staged() as one:
+async def stage() -> AsyncIterator[WorkloadCluster]:
+    async with workload_cluster() as one:
         yield one
 
 
-async def tell(stage: Stage, name: str, **fields: Any) -> None:
+async def tell(stage: WorkloadCluster, name: str, **fields: Any) -> None:
     about = {"kind": "Pod", "name": "a", "namespace": NAMESPACE}
     await stage.client.create(EVENTS, NAMESPACE, {"metadata": {"name": name}, "involvedObject": about, **fields})
-    await stage.cluster.turns()
+    await stage.server.yield_to_loop()
 
 
-async def wait(stage: Stage, seconds: float) -> None:
-    await stage.cluster.clock.advance(seconds)
-    await stage.cluster.turns(500)
+async def wait(stage: WorkloadCluster, seconds: float) -> None:
+    await stage.server.clock.advance(seconds)
+    await stage.server.yield_to_loop(500)
 
 
-async def names(stage: Stage) -> set[str]:
+async def names(stage: WorkloadCluster) -> set[str]:
     return {name_of(one) for one in await stage.all(EVENTS)}
 
 
-async def test_ev_1_an_event_lives_for_its_time_exactly(stage: Stage) -> None:
-    """Not longer, as if it shared a lease of the store with others. (EV-2)"""
-    async with ageing(stage):
+async def test_ev_1_an_event_expires_exactly_after_its_ttl(stage: WorkloadCluster) -> None:
+    """Not later, as on etcd, where Events share leases. (EV-2)"""
+    async with expiring(stage):
         await tell(stage, "a")
         await wait(stage, 600)
         await tell(stage, "b")
@@ -68,13 +70,13 @@ async def test_ev_1_an_event_lives_for_its_time_exactly(stage: Stage) -> None:
         assert await names(stage) == set()
 
 
-async def test_ev_1_an_event_that_is_written_again_lives_longer(stage: Stage) -> None:
-    async with ageing(stage):
+async def test_ev_1_a_write_restarts_the_ttl(stage: WorkloadCluster) -> None:
+    async with expiring(stage):
         await tell(stage, "a")
         await tell(stage, "b")
         await wait(stage, HOUR - 1)
         await stage.client.patch(EVENTS, NAMESPACE, "a", {"count": 2})
-        await stage.cluster.turns()
+        await stage.server.yield_to_loop()
         await wait(stage, 1)
         assert await names(stage) == {"a"}
         await wait(stage, HOUR - 2)
@@ -83,8 +85,8 @@ async def test_ev_1_an_event_that_is_written_again_lives_longer(stage: Stage) ->
         assert await names(stage) == set()
 
 
-async def test_ev_1_events_of_the_other_group_go_too(stage: Stage) -> None:
-    async with ageing(stage, 10):
+async def test_ev_1_events_of_the_other_group_expire_too(stage: WorkloadCluster) -> None:
+    async with expiring(stage, 10):
         path = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
         new = {
             "metadata": {"name": "new"},
@@ -95,54 +97,54 @@ async def test_ev_1_events_of_the_other_group_go_too(stage: Stage) -> None:
             "reason": "x",
             "type": "Normal",
         }
-        assert (await stage.cluster.ask("POST", path, new)).code == 201
-        await stage.cluster.turns()
+        assert (await stage.server.request("POST", path, new)).code == 201
+        await stage.server.yield_to_loop()
         await wait(stage, 10)
         assert await names(stage) == set()
 
 
-async def test_events_of_before_the_start_have_what_is_left_of_their_time(stage: Stage) -> None:
+async def test_events_from_before_the_start_have_what_is_left_of_their_ttl(stage: WorkloadCluster) -> None:
     await tell(stage, "old")
-    await stage.cluster.clock.advance(HOUR - 10)
+    await stage.server.clock.advance(HOUR - 10)
     await tell(stage, "young")
-    async with ageing(stage):
+    async with expiring(stage):
         await wait(stage, 9)
         assert await names(stage) == {"old", "young"}
         await wait(stage, 1)
         assert await names(stage) == {"young"}
 
 
-async def test_many_events_go_together_and_are_counted(stage: Stage) -> None:
-    async with ageing(stage, 10):
+async def test_many_events_are_deleted_together_and_counted(stage: WorkloadCluster) -> None:
+    async with expiring(stage, 10):
         for number in range(30):
             await tell(stage, f"e{number}")
-        before = await stage.cluster.store.revision()
+        before = await stage.server.store.revision()
         await wait(stage, 11)
         assert await names(stage) == set()
-        assert await stage.cluster.store.revision() == before + 30
-    shown = (await stage.cluster.ask("GET", "/metrics", accept="text/plain")).body.decode()
+        assert await stage.server.store.revision() == before + 30
+    shown = (await stage.server.request("GET", "/metrics", accept="text/plain")).body.decode()
     assert "probate_events_expired_total 30.0" in shown
 
 
-async def test_events_that_have_gone_are_remembered_by_nobody(stage: Stage) -> None:
-    async with ageing(stage, 10) as life:
+async def test_deleted_events_leave_nothing_in_memory(stage: WorkloadCluster) -> None:
+    async with expiring(stage, 10) as life:
         for number in range(30):
             await tell(stage, f"e{number}")
         await wait(stage, 11)
-        assert (len(life._ends), len(life._gone)) == (0, 0)
-        world = life._world
-        assert isinstance(world, World)
-        assert not any(f"objects/events/{NAMESPACE}/e{number}" in world._read for number in range(30))
+        assert (len(life._expirations), len(life._own_deletes)) == (0, 0)
+        backend = life._backend
+        assert isinstance(backend, StoreBackend)
+        assert not any(f"objects/events/{NAMESPACE}/e{number}" in backend._items for number in range(30))
 
 
-async def test_an_event_that_comes_again_when_it_has_just_gone_lives_for_its_time(stage: Stage) -> None:
-    async with ageing(stage, 10):
+async def test_an_event_that_is_created_again_right_after_its_deletion_has_its_full_ttl(stage: WorkloadCluster) -> None:
+    async with expiring(stage, 10):
         await tell(stage, "a")
-        await stage.cluster.clock.advance(10)
+        await stage.server.clock.advance(10)
         for _ in range(500):
             if not await names(stage):
                 break
-            await stage.cluster.turns(1)
+            await stage.server.yield_to_loop(1)
         await tell(stage, "a")
         await wait(stage, 9)
         assert await names(stage) == {"a"}
@@ -150,24 +152,24 @@ async def test_an_event_that_comes_again_when_it_has_just_gone_lives_for_its_tim
         assert await names(stage) == set()
 
 
-class Rivalled(World):
-    """A world in which somebody writes each Event again when it is about to be deleted, once."""
+class ConcurrentWriter(StoreBackend):
+    """A backend in which a client writes each Event again when it is about to be deleted, once."""
 
-    def __init__(self, stage: Stage) -> None:
-        super().__init__(stage.cluster.api)
-        self._stage: Stage | None = stage
+    def __init__(self, stage: WorkloadCluster) -> None:
+        super().__init__(stage.server.api)
+        self._stage: WorkloadCluster | None = stage
 
-    async def act(self, actions: Sequence[Action]) -> list[Outcome]:
+    async def execute(self, actions: Sequence[Action]) -> list[Outcome]:
         stage, self._stage = self._stage, None
         if stage is not None:
             for action in actions:
                 await stage.client.patch(EVENTS, NAMESPACE, action.item.meta.name, {"count": 2})
-            await stage.cluster.turns()
-        return await super().act(actions)
+            await stage.server.yield_to_loop()
+        return await super().execute(actions)
 
 
-async def test_an_event_that_is_written_while_it_is_deleted_lives_for_its_time(stage: Stage) -> None:
-    async with ageing(stage, 10, Rivalled(stage)):
+async def test_an_event_that_is_written_while_it_is_deleted_has_its_full_ttl(stage: WorkloadCluster) -> None:
+    async with expiring(stage, 10, ConcurrentWriter(stage)):
         await tell(stage, "a")
         await wait(stage, 10)
         assert await names(stage) == {"a"}
@@ -177,7 +179,7 @@ async def test_an_event_that_is_written_while_it_is_deleted_lives_for_its_time(s
         assert await names(stage) == set()
 
 
-async def test_ev_3_an_event_takes_no_part_in_collection(stage: Stage) -> None:
+async def test_ev_3_events_have_no_part_in_garbage_collection(stage: WorkloadCluster) -> None:
     await tell(stage, "a")
     for policy in ("Foreground", "Orphan"):
         await stage.client.delete(EVENTS, NAMESPACE, "a", policy=policy)

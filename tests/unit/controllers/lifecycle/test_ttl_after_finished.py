@@ -1,4 +1,4 @@
-"""Finished Jobs go when their time is over."""
+"""Finished Jobs are deleted when their TTL is over."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from typing import Any
 
 import pytest
 
-from probate.api.timestamps import timestamp
-from support.workload_cluster import JOBS, Stage, staged, template
+from probate.api.timestamps import format_time
+from support.workload_cluster import JOBS, WorkloadCluster, template, workload_cluster
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staged("finishedjobs") as one:
+async def stage() -> AsyncIterator[WorkloadCluster]:
+    async with workload_cluster("finishedjobs") as one:
         yield one
 
 
-async def job(stage: Stage, ttl: int | None = 5, **meta: Any) -> None:
+async def job(stage: WorkloadCluster, ttl: int | None = 5, **meta: Any) -> None:
     spec = {"template": template(restartPolicy="Never"), **({} if ttl is None else {"ttlSecondsAfterFinished": ttl})}
-    await stage.make(JOBS, "work", spec, **meta)
+    await stage.create(JOBS, "work", spec, **meta)
 
 
-async def finish(stage: Stage, *, type_: str = "Complete", status: str = "True", after: float = 0) -> None:
-    when = timestamp(stage.cluster.clock.now() + after)
+async def finish(stage: WorkloadCluster, *, type_: str = "Complete", status: str = "True", after: float = 0) -> None:
+    when = format_time(stage.server.clock.now() + after)
     done = {"SuccessCriteriaMet": "True"} if type_ == "Complete" else {"FailureTarget": "True"}
-    told = [
+    conditions = [
         {"type": one, "status": state, "reason": "", "message": "", "lastTransitionTime": when, "lastProbeTime": when}
         for one, state in {**done, type_: status}.items()
     ]
-    times = {"startTime": timestamp(stage.cluster.clock.now())}
+    times = {"startTime": format_time(stage.server.clock.now())}
     if type_ == "Complete" and status == "True":
         times["completionTime"] = when if after >= 0 else times["startTime"]
-    await stage.change(JOBS, "work", {"status": {"conditions": told, **times}}, "status")
+    await stage.change(JOBS, "work", {"status": {"conditions": conditions, **times}}, "status")
 
 
 @pytest.mark.parametrize("type_", ["Complete", "Failed"])
-async def test_ttl_1_a_finished_job_goes_exactly_when_its_time_is_over(stage: Stage, type_: str) -> None:
+async def test_ttl_1_a_finished_job_is_deleted_exactly_when_its_ttl_is_over(stage: WorkloadCluster, type_: str) -> None:
     await job(stage)
     await stage.pass_time(100)
     await finish(stage, type_=type_)
@@ -46,29 +46,29 @@ async def test_ttl_1_a_finished_job_goes_exactly_when_its_time_is_over(stage: St
     assert await stage.find(JOBS, "work") is None
 
 
-async def test_ttl_1_a_job_without_a_time_stays(stage: Stage) -> None:
+async def test_ttl_1_a_job_without_a_ttl_stays(stage: WorkloadCluster) -> None:
     await job(stage, None)
     await finish(stage)
     await stage.pass_time(100_000)
     assert await stage.find(JOBS, "work") is not None
 
 
-async def test_ttl_1_a_job_that_has_not_finished_stays(stage: Stage) -> None:
+async def test_ttl_1_a_job_that_has_not_finished_stays(stage: WorkloadCluster) -> None:
     await job(stage, 0)
     await stage.pass_time(1000)
     assert await stage.find(JOBS, "work") is not None
 
 
-async def test_ttl_3_a_job_that_does_not_say_when_it_finished_stays(stage: Stage) -> None:
+async def test_ttl_3_a_job_without_a_finish_time_stays(stage: WorkloadCluster) -> None:
     await job(stage, 0)
-    told = [{"type": one, "status": "True"} for one in ("FailureTarget", "Failed")]
-    began = timestamp(stage.cluster.clock.now())
-    await stage.change(JOBS, "work", {"status": {"conditions": told, "startTime": began}}, "status")
+    conditions = [{"type": one, "status": "True"} for one in ("FailureTarget", "Failed")]
+    began = format_time(stage.server.clock.now())
+    await stage.change(JOBS, "work", {"status": {"conditions": conditions, "startTime": began}}, "status")
     await stage.pass_time(1000)
     assert await stage.find(JOBS, "work") is not None
 
 
-async def test_ttl_4_a_job_that_finishes_in_the_future_waits_for_that_too(stage: Stage) -> None:
+async def test_ttl_4_a_job_that_finishes_in_the_future_waits_for_that_too(stage: WorkloadCluster) -> None:
     await job(stage)
     await finish(stage, after=60)
     await stage.pass_time(64.9)
@@ -77,7 +77,7 @@ async def test_ttl_4_a_job_that_finishes_in_the_future_waits_for_that_too(stage:
     assert await stage.find(JOBS, "work") is None
 
 
-async def test_ttl_6_it_is_deleted_in_the_foreground(stage: Stage) -> None:
+async def test_ttl_6_the_job_is_deleted_in_the_foreground(stage: WorkloadCluster) -> None:
     await job(stage, finalizers=["example.com/hold"])
     await finish(stage)
     await stage.pass_time(5)
@@ -85,7 +85,7 @@ async def test_ttl_6_it_is_deleted_in_the_foreground(stage: Stage) -> None:
     assert "deletionTimestamp" in meta
 
 
-async def test_ttl_6_dependents_go_first(stage: Stage) -> None:
+async def test_ttl_6_dependents_go_first(stage: WorkloadCluster) -> None:
     await job(stage)
     await finish(stage)
     owner = await stage.get(JOBS, "work")
@@ -101,7 +101,7 @@ async def test_ttl_6_dependents_go_first(stage: Stage) -> None:
     assert (await stage.get(JOBS, "work"))["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
-async def test_ttl_7_a_time_that_is_changed_holds(stage: Stage) -> None:
+async def test_ttl_7_a_changed_ttl_applies(stage: WorkloadCluster) -> None:
     await job(stage, 5)
     await finish(stage)
     await stage.pass_time(4)
@@ -112,37 +112,37 @@ async def test_ttl_7_a_time_that_is_changed_holds(stage: Stage) -> None:
     assert await stage.find(JOBS, "work") is None
 
 
-async def test_ttl_9_how_late_it_was_is_counted(stage: Stage) -> None:
+async def test_ttl_9_the_delay_is_observed(stage: WorkloadCluster) -> None:
     await job(stage)
     await finish(stage)
     await stage.pass_time(5)
-    shown = (await stage.cluster.ask("GET", "/metrics", accept="text/plain")).body.decode()
+    shown = (await stage.server.request("GET", "/metrics", accept="text/plain")).body.decode()
     assert "ttl_after_finished_controller_job_deletion_duration_seconds_count 1.0" in shown
 
 
-async def test_ttl_2_jobs_that_had_finished_before_the_start_go_too() -> None:
-    async with staged() as stage:
+async def test_ttl_2_jobs_that_finished_before_the_start_are_deleted_too() -> None:
+    async with workload_cluster() as stage:
         await job(stage)
         await finish(stage)
         await stage.pass_time(3)
-        async with stage.working("finishedjobs"):
+        async with stage.controllers_running("finishedjobs"):
             assert await stage.find(JOBS, "work") is not None
             await stage.pass_time(2)
             assert await stage.find(JOBS, "work") is None
 
 
-async def test_ttl_2_a_job_that_is_being_deleted_is_not_deleted_again(stage: Stage) -> None:
+async def test_ttl_2_a_job_that_is_being_deleted_is_not_deleted_again(stage: WorkloadCluster) -> None:
     await job(stage, finalizers=["example.com/hold"])
     await finish(stage)
     await stage.delete(JOBS, "work", "Background")
     await stage.pass_time(100)
-    assert not [one for one in stage.cluster.line.asked if one.startswith("DELETE")]
+    assert not [one for one in stage.server.line.requests if one.startswith("DELETE")]
 
 
-async def test_ttl_5_the_job_is_looked_at_as_it_really_is_before_it_goes(stage: Stage) -> None:
+async def test_ttl_5_the_job_is_read_from_the_server_before_it_is_deleted(stage: WorkloadCluster) -> None:
     await job(stage)
     await finish(stage)
-    with stage.cluster.line.holding("jobs"):
+    with stage.server.line.hold_events("jobs"):
         await stage.change(JOBS, "work", {"spec": {"ttlSecondsAfterFinished": 50}})
         await stage.pass_time(49)
         assert await stage.find(JOBS, "work") is not None
@@ -150,17 +150,17 @@ async def test_ttl_5_the_job_is_looked_at_as_it_really_is_before_it_goes(stage: 
         assert await stage.find(JOBS, "work") is None
 
 
-async def test_ttl_5_a_job_that_is_gone_by_then_needs_nothing(stage: Stage) -> None:
+async def test_ttl_5_a_job_that_is_gone_by_then_is_ignored(stage: WorkloadCluster) -> None:
     await job(stage)
     await finish(stage)
-    with stage.cluster.line.holding("jobs"):
+    with stage.server.line.hold_events("jobs"):
         await stage.delete(JOBS, "work", "Background")
         await stage.pass_time(100)
-    assert not [one for one in stage.cluster.line.asked if one.startswith("DELETE")]
+    assert not [one for one in stage.server.line.requests if one.startswith("DELETE")]
 
 
-async def test_ttl_8_nobody_is_told(stage: Stage) -> None:
+async def test_ttl_8_no_events_are_written(stage: WorkloadCluster) -> None:
     await job(stage)
     await finish(stage)
     await stage.pass_time(5)
-    assert await stage.told() == []
+    assert await stage.event_messages() == []

@@ -1,4 +1,4 @@
-"""Scopes on an API in this process: what happens when the store fails, when nothing happens, and when a name comes again."""
+"""The deletion of scopes: when the store fails, while nothing changes, and when a name is reused."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 import httpx
 import pytest
 
-from probate.api.ownership import Conclude, Outcome
-from probate.controllers.namespaces.content_deletion import Sweep
+from probate.api.ownership import Finalize, Outcome
+from probate.controllers.namespaces.content_deletion import ContentDeletion
 from probate.controllers.namespaces.namespace_deletion import Namespaces
-from probate.controllers.namespaces.scope_deletion import Scopes
-from probate.controllers.runtime.reconcile import Loop
+from probate.controllers.namespaces.scope_deletion import ScopeDeletion
+from probate.controllers.runtime.reconcile import ChangeFeedLoop
 from probate.core import errors
 from probate.core.aio import tasks
 from probate.core.clock import FakeClock
-from probate.gc.backends.store.backend import World
+from probate.gc.backends.store.store_backend import StoreBackend
 from probate.kinds.builtin import catalog
 from probate.server.app import App
 from probate.server.bootstrap import namespaces
-from probate.server.context import Api
-from probate.server.kind_registry import Kinds
-from probate.store.contract import Outcome as Committed
+from probate.server.context import ServerContext
+from probate.server.kind_registry import KindRegistry
+from probate.store.contract import CommitResult as Committed
 from probate.store.contract import Store, Txn
 from probate.store.sqlite.store import open_memory
 from support.wait_for_objects import condition
@@ -37,7 +37,7 @@ CONFIGMAP = "objects/configmaps/a/c"
 
 
 class Failing:
-    """A store that cannot delete one key, as long as that is wanted, and takes its time to write others."""
+    """A store that fails to delete one key, and delays writes of others, while the test says so."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -67,17 +67,17 @@ class Failing:
 
 
 class Site:
-    """An API, its namespaces' loop, and the clock of both."""
+    """An API with the controller of namespaces, and their clock."""
 
     def __init__(self, store: Failing, clock: FakeClock) -> None:
         self.store = store
         self.clock = clock
-        kinds = Kinds(store, catalog.load())  # type: ignore[arg-type]
+        kinds = KindRegistry(store, catalog.load())  # type: ignore[arg-type]
         chooser = random.Random(1)  # noqa: S311
-        self.api = Api(store, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=chooser)  # type: ignore[arg-type]
-        self.world = World(self.api)
+        self.api = ServerContext(store, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=chooser)  # type: ignore[arg-type]
+        self.backend = StoreBackend(self.api)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(App(self.api)), base_url="http://here")
-        self.loop = Loop("namespaces", Scopes(Namespaces(), self.world, clock), self.world, clock)
+        self.loop = ChangeFeedLoop("namespaces", ScopeDeletion(Namespaces(), self.backend, clock), self.backend, clock)
 
     async def make(self, path: str, name: str, **meta: Any) -> None:
         answer = await self.http.post(path, json={"metadata": {"name": name, **meta}})
@@ -92,7 +92,7 @@ class Site:
         return found
 
     @asynccontextmanager
-    async def at_work(self) -> AsyncIterator[None]:
+    async def running(self) -> AsyncIterator[None]:
         running = asyncio.ensure_future(self.loop.run())
         try:
             yield
@@ -112,7 +112,7 @@ async def site() -> AsyncIterator[Site]:
 
 
 async def until(site: Site, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """The namespace, or the refusal to show it, once `holds` does."""
+    """Returns the namespace, or the Status of a failed GET, once `holds` is true for it."""
     async with asyncio.timeout(60), site.store.watch("objects/", after=await site.store.revision()) as changes:
         while not holds(now := await site.namespace()):
             await anext(aiter(changes))
@@ -128,17 +128,17 @@ async def until_gone(site: Site) -> None:
 
 
 async def settle() -> None:
-    """Let everything happen that waits for nothing but its turn."""
+    """Lets all tasks run that are ready."""
     for _ in range(200):
         await asyncio.sleep(0)
 
 
-async def test_content_that_cannot_be_deleted_is_told_and_tried_again(site: Site) -> None:
-    """The others go all the same. (NS-7, NS-14)"""
+async def test_content_that_cannot_be_deleted_is_reported_and_retried(site: Site) -> None:
+    """The other content is deleted all the same. (NS-7, NS-14)"""
     await site.make(f"{NAMESPACES}/a/configmaps", "c")
     await site.make(f"{NAMESPACES}/a/configmaps", "d")
     site.store.undeletable = CONFIGMAP
-    async with site.at_work():
+    async with site.running():
         await site.http.delete(f"{NAMESPACES}/a")
         failure = await until_is(site, "NamespaceDeletionContentFailure", "True")
         assert failure["reason"] == "ContentDeletionFailed"
@@ -149,13 +149,13 @@ async def test_content_that_cannot_be_deleted_is_told_and_tried_again(site: Site
         await until_gone(site)
 
 
-async def test_ns_13_a_pod_that_cannot_be_deleted_keeps_everything_else(site: Site) -> None:
-    """Kubernetes goes on with the rest then, although the pod may need it."""
+async def test_ns_13_while_a_pod_cannot_be_deleted_nothing_else_is(site: Site) -> None:
+    """Kubernetes deletes the rest then, although the pod may need it."""
     made = await site.http.post(f"{NAMESPACES}/a/pods", json={"metadata": {"name": "p"}, "spec": POD})
     assert made.status_code == 201
     await site.make(f"{NAMESPACES}/a/configmaps", "c")
     site.store.undeletable = "objects/pods/a/p"
-    async with site.at_work():
+    async with site.running():
         await site.http.delete(f"{NAMESPACES}/a")
         failure = await until_is(site, "NamespaceDeletionContentFailure", "True")
         assert failure["message"] == "Some content could not be deleted: pods. has 1 resource instances"
@@ -166,9 +166,9 @@ async def test_ns_13_a_pod_that_cannot_be_deleted_keeps_everything_else(site: Si
         await until_gone(site)
 
 
-async def test_ns_9_a_namespace_that_is_being_deleted_says_so_and_nobody_can_write_something_else(site: Site) -> None:
+async def test_ns_9_the_phase_of_a_deleting_namespace_cannot_be_overwritten(site: Site) -> None:
     await site.make(f"{NAMESPACES}/a/configmaps", "c", finalizers=["example.com/hold"])
-    async with site.at_work():
+    async with site.running():
         await site.http.delete(f"{NAMESPACES}/a")
         await until_is(site, "NamespaceContentRemaining", "True")
         await site.clock.advance(1)
@@ -178,9 +178,9 @@ async def test_ns_9_a_namespace_that_is_being_deleted_says_so_and_nobody_can_wri
         assert (await site.namespace())["status"]["phase"] == "Terminating"
 
 
-async def test_ns_6_a_namespace_that_lives_is_left_alone(site: Site) -> None:
+async def test_ns_6_an_active_namespace_is_left_alone(site: Site) -> None:
     await site.make(f"{NAMESPACES}/a/configmaps", "c")
-    async with site.at_work():
+    async with site.running():
         changed = {**await site.namespace(), "metadata": {"name": "a", "labels": {"is": "looked-at"}}}
         before = (await site.http.put(f"{NAMESPACES}/a", json=changed)).json()
         await site.clock.advance(3600)
@@ -189,27 +189,27 @@ async def test_ns_6_a_namespace_that_lives_is_left_alone(site: Site) -> None:
         assert (await site.http.get(f"{NAMESPACES}/a/configmaps/c")).status_code == 200
 
 
-async def test_held_namespace_causes_no_work(site: Site) -> None:
-    """Nobody looks at it every few seconds. (NS-7)"""
+async def test_namespace_with_held_content_causes_no_work(site: Site) -> None:
+    """It is not polled. (NS-7)"""
     await site.make(f"{NAMESPACES}/a/configmaps", "c", finalizers=["example.com/hold"])
-    async with site.at_work():
+    async with site.running():
         await site.http.delete(f"{NAMESPACES}/a")
         await until_is(site, "NamespaceContentRemaining", "True")
         await site.clock.advance(1)
         await settle()
         assert site.loop.is_idle
-        revision = await site.world.revision()
+        revision = await site.backend.revision()
         await site.clock.advance(3600)
         await settle()
         assert site.loop.is_idle
-        assert await site.world.revision() == revision
+        assert await site.backend.revision() == revision
 
 
 async def test_namespace_that_empties_slowly_is_not_written_for_each_object(site: Site) -> None:
     names = [f"c{number}" for number in range(5)]
     for name in names:
         await site.make(f"{NAMESPACES}/a/configmaps", name, finalizers=["example.com/hold"])
-    async with site.at_work():
+    async with site.running():
         await site.http.delete(f"{NAMESPACES}/a")
         await until_is(site, "NamespaceContentRemaining", "True")
         before = (await site.namespace())["metadata"]["resourceVersion"]
@@ -221,27 +221,27 @@ async def test_namespace_that_empties_slowly_is_not_written_for_each_object(site
         await until(site, lambda now: "has 2 " in condition(now, "NamespaceContentRemaining")["message"])
 
 
-async def test_missed_changes_are_made_up_for(site: Site) -> None:
-    """The loop is stopped while the content is released: it finds out when it begins again."""
+async def test_missed_changes_are_found_after_a_restart(site: Site) -> None:
+    """The controller is stopped while the content is released."""
     await site.make(f"{NAMESPACES}/a/configmaps", "c", finalizers=["example.com/hold"])
-    async with site.at_work():
+    async with site.running():
         await site.http.delete(f"{NAMESPACES}/a")
         await until_is(site, "NamespaceContentRemaining", "True")
     await site.release(f"{NAMESPACES}/a/configmaps/c")
-    async with site.at_work():
+    async with site.running():
         await until_gone(site)
 
 
-async def test_sweep_of_a_dead_namespace_spares_the_one_that_has_its_name_now(site: Site) -> None:
-    """NS-9: it is the namespace of that uid that is being deleted."""
+async def test_deletion_of_a_removed_namespace_spares_a_new_one_of_its_name(site: Site) -> None:
+    """NS-9: only the namespace of that uid is being deleted."""
     await site.make(f"{NAMESPACES}/a/configmaps", "c")
     await site.http.delete(f"{NAMESPACES}/a")
-    dying = await site.world.find("namespaces", "", "a")
+    dying = await site.backend.get_object("namespaces", "", "a")
     assert dying is not None
     kind = Namespaces()
-    sweep = Sweep(site.world, dying.item.meta.uid, kind.way, kind.stages(site.world, "a"))
+    sweep = ContentDeletion(site.backend, dying.item.meta.uid, kind.method, kind.stages(site.backend, "a"))
     await site.http.delete(f"{NAMESPACES}/a/configmaps/c")
-    assert await site.world.act([Conclude(dying.item, {}, "it is empty")]) == [Outcome.DONE]
+    assert await site.backend.execute([Finalize(dying.item, {}, "it is empty")]) == [Outcome.DONE]
     await site.make(NAMESPACES, "a")
     await site.make(f"{NAMESPACES}/a/configmaps", "c")
     for _ in range(10):  # it has nothing to go by but what it knew
@@ -249,47 +249,47 @@ async def test_sweep_of_a_dead_namespace_spares_the_one_that_has_its_name_now(si
     assert (await site.http.get(f"{NAMESPACES}/a/configmaps/c")).status_code == 200
 
 
-async def bury(site: Site) -> None:
-    """Delete the namespace while something is being written, and let that go on once the namespace is gone."""
-    async with site.at_work():
+async def delete_during_a_write(site: Site) -> None:
+    """Deletes the namespace while a write is delayed, and lets the write continue once the namespace is gone."""
+    async with site.running():
         await site.store.is_writing.wait()
         await site.http.delete(f"{NAMESPACES}/a")
         await until_gone(site)
     site.store.goes_on.set()
 
 
-async def test_create_that_comes_after_the_end_of_its_namespace_leaves_nothing(site: Site) -> None:
+async def test_create_that_arrives_after_its_namespace_is_removed_leaves_nothing(site: Site) -> None:
     site.store.slow = CONFIGMAP
     creating = asyncio.ensure_future(site.http.post(f"{NAMESPACES}/a/configmaps", json={"metadata": {"name": "c"}}))
-    await bury(site)
+    await delete_during_a_write(site)
     assert (await creating).status_code == 404
-    assert (await site.world.content("a", "", limit=10)).wheres == []
+    assert (await site.backend.list_namespace("a", "", limit=10)).keys == []
 
 
-async def test_event_that_comes_after_the_end_of_its_namespace_leaves_nothing(site: Site) -> None:
+async def test_event_that_arrives_after_its_namespace_is_removed_leaves_nothing(site: Site) -> None:
     await site.make(f"{NAMESPACES}/a/configmaps", "c")
-    about = await site.world.find("configmaps", "a", "c")
+    about = await site.backend.get_object("configmaps", "a", "c")
     assert about is not None
     site.store.slow = "objects/events/"
-    warning = asyncio.ensure_future(site.world.warn(about.item, "Odd", "something is odd"))
-    await bury(site)
+    warning = asyncio.ensure_future(site.backend.record_warning(about.item, "Odd", "something is odd"))
+    await delete_during_a_write(site)
     await warning
-    assert (await site.world.content("a", "", limit=10)).wheres == []
+    assert (await site.backend.list_namespace("a", "", limit=10)).keys == []
 
 
-async def test_event_about_an_object_in_a_dying_namespace_is_not_left_behind(site: Site) -> None:
+async def test_event_about_an_object_in_a_deleting_namespace_is_not_left_behind(site: Site) -> None:
     await site.make(f"{NAMESPACES}/a/configmaps", "c")
     await site.http.delete(f"{NAMESPACES}/a")
-    about = await site.world.find("configmaps", "a", "c")
+    about = await site.backend.get_object("configmaps", "a", "c")
     assert about is not None
-    await site.world.warn(about.item, "Odd", "something is odd")
-    assert (await site.world.content("a", "", limit=10)).wheres == [CONFIGMAP]
+    await site.backend.record_warning(about.item, "Odd", "something is odd")
+    assert (await site.backend.list_namespace("a", "", limit=10)).keys == [CONFIGMAP]
 
 
-async def test_namespace_with_content_cannot_be_concluded(site: Site) -> None:
+async def test_namespace_with_content_cannot_be_finalized(site: Site) -> None:
     await site.make(f"{NAMESPACES}/a/configmaps", "c")
     await site.http.delete(f"{NAMESPACES}/a")
-    dying = await site.world.find("namespaces", "", "a")
+    dying = await site.backend.get_object("namespaces", "", "a")
     assert dying is not None
-    assert await site.world.act([Conclude(dying.item, {}, "it is said to be empty")]) == [Outcome.HELD]
+    assert await site.backend.execute([Finalize(dying.item, {}, "it is said to be empty")]) == [Outcome.HELD]
     assert (await site.namespace())["spec"]["finalizers"] == ["kubernetes"]

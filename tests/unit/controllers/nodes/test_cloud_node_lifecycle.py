@@ -1,4 +1,4 @@
-"""Nodes whose machines are gone, or off."""
+"""Nodes whose machines are gone or shut down."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from probate.api.objects import Object
 from probate.client.resources import NODES
-from support.workload_cluster import Object, Stage, staged
+from support.workload_cluster import WorkloadCluster, workload_cluster
 
 SHUT_DOWN = "node.cloudprovider.kubernetes.io/shutdown"
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staged("machines") as one:
+async def stage() -> AsyncIterator[WorkloadCluster]:
+    async with workload_cluster("machines") as one:
         yield one
 
 
@@ -22,26 +23,28 @@ def status(ready: str) -> Object:
     return {"conditions": [{"type": "Ready", "status": ready, "reason": "", "message": ""}]}
 
 
-async def taints(stage: Stage, name: str) -> list[str]:
+async def taints(stage: WorkloadCluster, name: str) -> list[str]:
     found = await stage.client.get(NODES, "", name)
     assert found is not None
     return [one["key"] for one in found["spec"].get("taints") or []]
 
 
 @pytest.mark.parametrize("ready", ["False", "Unknown", ""])
-async def test_cnl_2_cnl_3_a_node_that_is_not_ready_and_whose_machine_is_gone_is_deleted(stage: Stage, ready: str) -> None:
+async def test_cnl_2_cnl_3_a_node_that_is_not_ready_and_whose_machine_is_gone_is_deleted(
+    stage: WorkloadCluster, ready: str
+) -> None:
     await stage.node("one", status=status(ready) if ready else {"conditions": []}, annotations={"probate.dev/machine": "gone"})
     assert await stage.client.get(NODES, "", "one") is None
-    assert ("DeletingNode", "Deleting node one because its machine does not exist") in await stage.told("one")
+    assert ("DeletingNode", "Deleting node one because its machine does not exist") in await stage.event_messages("one")
 
 
-async def test_cnl_2_a_node_of_whose_machine_nothing_is_known_stays(stage: Stage) -> None:
+async def test_cnl_2_a_node_without_the_annotation_stays(stage: WorkloadCluster) -> None:
     await stage.node("one", status=status("Unknown"))
     await stage.node("two", status=status("Unknown"), annotations={"probate.dev/machine": "who knows"})
     assert (await taints(stage, "one"), await taints(stage, "two")) == ([], [])
 
 
-async def test_cnl_1_a_node_that_is_ready_is_never_deleted(stage: Stage) -> None:
+async def test_cnl_1_a_node_that_is_ready_is_never_deleted(stage: WorkloadCluster) -> None:
     await stage.node("one", annotations={"probate.dev/machine": "gone"})
     assert await stage.client.get(NODES, "", "one") is not None
     await stage.client.patch(NODES, "", "one", {"status": status("Unknown")}, "status")
@@ -49,7 +52,7 @@ async def test_cnl_1_a_node_that_is_ready_is_never_deleted(stage: Stage) -> None
     assert await stage.client.get(NODES, "", "one") is None
 
 
-async def test_cnl_4_a_node_whose_machine_is_off_takes_no_pods_until_it_is_ready(stage: Stage) -> None:
+async def test_cnl_4_a_node_whose_machine_is_off_is_unschedulable_until_it_is_ready(stage: WorkloadCluster) -> None:
     await stage.node("one", status=status("Unknown"), annotations={"probate.dev/machine": "off"})
     assert await taints(stage, "one") == [SHUT_DOWN]
     await stage.client.patch(NODES, "", "one", {"status": status("True")}, "status")

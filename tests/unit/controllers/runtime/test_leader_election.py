@@ -1,4 +1,4 @@
-"""Leadership by Lease, on the API in the test's own process and on a clock that the test moves."""
+"""Leader election, on an in-process API and a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -6,34 +6,41 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from probate.client.objects import Client, Kind, Object
-from probate.controllers.runtime.leader_election import DURATION_SECONDS, EVERY_SECONDS, LEASES, PATIENCE_SECONDS, Leadership
+from probate.api.objects import Object
+from probate.client.objects import Client, GroupVersionResource
+from probate.controllers.runtime.leader_election import (
+    DURATION_SECONDS,
+    LEASES,
+    MAX_UNREACHABLE_SECONDS,
+    RENEW_SECONDS,
+    LeaderElection,
+)
 from probate.core.aio import tasks
 from probate.core.clock import FakeClock
-from probate.server.local_transport import Local
-from support.in_process_server import House, running
+from probate.server.local_transport import LocalTransport
+from support.in_process_server import InProcessServer, running
 
 
 class SlowClient(Client):
-    """Gets no answers while it is held up."""
+    """A client that gets no responses while `is_held`."""
 
-    def __init__(self, house: House, clock: FakeClock) -> None:
-        super().__init__(Local(house.api))
+    def __init__(self, house: InProcessServer, clock: FakeClock) -> None:
+        super().__init__(LocalTransport(house.api))
         self._clock = clock
         self.is_held_up = False
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
+    async def get(self, kind: GroupVersionResource, namespace: str, name: str) -> Object | None:
         while self.is_held_up:
             await self._clock.sleep(0.05)
         return await super().get(kind, namespace, name)
 
 
 class Candidate:
-    def __init__(self, house: House, clock: FakeClock, name: str) -> None:
+    def __init__(self, house: InProcessServer, clock: FakeClock, name: str) -> None:
         self.client = SlowClient(house, clock)
-        self.leadership = Leadership(self.client, clock, name)
+        self.leadership = LeaderElection(self.client, clock, name)
         self._is_working = False
-        self.task = tasks.guard(self.leadership.run(self.work), name=name, on_failure=lambda error: None)
+        self.task = tasks.start_supervised(self.leadership.run(self.work), name=name, on_failure=lambda error: None)
 
     @asynccontextmanager
     async def work(self) -> AsyncGenerator[None, None]:
@@ -48,7 +55,7 @@ class Candidate:
 
 
 async def until_it_works(candidate: Candidate) -> None:
-    """However many turns that takes: the clock stands still meanwhile."""
+    """Blocks until the candidate leads, while the clock stands still."""
     async with asyncio.timeout(30):
         while not candidate.works():  # noqa: ASYNC110 nobody tells
             await asyncio.sleep(0)
@@ -58,14 +65,14 @@ async def test_lease_of_a_killed_holder_was_taken_over_only_after_fifteen_second
     clock = FakeClock()
     async with running(clock=clock, collects=False) as house:
         one = Candidate(house, clock, "one")
-        await clock.advance(EVERY_SECONDS)
+        await clock.advance(RENEW_SECONDS)
         two = Candidate(house, clock, "two")
         await clock.advance(60.0)
         assert (one.works(), two.works()) == (True, False)
         await tasks.stop(one.task)
-        await clock.advance(DURATION_SECONDS - 2 * EVERY_SECONDS)
+        await clock.advance(DURATION_SECONDS - 2 * RENEW_SECONDS)
         assert not two.works(), "the first may still be at work: its lease has not run out"
-        await clock.advance(2 * EVERY_SECONDS)
+        await clock.advance(2 * RENEW_SECONDS)
         await until_it_works(two)
         lease = await two.client.get(LEASES, "kube-system", "probate")
         assert lease is not None
@@ -74,28 +81,28 @@ async def test_lease_of_a_killed_holder_was_taken_over_only_after_fifteen_second
     assert DURATION_SECONDS <= 3
 
 
-async def test_holder_that_was_merely_busy_goes_on_if_nobody_has_taken_the_lease() -> None:
+async def test_holder_that_was_merely_busy_continues_if_no_other_has_taken_the_lease() -> None:
     clock = FakeClock()
     async with running(clock=clock, collects=False) as house:
         one = Candidate(house, clock, "one")
-        await clock.advance(EVERY_SECONDS)
-        clock._now += 100 * PATIENCE_SECONDS  # what the process slept through
-        await clock.advance(EVERY_SECONDS)
+        await clock.advance(RENEW_SECONDS)
+        clock._now += 100 * MAX_UNREACHABLE_SECONDS  # what the process slept through
+        await clock.advance(RENEW_SECONDS)
         assert one.works()
         await tasks.stop(one.task)
 
 
-async def test_holder_that_slept_while_another_took_the_lease_stops() -> None:
+async def test_holder_stops_if_another_took_the_lease_meanwhile() -> None:
     clock = FakeClock()
     async with running(clock=clock, collects=False) as house:
         one, two = Candidate(house, clock, "one"), Candidate(house, clock, "two")
-        await clock.advance(EVERY_SECONDS)
+        await clock.advance(RENEW_SECONDS)
         leader, other = (one, two) if one.works() else (two, one)
         leader.client.is_held_up = True
         await clock.advance(2 * DURATION_SECONDS)
         assert (leader.works(), other.works()) == (True, True)  # which does no harm
         leader.client.is_held_up = False
-        await clock.advance(2 * EVERY_SECONDS)
+        await clock.advance(2 * RENEW_SECONDS)
         assert (leader.works(), other.works()) == (False, True)
         await tasks.stop(one.task, two.task)
 
@@ -104,10 +111,10 @@ async def test_holder_that_cannot_reach_the_store_stops_after_a_while() -> None:
     clock = FakeClock()
     async with running(clock=clock, collects=False) as house:
         one = Candidate(house, clock, "one")
-        await clock.advance(EVERY_SECONDS)
+        await clock.advance(RENEW_SECONDS)
         assert one.works()
         await house.store.close()  # nothing can be read or written any more
-        await clock.advance(PATIENCE_SECONDS + EVERY_SECONDS)
+        await clock.advance(MAX_UNREACHABLE_SECONDS + RENEW_SECONDS)
         assert not one.works()
         await tasks.stop(one.task)
 
@@ -116,18 +123,18 @@ async def test_holder_whose_lease_was_taken_stops_at_once() -> None:
     clock = FakeClock()
     async with running(clock=clock, collects=False) as house:
         one = Candidate(house, clock, "one")
-        await clock.advance(EVERY_SECONDS)
+        await clock.advance(RENEW_SECONDS)
         await one.client.patch(LEASES, "kube-system", "probate", {"spec": {"holderIdentity": "somebody else"}})
-        await clock.advance(EVERY_SECONDS)
+        await clock.advance(RENEW_SECONDS)
         assert not one.works()
         await tasks.stop(one.task)
 
 
-async def test_lease_that_is_given_back_is_taken_by_the_next_without_waiting() -> None:
+async def test_released_lease_is_taken_at_once() -> None:
     clock = FakeClock()
     async with running(clock=clock, collects=False) as house:
         one, two = Candidate(house, clock, "one"), Candidate(house, clock, "two")
-        await clock.advance(EVERY_SECONDS)
+        await clock.advance(RENEW_SECONDS)
         leader, other = (one, two) if one.works() else (two, one)
         await tasks.stop(leader.task)
         before = clock.now()
@@ -137,11 +144,11 @@ async def test_lease_that_is_given_back_is_taken_by_the_next_without_waiting() -
         await tasks.stop(other.task)
 
 
-async def test_holder_keeps_the_lease_when_the_store_stood_still_for_everybody() -> None:
+async def test_holder_keeps_the_lease_when_the_store_stalled_for_all() -> None:
     clock = FakeClock()
     async with running(clock=clock, collects=False) as house:
         one, two = Candidate(house, clock, "one"), Candidate(house, clock, "two")
-        await clock.advance(EVERY_SECONDS)
+        await clock.advance(RENEW_SECONDS)
         leader, other = (one, two) if one.works() else (two, one)
         one.client.is_held_up = two.client.is_held_up = True
         await clock.advance(DURATION_SECONDS + 1.0)

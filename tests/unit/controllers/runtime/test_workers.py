@@ -1,4 +1,4 @@
-"""A queue of names, worked off: the same name never twice at once, failures later each time, long looks with a rest between."""
+"""Workers: a key never runs twice at once, failures back off, long reconciles are followed by a pause."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from probate.client.informers import Name
-from probate.controllers.runtime.workers import AT_ONCE, FIRST_RETRY_SECONDS, Workers
+from probate.client.informers import NamespacedName
+from probate.controllers.runtime.workers import CONCURRENCY, FIRST_RETRY_SECONDS, Workers
 from probate.core import errors
 from probate.core.aio import tasks
 from probate.core.clock import FakeClock
 
-A, B = Name("default", "a"), Name("", "b")
+A, B = NamespacedName("default", "a"), NamespacedName("", "b")
 
 
-class Desk:
-    """What is looked at, and how often. Each look takes as long as the test says, and ends as it says."""
+class Recorder:
+    """Records reconciles. Each takes as long, and returns, as the test says."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.looks: list[Name] = []
-        self.ends: Callable[[Name], Awaitable[float | None]] = self.at_once
+        self.reconciles: list[NamespacedName] = []
+        self.ends: Callable[[NamespacedName], Awaitable[float | None]] = self.at_once
         self.workers = Workers("test", self._sync, self.clock)
 
-    async def at_once(self, _: Name) -> float | None:
+    async def at_once(self, _: NamespacedName) -> float | None:
         return None
 
-    async def _sync(self, name: Name) -> float | None:
-        self.looks.append(name)
+    async def _sync(self, name: NamespacedName) -> float | None:
+        self.reconciles.append(name)
         return await self.ends(name)
 
     async def turns(self) -> None:
@@ -40,8 +40,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk() -> AsyncGenerator[Desk, None]:
-    one = Desk()
+async def desk() -> AsyncGenerator[Recorder, None]:
+    one = Recorder()
     running = asyncio.ensure_future(one.workers.run())
     try:
         yield one
@@ -49,22 +49,22 @@ async def desk() -> AsyncGenerator[Desk, None]:
         await tasks.stop(running)
 
 
-async def test_name_that_is_added_often_is_looked_at_once() -> None:
+async def test_key_that_is_added_often_is_reconciled_once() -> None:
     async with desk() as one:
         for _ in range(3):
             one.workers.add(A)
         one.workers.add(B)
         await one.turns()
-        assert (one.looks, one.workers.is_idle) == ([A, B], True)
+        assert (one.reconciles, one.workers.is_idle) == ([A, B], True)
 
 
-async def test_name_that_is_added_while_it_is_looked_at_is_looked_at_again_and_never_twice_at_once() -> None:
+async def test_key_that_is_added_while_it_runs_runs_again_and_never_twice_at_once() -> None:
     """C-2."""
     async with desk() as one:
         under_way, most = 0, 0
         finish = asyncio.Event()
 
-        async def slowly(_: Name) -> float | None:
+        async def slowly(_: NamespacedName) -> float | None:
             nonlocal under_way, most
             under_way += 1
             most = max(most, under_way)
@@ -78,32 +78,32 @@ async def test_name_that_is_added_while_it_is_looked_at_is_looked_at_again_and_n
         for _ in range(3):
             one.workers.add(A)
             await one.turns()
-        assert one.looks == [A]
+        assert one.reconciles == [A]
         finish.set()
         await one.turns()
-        assert (one.looks, most, one.workers.is_idle) == ([A, A], 1, True)
+        assert (one.reconciles, most, one.workers.is_idle) == ([A, A], 1, True)
 
 
-async def test_several_names_are_looked_at_at_once_but_not_too_many() -> None:
+async def test_several_keys_run_at_once_but_not_too_many() -> None:
     async with desk() as one:
         one.ends = lambda _: asyncio.Event().wait()
         for number in range(20):
-            one.workers.add(Name("", str(number)))
+            one.workers.add(NamespacedName("", str(number)))
         await one.turns()
-        assert len(one.looks) == AT_ONCE
+        assert len(one.reconciles) == CONCURRENCY
 
 
-async def test_failure_is_tried_again_later_each_time_and_success_makes_that_forgotten(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failures_back_off_and_success_resets_that(caplog: pytest.LogCaptureFixture) -> None:
     """C-4, with times of our own."""
     async with desk() as one:
 
-        async def fails(_: Name) -> float | None:
+        async def fails(_: NamespacedName) -> float | None:
             raise errors.Forbidden("no")
 
         async def waits() -> float:
-            """How long until the next look."""
-            before, began = len(one.looks), one.clock.now()
-            while len(one.looks) == before:
+            """Returns the seconds until the next reconcile."""
+            before, began = len(one.reconciles), one.clock.now()
+            while len(one.reconciles) == before:
                 await one.clock.advance(0.01)
             return round(one.clock.now() - began, 1)
 
@@ -129,12 +129,12 @@ async def test_failure_is_tried_again_later_each_time_and_success_makes_that_for
         (KeyError("x"), True),
     ],
 )
-async def test_mistake_of_ours_is_logged_and_keeps_nobody_waiting(
+async def test_defect_is_logged_and_does_not_delay_other_keys(
     error: Exception, is_ours: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with desk() as one:
 
-        async def fails(name: Name) -> float | None:
+        async def fails(name: NamespacedName) -> float | None:
             if name == A:
                 raise error
             return None
@@ -143,15 +143,15 @@ async def test_mistake_of_ours_is_logged_and_keeps_nobody_waiting(
         one.workers.add(A)
         one.workers.add(B)
         await one.turns()
-        assert one.looks == [A, B]
+        assert one.reconciles == [A, B]
         assert bool([record for record in caplog.records if record.levelno >= logging.ERROR]) == is_ours
 
 
-async def test_long_look_is_followed_by_a_longer_rest_unless_there_was_too_much_for_one() -> None:
+async def test_long_reconcile_is_followed_by_a_pause_unless_it_continues_at_once() -> None:
     async with desk() as one:
         result: list[float | None] = [None]
 
-        async def slowly(_: Name) -> float | None:
+        async def slowly(_: NamespacedName) -> float | None:
             await one.clock.sleep(0.1)
             return result[0]
 
@@ -160,23 +160,23 @@ async def test_long_look_is_followed_by_a_longer_rest_unless_there_was_too_much_
         await one.clock.advance(0.2)
         one.workers.add(A)  # the rest lasts from 0.1 to 0.5
         await one.turns()
-        assert len(one.looks) == 1
+        assert len(one.reconciles) == 1
         await one.clock.advance(0.25)
-        assert len(one.looks) == 1
+        assert len(one.reconciles) == 1
         result[0] = 0.0
         await one.clock.advance(0.1)
-        assert len(one.looks) == 2
+        assert len(one.reconciles) == 2
         await one.clock.advance(0.1)  # it said that there is more to do
-        assert len(one.looks) == 3
+        assert len(one.reconciles) == 3
 
 
-async def test_rests_that_are_over_are_forgotten() -> None:
+async def test_pauses_that_are_over_are_dropped() -> None:
     async with desk() as one:
         one.ends = lambda _: one.clock.sleep(0.01)
         for number in range(1_000):
-            one.workers.add(Name("", str(number)))
+            one.workers.add(NamespacedName("", str(number)))
             await one.clock.advance(0.1)
-        assert len(one.workers._rests) < 200
+        assert len(one.workers._paused_until) < 200
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ async def test_rests_that_are_over_are_forgotten() -> None:
         (errors.Forbidden("no"), True),
     ],
 )
-async def test_conflict_is_tried_again_soon_each_time(error: Exception, *, is_failure: bool) -> None:
-    async def fail(_: Name) -> float | None:
+async def test_conflict_is_retried_soon_each_time(error: Exception, *, is_failure: bool) -> None:
+    async def fail(_: NamespacedName) -> float | None:
         raise error
 
     async with desk() as one:
@@ -199,4 +199,4 @@ async def test_conflict_is_tried_again_soon_each_time(error: Exception, *, is_fa
         for _ in range(4):
             await one.clock.advance(FIRST_RETRY_SECONDS)
             await one.turns()
-        assert (len(one.looks) == 5) is not is_failure
+        assert (len(one.reconciles) == 5) is not is_failure

@@ -1,4 +1,4 @@
-"""The queue of a controller: each key once, in order, now or at its time."""
+"""The work queue: each key once, in order, now or at its time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from probate.controllers.runtime.workqueue import Queue
 from probate.core.clock import FakeClock
 
 
-async def taken(queue: Queue) -> list[str]:
-    """All that can be taken now."""
+async def take_all(queue: Queue) -> list[str]:
+    """Takes all keys that are due."""
     found: list[str] = []
     while True:
         taking = asyncio.ensure_future(queue.take())
@@ -22,18 +22,18 @@ async def taken(queue: Queue) -> list[str]:
         found.append(taking.result())
 
 
-async def test_what_is_added_twice_comes_once_and_in_order() -> None:
+async def test_key_that_is_added_twice_is_taken_once_and_in_order() -> None:
     """C-2."""
     queue = Queue(FakeClock())
     for key in ("b", "a", "b"):
         queue.add(key)
-    assert await taken(queue) == ["b", "a"]
+    assert await take_all(queue) == ["b", "a"]
     queue.add("b")
-    assert await taken(queue) == ["b"]
+    assert await take_all(queue) == ["b"]
     assert len(queue) == 0
 
 
-async def test_what_waits_is_woken_by_what_is_added_and_by_the_clock() -> None:
+async def test_take_wakes_up_for_added_keys_and_for_the_clock() -> None:
     clock = FakeClock()
     queue = Queue(clock)
     queue.add_later("later", 5)
@@ -47,31 +47,31 @@ async def test_what_waits_is_woken_by_what_is_added_and_by_the_clock() -> None:
     assert await taking == "later"
 
 
-async def test_appointment_is_kept_once_at_the_soonest_of_its_times() -> None:
+async def test_delayed_key_is_due_once_at_its_earliest_time() -> None:
     """C-3."""
     clock = FakeClock()
     queue = Queue(clock)
     for seconds in (9, 3, 6):
         queue.add_later("a", seconds)
     await clock.advance(3)
-    assert await taken(queue) == ["a"]
+    assert await take_all(queue) == ["a"]
     await clock.advance(10)
-    assert await taken(queue) == []
+    assert await take_all(queue) == []
 
 
-async def test_key_that_comes_up_has_no_appointment_any_more() -> None:
+async def test_key_that_was_taken_has_no_delay_any_more() -> None:
     clock = FakeClock()
     queue = Queue(clock)
     queue.add_later("a", 3)
     queue.add("a")
     queue.add_later("a", 1)
-    assert await taken(queue) == ["a"]
+    assert await take_all(queue) == ["a"]
     await clock.advance(5)
-    assert await taken(queue) == []
+    assert await take_all(queue) == []
     assert len(queue) == 0
 
 
-async def test_appointments_that_are_put_off_again_and_again_do_not_pile_up() -> None:
+async def test_delays_that_are_replaced_again_and_again_do_not_accumulate() -> None:
     clock = FakeClock()
     queue = Queue(clock)
     queue.add_later("first", 500)
@@ -84,8 +84,8 @@ async def test_appointments_that_are_put_off_again_and_again_do_not_pile_up() ->
     tracemalloc.stop()
     assert held < 50_000
     await clock.advance(500)
-    assert await taken(queue) == ["first"]
+    assert await take_all(queue) == ["first"]
     await clock.advance(10_098)
-    assert await taken(queue) == []
+    assert await take_all(queue) == []
     await clock.advance(1)
-    assert await taken(queue) == ["often"]
+    assert await take_all(queue) == ["often"]

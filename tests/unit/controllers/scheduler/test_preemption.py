@@ -1,4 +1,4 @@
-"""Preemption: who leaves a node so that a more important pod can come, and what becomes of both."""
+"""Preemption: which pods are evicted for a pod of a higher priority, and how it gets their node."""
 
 from __future__ import annotations
 
@@ -7,193 +7,196 @@ from typing import Any
 
 import pytest
 
-from probate.client.objects import Kind
+from probate.api.objects import Object
+from probate.client.objects import GroupVersionResource
 from probate.client.resources import NODES
 from probate.controllers.workloads.owner_kinds import PODS
 from probate.server.admission import priority
 from probate.store.sqlite import store as sqlite
-from support.virtual_time_server import Cluster
-from support.workload_cluster import NAMESPACE, Object, Stage, condition, name_of, staged
+from support.virtual_time_server import VirtualTimeServer
+from support.workload_cluster import NAMESPACE, WorkloadCluster, condition, name_of, workload_cluster
 
-CLASSES = Kind("scheduling.k8s.io", "v1", "priorityclasses")
-BUDGETS = Kind("policy", "v1", "poddisruptionbudgets")
+CLASSES = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
+BUDGETS = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
 LEVELS = {"low": 10, "middle": 20, "high": 100, "polite": 1000}
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staged("scheduler", "disruptions") as one:
-        priority.install(one.cluster.api)
+async def cluster() -> AsyncIterator[WorkloadCluster]:
+    async with workload_cluster("scheduler", "disruptions") as cluster_:
+        priority.install(cluster_.server.api)
         for name, value in LEVELS.items():
             policy = "Never" if name == "polite" else "PreemptLowerPriority"
-            await one.client.create(CLASSES, "", {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy})
-        await one.cluster.api.configured.refresh_all()
-        yield one
+            await cluster_.client.create(CLASSES, "", {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy})
+        await cluster_.server.api.admission_configuration.refresh_all()
+        yield cluster_
 
 
-async def pod(stage: Stage, name: str, level: str, cpu: str = "2", *, labels: dict[str, str] | None = None, **spec: Any) -> Object:
+async def pod(
+    cluster: WorkloadCluster, name: str, level: str, cpu: str = "2", *, labels: dict[str, str] | None = None, **spec: Any
+) -> Object:
     container = {"name": "c", "image": "one", "resources": {"requests": {"cpu": cpu}}}
-    wanted = {"containers": [container], "priorityClassName": level, **spec}
-    return await stage.make(PODS, name, wanted, labels=labels or {})
+    pod_spec = {"containers": [container], "priorityClassName": level, **spec}
+    return await cluster.create(PODS, name, pod_spec, labels=labels or {})
 
 
-async def placed(stage: Stage) -> dict[str, str]:
-    """Where pods are; those that leave in brackets."""
-    found = {}
-    for one in await stage.pods():
-        node = one["spec"].get("nodeName", "")
-        found[name_of(one)] = f"({node})" if "deletionTimestamp" in one["metadata"] else node
-    return found
+async def placed(cluster: WorkloadCluster) -> dict[str, str]:
+    """Returns the node of each pod; in brackets if the pod is being deleted."""
+    nodes = {}
+    for pod_ in await cluster.pods():
+        node = pod_["spec"].get("nodeName", "")
+        nodes[name_of(pod_)] = f"({node})" if "deletionTimestamp" in pod_["metadata"] else node
+    return nodes
 
 
-async def nominated(stage: Stage, name: str) -> str:
-    node: str = (await stage.get(PODS, name))["status"].get("nominatedNodeName", "")
+async def nominated(cluster: WorkloadCluster, name: str) -> str:
+    node: str = (await cluster.get(PODS, name))["status"].get("nominatedNodeName", "")
     return node
 
 
-async def test_least_important_pod_leaves_and_the_other_comes_in_its_place(stage: Stage) -> None:
-    await stage.node("one")
-    await pod(stage, "a", "low")
-    await pod(stage, "b", "middle")
-    await pod(stage, "vip", "high")
-    assert await placed(stage) == {"a": "(one)", "b": "one", "vip": ""}
-    assert await nominated(stage, "vip") == "one"
-    left = await stage.get(PODS, "a")
-    assert left["metadata"]["deletionGracePeriodSeconds"] == 30
-    why = condition(left, "DisruptionTarget")
-    assert (why["status"], why["reason"], why["observedGeneration"]) == ("True", "PreemptionByScheduler", 1)
-    assert "Preempted" in {reason for reason, _ in await stage.told("a")}
-    await stage.delete(PODS, "a", grace=0)
-    assert await placed(stage) == {"b": "one", "vip": "one"}
-    assert await nominated(stage, "vip") == ""
+async def test_pod_of_the_lowest_priority_is_preempted(cluster: WorkloadCluster) -> None:
+    await cluster.node("one")
+    await pod(cluster, "a", "low")
+    await pod(cluster, "b", "middle")
+    await pod(cluster, "vip", "high")
+    assert await placed(cluster) == {"a": "(one)", "b": "one", "vip": ""}
+    assert await nominated(cluster, "vip") == "one"
+    victim = await cluster.get(PODS, "a")
+    assert victim["metadata"]["deletionGracePeriodSeconds"] == 30
+    disruption = condition(victim, "DisruptionTarget")
+    assert (disruption["status"], disruption["reason"], disruption["observedGeneration"]) == ("True", "PreemptionByScheduler", 1)
+    assert "Preempted" in {reason for reason, _ in await cluster.event_messages("a")}
+    await cluster.delete(PODS, "a", grace=0)
+    assert await placed(cluster) == {"b": "one", "vip": "one"}
+    assert await nominated(cluster, "vip") == ""
 
 
-async def test_nobody_leaves_for_one_who_is_not_more_important_or_does_not_want_that(stage: Stage) -> None:
-    await stage.node("one")
-    await pod(stage, "a", "middle", "4")
-    await pod(stage, "equal", "middle")
-    await pod(stage, "less", "low")
-    await pod(stage, "polite", "polite")
-    assert await placed(stage) == {"a": "one", "equal": "", "less": "", "polite": ""}
+async def test_no_preemption_for_equal_priority_or_policy_never(cluster: WorkloadCluster) -> None:
+    await cluster.node("one")
+    await pod(cluster, "a", "middle", "4")
+    await pod(cluster, "equal", "middle")
+    await pod(cluster, "less", "low")
+    await pod(cluster, "polite", "polite")
+    assert await placed(cluster) == {"a": "one", "equal": "", "less": "", "polite": ""}
 
 
-async def test_nobody_leaves_in_vain(stage: Stage) -> None:
-    await stage.node("one", labels={"disk": "slow"})
-    await pod(stage, "a", "low", "4")
-    await pod(stage, "large", "high", "5")
-    await pod(stage, "elsewhere", "high", nodeSelector={"disk": "fast"})
-    assert await placed(stage) == {"a": "one", "large": "", "elsewhere": ""}
-    assert await nominated(stage, "large") == ""
+async def test_no_preemption_if_it_would_not_help(cluster: WorkloadCluster) -> None:
+    await cluster.node("one", labels={"disk": "slow"})
+    await pod(cluster, "a", "low", "4")
+    await pod(cluster, "large", "high", "5")
+    await pod(cluster, "elsewhere", "high", nodeSelector={"disk": "fast"})
+    assert await placed(cluster) == {"a": "one", "large": "", "elsewhere": ""}
+    assert await nominated(cluster, "large") == ""
 
 
-async def test_no_more_leave_than_have_to(stage: Stage) -> None:
-    await stage.node("one")
+async def test_no_more_pods_are_preempted_than_necessary(cluster: WorkloadCluster) -> None:
+    await cluster.node("one")
     for name, cpu in (("a", "1"), ("b", "1"), ("c", "2")):
-        await pod(stage, name, "low", cpu)
-    await pod(stage, "vip", "high", "2")
-    assert await placed(stage) == {"a": "one", "b": "one", "c": "(one)", "vip": ""}
+        await pod(cluster, name, "low", cpu)
+    await pod(cluster, "vip", "high", "2")
+    assert await placed(cluster) == {"a": "one", "b": "one", "c": "(one)", "vip": ""}
 
 
-async def test_node_is_taken_where_the_victims_are_least_important(stage: Stage) -> None:
+async def test_node_with_the_least_important_victims_is_chosen(cluster: WorkloadCluster) -> None:
     for node, level in (("one", "middle"), ("two", "low"), ("three", "middle")):
-        await stage.node(node)
-        await pod(stage, f"on-{node}", level, "4", nodeSelector={"kubernetes.io/hostname": node})
-    await pod(stage, "vip", "high")
-    assert await nominated(stage, "vip") == "two"
-    assert await placed(stage) == {"on-one": "one", "on-two": "(two)", "on-three": "three", "vip": ""}
+        await cluster.node(node)
+        await pod(cluster, f"on-{node}", level, "4", nodeSelector={"kubernetes.io/hostname": node})
+    await pod(cluster, "vip", "high")
+    assert await nominated(cluster, "vip") == "two"
+    assert await placed(cluster) == {"on-one": "one", "on-two": "(two)", "on-three": "three", "vip": ""}
 
 
-async def test_budgets_are_broken_last(stage: Stage) -> None:
+async def test_budgets_are_violated_only_as_a_last_resort(cluster: WorkloadCluster) -> None:
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}}
-    await stage.client.create(BUDGETS, NAMESPACE, {"metadata": {"name": "db"}, "spec": spec})
-    await stage.node("one")
-    guarded = await pod(stage, "guarded", "low", labels={"app": "db"})
-    await pod(stage, "other", "middle")
-    await stage.run(guarded)
-    await pod(stage, "first", "high")
-    assert await placed(stage) == {"guarded": "one", "other": "(one)", "first": ""}
-    await stage.delete(PODS, "other", grace=0)
-    await pod(stage, "second", "high")
-    assert await placed(stage) == {"guarded": "(one)", "first": "one", "second": ""}
+    await cluster.client.create(BUDGETS, NAMESPACE, {"metadata": {"name": "db"}, "spec": spec})
+    await cluster.node("one")
+    guarded = await pod(cluster, "guarded", "low", labels={"app": "db"})
+    await pod(cluster, "other", "middle")
+    await cluster.run(guarded)
+    await pod(cluster, "first", "high")
+    assert await placed(cluster) == {"guarded": "one", "other": "(one)", "first": ""}
+    await cluster.delete(PODS, "other", grace=0)
+    await pod(cluster, "second", "high")
+    assert await placed(cluster) == {"guarded": "(one)", "first": "one", "second": ""}
 
 
-async def test_ports_and_neighbours_make_pods_leave_too(stage: Stage) -> None:
-    await stage.node("one")
+async def test_host_ports_and_anti_affinity_cause_preemption_too(cluster: WorkloadCluster) -> None:
+    await cluster.node("one")
     ports = [{"name": "c", "image": "one", "ports": [{"containerPort": 80, "hostPort": 8080}]}]
-    await pod(stage, "port", "low", containers=ports)
-    await pod(stage, "near", "low", "1", labels={"app": "noisy"})
-    await pod(stage, "vip", "high", containers=ports)
-    assert await placed(stage) == {"port": "(one)", "near": "one", "vip": ""}
+    await pod(cluster, "port", "low", containers=ports)
+    await pod(cluster, "near", "low", "1", labels={"app": "noisy"})
+    await pod(cluster, "vip", "high", containers=ports)
+    assert await placed(cluster) == {"port": "(one)", "near": "one", "vip": ""}
     term = {"labelSelector": {"matchLabels": {"app": "noisy"}}, "topologyKey": "kubernetes.io/hostname"}
     alone = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    await pod(stage, "quiet", "high", "1", affinity=alone)
-    assert (await placed(stage))["near"] == "(one)"
+    await pod(cluster, "quiet", "high", "1", affinity=alone)
+    assert (await placed(cluster))["near"] == "(one)"
 
 
-async def test_room_that_was_made_is_kept_for_whom_it_was_made(stage: Stage) -> None:
-    await stage.node("one")
-    await pod(stage, "a", "low", "4")
-    await pod(stage, "vip", "high", "3")
-    await pod(stage, "hopeful", "middle", "2")
-    await stage.delete(PODS, "a", grace=0)
-    assert await placed(stage) == {"vip": "one", "hopeful": ""}
+async def test_freed_resources_are_reserved_for_the_nominated_pod(cluster: WorkloadCluster) -> None:
+    await cluster.node("one")
+    await pod(cluster, "a", "low", "4")
+    await pod(cluster, "vip", "high", "3")
+    await pod(cluster, "hopeful", "middle", "2")
+    await cluster.delete(PODS, "a", grace=0)
+    assert await placed(cluster) == {"vip": "one", "hopeful": ""}
 
 
-async def test_while_somebody_leaves_nobody_else_has_to(stage: Stage) -> None:
+async def test_no_second_preemption_while_victims_terminate(cluster: WorkloadCluster) -> None:
     for node in ("one", "two"):
-        await stage.node(node)
-        await pod(stage, f"on-{node}", "low", "4", nodeSelector={"kubernetes.io/hostname": node})
-    await pod(stage, "vip", "high")
-    before = await placed(stage)
-    await stage.client.patch(NODES, "", "one", {"metadata": {"labels": {"any": "change"}}})
-    await stage.pass_time(10)
-    assert await placed(stage) == before
+        await cluster.node(node)
+        await pod(cluster, f"on-{node}", "low", "4", nodeSelector={"kubernetes.io/hostname": node})
+    await pod(cluster, "vip", "high")
+    before = await placed(cluster)
+    await cluster.client.patch(NODES, "", "one", {"metadata": {"labels": {"any": "change"}}})
+    await cluster.pass_time(10)
+    assert await placed(cluster) == before
     assert sorted(before.values()).count("(one)") + sorted(before.values()).count("(two)") == 1
 
 
-async def test_pods_that_are_alike_all_get_room(stage: Stage) -> None:
+async def test_equal_pods_are_nominated_for_different_nodes(cluster: WorkloadCluster) -> None:
     for node in ("one", "two"):
-        await stage.node(node)
-        await pod(stage, f"on-{node}", "low", "4", nodeSelector={"kubernetes.io/hostname": node})
+        await cluster.node(node)
+        await pod(cluster, f"on-{node}", "low", "4", nodeSelector={"kubernetes.io/hostname": node})
     for name in ("x", "y"):
-        await pod(stage, name, "high", "4")
-    assert {await nominated(stage, name) for name in ("x", "y")} == {"one", "two"}
+        await pod(cluster, name, "high", "4")
+    assert {await nominated(cluster, name) for name in ("x", "y")} == {"one", "two"}
     for node in ("one", "two"):
-        await stage.delete(PODS, f"on-{node}", grace=0)
-    assert sorted((await placed(stage)).values()) == ["one", "two"]
+        await cluster.delete(PODS, f"on-{node}", grace=0)
+    assert sorted((await placed(cluster)).values()) == ["one", "two"]
 
 
-async def test_pod_that_is_more_important_still_takes_the_room_of_one_that_waits(stage: Stage) -> None:
-    await stage.node("one")
-    await pod(stage, "a", "low", "4")
-    await pod(stage, "first", "middle", "4")
-    assert await nominated(stage, "first") == "one"
-    await pod(stage, "vip", "high", "4")
-    assert (await nominated(stage, "first"), await nominated(stage, "vip")) == ("", "one")
-    await stage.delete(PODS, "a", grace=0)
-    assert await placed(stage) == {"first": "", "vip": "one"}
+async def test_higher_priority_pod_takes_over_a_nomination(cluster: WorkloadCluster) -> None:
+    await cluster.node("one")
+    await pod(cluster, "a", "low", "4")
+    await pod(cluster, "first", "middle", "4")
+    assert await nominated(cluster, "first") == "one"
+    await pod(cluster, "vip", "high", "4")
+    assert (await nominated(cluster, "first"), await nominated(cluster, "vip")) == ("", "one")
+    await cluster.delete(PODS, "a", grace=0)
+    assert await placed(cluster) == {"first": "", "vip": "one"}
 
 
-async def test_room_of_one_that_gives_up_is_for_others(stage: Stage) -> None:
-    await stage.node("one")
-    await pod(stage, "a", "low", "4")
-    await pod(stage, "vip", "high", "4")
-    await pod(stage, "hopeful", "middle", "2")
-    await stage.delete(PODS, "a", grace=0)
-    await stage.delete(PODS, "vip", grace=0)
-    assert await placed(stage) == {"hopeful": "one"}
+async def test_resources_of_a_deleted_nominated_pod_are_free(cluster: WorkloadCluster) -> None:
+    await cluster.node("one")
+    await pod(cluster, "a", "low", "4")
+    await pod(cluster, "vip", "high", "4")
+    await pod(cluster, "hopeful", "middle", "2")
+    await cluster.delete(PODS, "a", grace=0)
+    await cluster.delete(PODS, "vip", grace=0)
+    assert await placed(cluster) == {"hopeful": "one"}
 
 
-async def test_room_is_kept_after_a_restart_too() -> None:
+async def test_nomination_survives_a_restart() -> None:
     store = await sqlite.open_memory()
-    async with Cluster(store, names=["scheduler"]).running() as cluster:
-        first = Stage(cluster)
+    async with VirtualTimeServer(store, names=["scheduler"]).running() as cluster:
+        first = WorkloadCluster(cluster)
         await first.node("one")
         await pod(first, "a", "", "4")
         await pod(first, "vip", "system-cluster-critical", "3")
         assert await nominated(first, "vip") == "one"
-    async with Cluster(store, names=["scheduler"]).running() as cluster:
-        second = Stage(cluster)
+    async with VirtualTimeServer(store, names=["scheduler"]).running() as cluster:
+        second = WorkloadCluster(cluster)
         await pod(second, "hopeful", "", "2")
         await second.delete(PODS, "a", grace=0)
         assert await placed(second) == {"vip": "one", "hopeful": ""}

@@ -1,4 +1,4 @@
-"""Nodes, pods, claims and Jobs that come and go leave nothing behind in those who look after them."""
+"""The controllers and simulated nodes keep no memory for nodes, pods, claims and Jobs that were created and deleted."""
 
 from __future__ import annotations
 
@@ -7,63 +7,62 @@ import tracemalloc
 
 import pytest
 
-from probate.client.resources import CLAIMS, NODES, VOLUMES
-from probate.controllers import manager
+from probate.client.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from probate.controllers import registry
 from probate.controllers.runtime import event_recorder
 from probate.controllers.workloads.owner_kinds import PODS
-from support.workload_cluster import DEPLOYMENTS, JOBS, Stage, replicas_of, staged, template
+from support.workload_cluster import DEPLOYMENTS, JOBS, WorkloadCluster, replicas_of, template, workload_cluster
 
-ROOMS = ("control", "lifecycle", "scheduling", "simulation")
-OURS = [tracemalloc.Filter(inclusive=True, filename_pattern=f"*/probate/{room}/*") for room in ROOMS]
-FEW = 3
-"""Events that are remembered: the limit itself is tested with the events."""
+CONTROLLER_FILES = [tracemalloc.Filter(inclusive=True, filename_pattern="*/probate/controllers/*")]
+REMEMBERED_EVENTS = 3
+"""The number of events that are remembered. The real limit is tested with the event recorder."""
 
 
-async def live_and_die(stage: Stage, number: int) -> None:
+async def run_round(cluster: WorkloadCluster, number: int) -> None:
     name = f"n{number}"
-    await stage.client.create(NODES, "", {"metadata": {"name": name, "labels": {"probate.dev/simulated": "true"}}})
-    await stage.make(DEPLOYMENTS, name, replicas_of(4))
-    picky = {"containers": [{"name": "c", "image": "one"}], "nodeSelector": {"kubernetes.io/hostname": "nowhere"}}
-    await stage.make(PODS, f"{name}-picky", picky)
-    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    await stage.make(CLAIMS, name, asked)
+    await cluster.client.create(NODES, "", {"metadata": {"name": name, "labels": {"probate.dev/simulated": "true"}}})
+    await cluster.create(DEPLOYMENTS, name, replicas_of(4))
+    unschedulable = {"containers": [{"name": "c", "image": "one"}], "nodeSelector": {"kubernetes.io/hostname": "nowhere"}}
+    await cluster.create(PODS, f"{name}-picky", unschedulable)
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    await cluster.create(PERSISTENT_VOLUME_CLAIMS, name, claim)
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
-    await stage.make(PODS, name, {"containers": [{"name": "c", "image": "one"}], "volumes": volumes})
-    short = {"ttlSecondsAfterFinished": 5, "template": template(restartPolicy="Never")}
-    await stage.make(JOBS, name, short)
-    await stage.pass_time(5)
-    bad = [{"key": "bad", "effect": "NoExecute"}]
-    await stage.client.patch(NODES, "", name, {"spec": {"taints": bad}})
-    await stage.client.delete(NODES, "", name)
-    await stage.pass_time(60)
-    await stage.delete(DEPLOYMENTS, name, "Foreground")
+    await cluster.create(PODS, name, {"containers": [{"name": "c", "image": "one"}], "volumes": volumes})
+    job = {"ttlSecondsAfterFinished": 5, "template": template(restartPolicy="Never")}
+    await cluster.create(JOBS, name, job)
+    await cluster.pass_time(5)
+    taint = [{"key": "bad", "effect": "NoExecute"}]
+    await cluster.client.patch(NODES, "", name, {"spec": {"taints": taint}})
+    await cluster.client.delete(NODES, "", name)
+    await cluster.pass_time(60)
+    await cluster.delete(DEPLOYMENTS, name, "Foreground")
     for pod in (name, f"{name}-picky"):
-        await stage.delete(PODS, pod)
-    await stage.delete(CLAIMS, name)
-    await stage.pass_time(30)
+        await cluster.delete(PODS, pod)
+    await cluster.delete(PERSISTENT_VOLUME_CLAIMS, name)
+    await cluster.pass_time(30)
 
 
-def held() -> int:
-    """Bytes that they hold."""
+def held_bytes() -> int:
+    """Returns the bytes that the controllers hold."""
     gc.collect()
-    return sum(one.size for one in tracemalloc.take_snapshot().filter_traces(OURS).statistics("filename"))
+    return sum(statistic.size for statistic in tracemalloc.take_snapshot().filter_traces(CONTROLLER_FILES).statistics("filename"))
 
 
 @pytest.mark.long
-async def test_churn_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_recorder, "REMEMBERED", FEW)
+async def test_churn_leaks_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_recorder, "MAX_KNOWN", REMEMBERED_EVENTS)
     tracemalloc.start()
     try:
-        async with staged(*manager.THROUGH_THE_API, nodes=2) as stage:
+        async with workload_cluster(*registry.API_CONTROLLERS, nodes=2) as cluster:
             for number in range(5):
-                await live_and_die(stage, number)
-            before = held()
+                await run_round(cluster, number)
+            before = held_bytes()
             for number in range(5, 21):
-                await live_and_die(stage, number)
-            grown = held() - before
-            assert [*await stage.pods(), *await stage.all(JOBS), *await stage.all(CLAIMS)] == []
-            assert (await stage.client.list(VOLUMES)).items == []
+                await run_round(cluster, number)
+            growth = held_bytes() - before
+            assert [*await cluster.pods(), *await cluster.all(JOBS), *await cluster.all(PERSISTENT_VOLUME_CLAIMS)] == []
+            assert (await cluster.client.list(PERSISTENT_VOLUMES)).items == []
     finally:
         tracemalloc.stop()
-    # One object that is kept for each round is 8,000 or more.
-    assert grown < 2_000, f"16 rounds left {grown} bytes behind"
+    # One leaked object per round would be 8,000 bytes or more.
+    assert growth < 2_000, f"16 rounds left {growth} bytes behind"

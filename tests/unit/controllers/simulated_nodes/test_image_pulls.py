@@ -1,4 +1,4 @@
-"""Images that cannot be pulled: their pods wait."""
+"""Images that cannot be pulled, and the pods that wait for them."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from typing import Any
 
 import pytest
 
+from probate.api.objects import Object
 from probate.controllers.simulated_nodes import image_pulls
 from probate.controllers.workloads.owner_kinds import PODS
-from support.workload_cluster import Object, Stage, condition, staged
+from support.workload_cluster import WorkloadCluster, condition, workload_cluster
 
-ABSENT = "example.com/web:404"
+UNPULLABLE_IMAGE = "example.com/web:404"
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staged("simulator", nodes=1, pod_start_delay=2.0, pod_stop_delay=3.0) as one:
-        yield one
+async def cluster() -> AsyncIterator[WorkloadCluster]:
+    async with workload_cluster("simulator", nodes=1, pod_start_delay=2.0, pod_stop_delay=3.0) as cluster_:
+        yield cluster_
 
 
-async def pod(stage: Stage, *names: str, **meta: Any) -> None:
+async def pod(cluster: WorkloadCluster, *names: str, **meta: Any) -> None:
     containers = [{"name": f"c{number}", "image": name} for number, name in enumerate(names)]
-    await stage.make(PODS, "a", {"containers": containers, "nodeName": "node-1"}, **meta)
+    await cluster.create(PODS, "a", {"containers": containers, "nodeName": "node-1"}, **meta)
 
 
-async def status(stage: Stage) -> Object:
-    found: Object = (await stage.get(PODS, "a"))["status"]
-    return found
+async def status(cluster: WorkloadCluster) -> Object:
+    pod_status: Object = (await cluster.get(PODS, "a"))["status"]
+    return pod_status
 
 
 def reasons(status: Object, field: str = "containerStatuses") -> list[str]:
-    return [one["state"].get("waiting", {}).get("reason", "") for one in status[field]]
+    return [container_status["state"].get("waiting", {}).get("reason", "") for container_status in status[field]]
 
 
 @pytest.mark.parametrize(
-    ("image", "is_there"),
+    ("image", "is_pullable"),
     [
         ("nginx", True),
         ("registry.k8s.io/e2e-test-images/httpd:2.4.38-4", True),
@@ -49,66 +50,66 @@ def reasons(status: Object, field: str = "containerStatuses") -> list[str]:
         ("registry.invalid:5000/web", False),
     ],
 )
-def test_images_say_of_themselves_that_they_are_not_there(image: str, is_there: bool) -> None:
+def test_unpullable_image_names(image: str, is_pullable: bool) -> None:
     pod = {"metadata": {}, "spec": {"containers": [{"name": "c", "image": image}]}}
-    assert image_pulls.lacking(pod) == (frozenset() if is_there else {image})
+    assert image_pulls.unpullable_images(pod) == (frozenset() if is_pullable else {image})
 
 
-async def test_pod_whose_image_cannot_be_pulled_waits(stage: Stage) -> None:
-    await pod(stage, "one", ABSENT)
-    await stage.pass_time(2)
-    told = await status(stage)
-    assert (told["phase"], reasons(told)) == ("Pending", ["ContainerCreating", "ErrImagePull"])
-    assert condition({"status": told}, "Ready")["reason"] == "ContainersNotReady"
-    assert condition({"status": told}, "Initialized")["status"] == "True"
-    await stage.pass_time(2)
-    told = await status(stage)
-    assert (told["phase"], reasons(told)) == ("Pending", ["ContainerCreating", "ImagePullBackOff"])
-    await stage.pass_time(3600)
-    assert await status(stage) == told
+async def test_pod_with_an_unpullable_image_is_pending(cluster: WorkloadCluster) -> None:
+    await pod(cluster, "one", UNPULLABLE_IMAGE)
+    await cluster.pass_time(2)
+    pod_status = await status(cluster)
+    assert (pod_status["phase"], reasons(pod_status)) == ("Pending", ["ContainerCreating", "ErrImagePull"])
+    assert condition({"status": pod_status}, "Ready")["reason"] == "ContainersNotReady"
+    assert condition({"status": pod_status}, "Initialized")["status"] == "True"
+    await cluster.pass_time(2)
+    pod_status = await status(cluster)
+    assert (pod_status["phase"], reasons(pod_status)) == ("Pending", ["ContainerCreating", "ImagePullBackOff"])
+    await cluster.pass_time(3600)
+    assert await status(cluster) == pod_status
 
 
-async def test_pod_runs_once_it_has_another_image(stage: Stage) -> None:
-    await pod(stage, ABSENT)
-    await stage.pass_time(10)
-    await stage.change(PODS, "a", {"spec": {"containers": [{"name": "c0", "image": "two"}]}}, lists=True)
-    told = await status(stage)
-    assert (told["phase"], condition({"status": told}, "Ready")["status"]) == ("Running", "True")
-    assert told["containerStatuses"][0]["restartCount"] == 0
+async def test_pod_runs_once_its_image_is_replaced(cluster: WorkloadCluster) -> None:
+    await pod(cluster, UNPULLABLE_IMAGE)
+    await cluster.pass_time(10)
+    await cluster.change(PODS, "a", {"spec": {"containers": [{"name": "c0", "image": "two"}]}}, lists=True)
+    pod_status = await status(cluster)
+    assert (pod_status["phase"], condition({"status": pod_status}, "Ready")["status"]) == ("Running", "True")
+    assert pod_status["containerStatuses"][0]["restartCount"] == 0
 
 
-async def test_pod_says_for_how_long_its_images_cannot_be_pulled(stage: Stage) -> None:
-    await pod(stage, "one", annotations={"probate.dev/pull": "false"})
-    await stage.pass_time(10)
-    assert (await status(stage))["phase"] == "Pending"
-    await stage.change(PODS, "a", {"metadata": {"annotations": {"probate.dev/pull": None}}})
-    assert (await status(stage))["phase"] == "Running"
+async def test_pull_annotation_makes_images_unpullable(cluster: WorkloadCluster) -> None:
+    await pod(cluster, "one", annotations={"probate.dev/pull": "false"})
+    await cluster.pass_time(10)
+    assert (await status(cluster))["phase"] == "Pending"
+    await cluster.change(PODS, "a", {"metadata": {"annotations": {"probate.dev/pull": None}}})
+    assert (await status(cluster))["phase"] == "Running"
 
 
-async def test_image_of_an_init_container_holds_the_rest_back(stage: Stage) -> None:
-    first, second = {"name": "i", "image": "one"}, {"name": "j", "image": ABSENT}
-    third, own = {"name": "k", "image": "one"}, [{"name": "c", "image": "one"}]
-    await stage.make(PODS, "a", {"initContainers": [first, second, third], "containers": own, "nodeName": "node-1"})
-    await stage.pass_time(2)
-    told = await status(stage)
-    assert reasons(told, "initContainerStatuses") == ["", "ErrImagePull", "PodInitializing"]
-    assert (told["phase"], reasons(told)) == ("Pending", ["PodInitializing"])
-    assert condition({"status": told}, "Initialized")["reason"] == "ContainersNotInitialized"
+async def test_unpullable_init_container_image_blocks_later_containers(cluster: WorkloadCluster) -> None:
+    first, second = {"name": "i", "image": "one"}, {"name": "j", "image": UNPULLABLE_IMAGE}
+    third, containers = {"name": "k", "image": "one"}, [{"name": "c", "image": "one"}]
+    await cluster.create(PODS, "a", {"initContainers": [first, second, third], "containers": containers, "nodeName": "node-1"})
+    await cluster.pass_time(2)
+    pod_status = await status(cluster)
+    assert reasons(pod_status, "initContainerStatuses") == ["", "ErrImagePull", "PodInitializing"]
+    assert (pod_status["phase"], reasons(pod_status)) == ("Pending", ["PodInitializing"])
+    assert condition({"status": pod_status}, "Initialized")["reason"] == "ContainersNotInitialized"
 
 
-async def test_pod_that_waits_for_its_image_goes_at_once_and_fails_at_its_deadline(stage: Stage) -> None:
-    await pod(stage, ABSENT)
-    await stage.pass_time(2)
-    await stage.delete(PODS, "a")
-    assert await stage.find(PODS, "a") is None
-    spec = {"containers": [{"name": "c", "image": ABSENT}], "nodeName": "node-1", "activeDeadlineSeconds": 10}
-    await stage.make(PODS, "a", spec)
-    await stage.pass_time(10)
-    told = await status(stage)
-    assert (told["phase"], told["reason"]) == ("Failed", "DeadlineExceeded")
+async def test_pod_waiting_for_an_image_is_deleted_at_once_and_fails_at_its_deadline(cluster: WorkloadCluster) -> None:
+    await pod(cluster, UNPULLABLE_IMAGE)
+    await cluster.pass_time(2)
+    await cluster.delete(PODS, "a")
+    assert await cluster.find(PODS, "a") is None
+    spec = {"containers": [{"name": "c", "image": UNPULLABLE_IMAGE}], "nodeName": "node-1", "activeDeadlineSeconds": 10}
+    await cluster.create(PODS, "a", spec)
+    await cluster.pass_time(10)
+    pod_status = await status(cluster)
+    assert (pod_status["phase"], pod_status["reason"]) == ("Failed", "DeadlineExceeded")
 
 
-async def test_people_are_told(stage: Stage) -> None:
-    await pod(stage, ABSENT)
-    await stage.pass_time(4)
-    assert {reason for reason, _ in await stage.told("a")} == {"Failed", "BackOff"}
+async def test_events_about_unpullable_images(cluster: WorkloadCluster) -> None:
+    await pod(cluster, UNPULLABLE_IMAGE)
+    await cluster.pass_time(4)
+    assert {reason for reason, _ in await cluster.event_messages("a")} == {"Failed", "BackOff"}

@@ -1,4 +1,4 @@
-"""What a simulated node has for its pods: which it takes, and what becomes of those that want more."""
+"""Node admission and resize: which pods a simulated node accepts, and whether a resize is granted."""
 
 from __future__ import annotations
 
@@ -7,70 +7,71 @@ from typing import Any
 
 import pytest
 
+from probate.api.objects import Object
 from probate.client.resources import NODES
 from probate.controllers.workloads.owner_kinds import PODS
-from support.workload_cluster import Object, Stage, condition, name_of, staged
+from support.workload_cluster import WorkloadCluster, condition, name_of, workload_cluster
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staged("simulator", nodes=1, pod_start_delay=1.0, pod_stop_delay=1.0) as one:
-        yield one
+async def cluster() -> AsyncIterator[WorkloadCluster]:
+    async with workload_cluster("simulator", nodes=1, pod_start_delay=1.0, pod_stop_delay=1.0) as cluster_:
+        yield cluster_
 
 
-def asking(cpu: str) -> Object:
+def resources_for(cpu: str) -> Object:
     return {"requests": {"cpu": cpu}, "limits": {"memory": "1Gi"}}
 
 
-async def pod(stage: Stage, name: str, resources: Object | None = None, **spec: Any) -> None:
+async def pod(cluster: WorkloadCluster, name: str, resources: Object | None = None, **spec: Any) -> None:
     containers = [{"name": "c", "image": "one", "resources": resources or {}}]
-    await stage.make(PODS, name, {"containers": containers, "nodeName": "node-1", **spec})
+    await cluster.create(PODS, name, {"containers": containers, "nodeName": "node-1", **spec})
 
 
-async def status(stage: Stage, name: str) -> Object:
-    found: Object = (await stage.get(PODS, name))["status"]
-    return found
+async def status(cluster: WorkloadCluster, name: str) -> Object:
+    pod_status: Object = (await cluster.get(PODS, name))["status"]
+    return pod_status
 
 
-async def fates(stage: Stage) -> dict[str, str]:
-    return {name_of(one): one["status"].get("reason") or one["status"]["phase"] for one in await stage.pods()}
+async def outcomes(cluster: WorkloadCluster) -> dict[str, str]:
+    return {name_of(pod_): pod_["status"].get("reason") or pod_["status"]["phase"] for pod_ in await cluster.pods()}
 
 
 def with_port(number: int, **port: Any) -> list[Object]:
     return [{"name": "c", "image": "one", "ports": [{"containerPort": 80, "hostPort": number, **port}]}]
 
 
-async def test_pods_that_ask_for_more_than_is_left_are_refused(stage: Stage) -> None:
+async def test_pods_that_request_more_than_is_free_are_rejected(cluster: WorkloadCluster) -> None:
     for name in ("a", "b", "c"):
-        await pod(stage, name, asking("30"))
-    await stage.pass_time(1)
-    assert await fates(stage) == {"a": "Running", "b": "Running", "c": "OutOfcpu"}
-    told = await status(stage, "c")
-    assert (told["phase"], told["observedGeneration"]) == ("Failed", 1)
-    assert "containerStatuses" not in told
-    assert [reason for reason, _ in await stage.told("c")] == ["OutOfcpu"]
+        await pod(cluster, name, resources_for("30"))
+    await cluster.pass_time(1)
+    assert await outcomes(cluster) == {"a": "Running", "b": "Running", "c": "OutOfcpu"}
+    pod_status = await status(cluster, "c")
+    assert (pod_status["phase"], pod_status["observedGeneration"]) == ("Failed", 1)
+    assert "containerStatuses" not in pod_status
+    assert [reason for reason, _ in await cluster.event_messages("c")] == ["OutOfcpu"]
 
 
-async def test_room_of_a_pod_that_has_ended_or_is_gone_is_free(stage: Stage) -> None:
-    await pod(stage, "a", asking("60"))
-    await stage.pass_time(1)
-    await stage.delete(PODS, "a")
-    await stage.pass_time(1)
-    await pod(stage, "b", asking("60"), activeDeadlineSeconds=10)
-    await stage.pass_time(10)
-    await pod(stage, "c", asking("60"))
-    await stage.pass_time(1)
-    assert await fates(stage) == {"b": "DeadlineExceeded", "c": "Running"}
+async def test_resources_of_finished_and_deleted_pods_are_free(cluster: WorkloadCluster) -> None:
+    await pod(cluster, "a", resources_for("60"))
+    await cluster.pass_time(1)
+    await cluster.delete(PODS, "a")
+    await cluster.pass_time(1)
+    await pod(cluster, "b", resources_for("60"), activeDeadlineSeconds=10)
+    await cluster.pass_time(10)
+    await pod(cluster, "c", resources_for("60"))
+    await cluster.pass_time(1)
+    assert await outcomes(cluster) == {"b": "DeadlineExceeded", "c": "Running"}
 
 
-async def test_resources_that_the_node_says_nothing_of_are_not_its_business(stage: Stage) -> None:
-    await pod(stage, "a", {"limits": {"example.com/foo": "3"}})
-    await stage.pass_time(1)
-    assert await fates(stage) == {"a": "Running"}
+async def test_resources_that_the_node_does_not_report_are_not_checked(cluster: WorkloadCluster) -> None:
+    await pod(cluster, "a", {"limits": {"example.com/foo": "3"}})
+    await cluster.pass_time(1)
+    assert await outcomes(cluster) == {"a": "Running"}
 
 
 @pytest.mark.parametrize(
-    ("other", "fate"),
+    ("containers", "expected"),
     [
         (with_port(8080), "NodePorts"),
         (with_port(8080, hostIP="127.0.0.1"), "NodePorts"),
@@ -79,74 +80,74 @@ async def test_resources_that_the_node_says_nothing_of_are_not_its_business(stag
     ],
     ids=["same", "same at one address", "another", "another protocol"],
 )
-async def test_port_of_the_node_is_had_by_one(stage: Stage, other: list[Object], fate: str) -> None:
-    await pod(stage, "a", containers=with_port(8080))
-    await pod(stage, "b", containers=other)
-    await stage.pass_time(1)
-    assert await fates(stage) == {"a": "Running", "b": fate}
+async def test_host_port_conflict(cluster: WorkloadCluster, containers: list[Object], expected: str) -> None:
+    await pod(cluster, "a", containers=with_port(8080))
+    await pod(cluster, "b", containers=containers)
+    await cluster.pass_time(1)
+    assert await outcomes(cluster) == {"a": "Running", "b": expected}
 
 
-async def test_pod_that_wants_another_node_is_refused_and_one_that_runs_is_not(stage: Stage) -> None:
-    await pod(stage, "a", nodeSelector={"disk": "fast"})
-    await stage.client.patch(NODES, "", "node-1", {"metadata": {"labels": {"disk": "fast"}}})
-    await stage.settle()
-    await pod(stage, "b", nodeSelector={"disk": "slow"})
-    await stage.pass_time(1)
-    assert await fates(stage) == {"a": "Running", "b": "NodeAffinity"}
-    await stage.client.patch(NODES, "", "node-1", {"metadata": {"labels": {"disk": "slow"}}})
-    await stage.pass_time(60)
-    assert await fates(stage) == {"a": "Running", "b": "NodeAffinity"}
+async def test_node_selector_is_checked_at_admission_only(cluster: WorkloadCluster) -> None:
+    await pod(cluster, "a", nodeSelector={"disk": "fast"})
+    await cluster.client.patch(NODES, "", "node-1", {"metadata": {"labels": {"disk": "fast"}}})
+    await cluster.settle()
+    await pod(cluster, "b", nodeSelector={"disk": "slow"})
+    await cluster.pass_time(1)
+    assert await outcomes(cluster) == {"a": "Running", "b": "NodeAffinity"}
+    await cluster.client.patch(NODES, "", "node-1", {"metadata": {"labels": {"disk": "slow"}}})
+    await cluster.pass_time(60)
+    assert await outcomes(cluster) == {"a": "Running", "b": "NodeAffinity"}
 
 
-async def test_containers_say_what_they_have(stage: Stage) -> None:
-    await pod(stage, "a", asking("2"))
-    await stage.pass_time(1)
-    stated = (await stage.get(PODS, "a"))["spec"]["containers"][0]["resources"]
-    [shown] = (await status(stage, "a"))["containerStatuses"]
-    assert (shown["resources"], shown["allocatedResources"]) == (stated, stated["requests"])
+async def test_container_status_shows_resources(cluster: WorkloadCluster) -> None:
+    await pod(cluster, "a", resources_for("2"))
+    await cluster.pass_time(1)
+    resources = (await cluster.get(PODS, "a"))["spec"]["containers"][0]["resources"]
+    [container_status] = (await status(cluster, "a"))["containerStatuses"]
+    assert (container_status["resources"], container_status["allocatedResources"]) == (resources, resources["requests"])
 
 
-async def resize(stage: Stage, name: str, cpu: str) -> None:
-    change = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
-    await stage.change(PODS, name, change, "resize", lists=True)
+async def resize(cluster: WorkloadCluster, name: str, cpu: str) -> None:
+    patch = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
+    await cluster.change(PODS, name, patch, "resize", lists=True)
 
 
-async def has(stage: Stage, name: str) -> str:
-    cpu: str = (await status(stage, name))["containerStatuses"][0]["resources"]["requests"]["cpu"]
+async def allocated_cpu(cluster: WorkloadCluster, name: str) -> str:
+    cpu: str = (await status(cluster, name))["containerStatuses"][0]["resources"]["requests"]["cpu"]
     return cpu
 
 
-async def test_pod_that_wants_more_gets_it_if_there_is_enough(stage: Stage) -> None:
-    await pod(stage, "a", asking("2"))
-    await stage.pass_time(1)
-    await resize(stage, "a", "40")
-    assert await has(stage, "a") == "40"
-    assert condition(await stage.get(PODS, "a"), "PodResizePending") == {}
-    await pod(stage, "b", asking("30"))
-    await stage.pass_time(1)
-    assert (await fates(stage))["b"] == "OutOfcpu"
+async def test_resize_is_granted_if_resources_are_free(cluster: WorkloadCluster) -> None:
+    await pod(cluster, "a", resources_for("2"))
+    await cluster.pass_time(1)
+    await resize(cluster, "a", "40")
+    assert await allocated_cpu(cluster, "a") == "40"
+    assert condition(await cluster.get(PODS, "a"), "PodResizePending") == {}
+    await pod(cluster, "b", resources_for("30"))
+    await cluster.pass_time(1)
+    assert (await outcomes(cluster))["b"] == "OutOfcpu"
 
 
-async def test_pod_that_wants_more_than_is_left_waits_for_others_to_go(stage: Stage) -> None:
+async def test_resize_is_deferred_until_resources_are_free(cluster: WorkloadCluster) -> None:
     for name in ("a", "b"):
-        await pod(stage, name, asking("30"))
-    await stage.pass_time(1)
-    await resize(stage, "a", "40")
-    waits = condition(await stage.get(PODS, "a"), "PodResizePending")
-    assert (waits["status"], waits["reason"], waits["observedGeneration"]) == ("True", "Deferred", 2)
-    assert await has(stage, "a") == "30"
-    await stage.delete(PODS, "b")
-    await stage.pass_time(1)
-    assert await has(stage, "a") == "40"
-    assert condition(await stage.get(PODS, "a"), "PodResizePending") == {}
+        await pod(cluster, name, resources_for("30"))
+    await cluster.pass_time(1)
+    await resize(cluster, "a", "40")
+    pending = condition(await cluster.get(PODS, "a"), "PodResizePending")
+    assert (pending["status"], pending["reason"], pending["observedGeneration"]) == ("True", "Deferred", 2)
+    assert await allocated_cpu(cluster, "a") == "30"
+    await cluster.delete(PODS, "b")
+    await cluster.pass_time(1)
+    assert await allocated_cpu(cluster, "a") == "40"
+    assert condition(await cluster.get(PODS, "a"), "PodResizePending") == {}
 
 
-async def test_pod_that_wants_more_than_there_is_does_not_get_it(stage: Stage) -> None:
-    await pod(stage, "a", asking("2"))
-    await stage.pass_time(1)
-    await resize(stage, "a", "65")
-    assert condition(await stage.get(PODS, "a"), "PodResizePending")["reason"] == "Infeasible"
-    assert await has(stage, "a") == "2"
-    await resize(stage, "a", "3")
-    assert await has(stage, "a") == "3"
-    assert condition(await stage.get(PODS, "a"), "PodResizePending") == {}
+async def test_resize_beyond_the_node_is_infeasible(cluster: WorkloadCluster) -> None:
+    await pod(cluster, "a", resources_for("2"))
+    await cluster.pass_time(1)
+    await resize(cluster, "a", "65")
+    assert condition(await cluster.get(PODS, "a"), "PodResizePending")["reason"] == "Infeasible"
+    assert await allocated_cpu(cluster, "a") == "2"
+    await resize(cluster, "a", "3")
+    assert await allocated_cpu(cluster, "a") == "3"
+    assert condition(await cluster.get(PODS, "a"), "PodResizePending") == {}

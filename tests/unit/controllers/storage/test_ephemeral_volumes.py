@@ -1,4 +1,4 @@
-"""Claims of generic ephemeral volumes: they come and go with their pods."""
+"""Claims of generic ephemeral volumes are created and collected with their pods."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from probate.client.resources import CLAIMS
+from probate.api.objects import Object
+from probate.client.resources import PERSISTENT_VOLUME_CLAIMS
 from probate.controllers.workloads.owner_kinds import PODS
-from support.workload_cluster import Object, Stage, condition, name_of, owners_of, staged
+from support.workload_cluster import WorkloadCluster, condition, name_of, owners_of, workload_cluster
 
 SIZE: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 TEMPLATE: Object = {"metadata": {"labels": {"app": "web"}, "annotations": {"a": "b"}}, "spec": SIZE}
@@ -17,38 +18,38 @@ SPEC: Object = {"containers": [{"name": "c", "image": "one"}], "volumes": VOLUME
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staged("ephemeralclaims", "claimprotection", "scheduler") as one:
+async def stage() -> AsyncIterator[WorkloadCluster]:
+    async with workload_cluster("ephemeralclaims", "claimprotection", "scheduler") as one:
         yield one
 
 
-async def test_claim_is_made_for_the_pod_and_goes_with_it(stage: Stage) -> None:
-    pod = await stage.make(PODS, "a", SPEC)
-    [claim] = await stage.all(CLAIMS)
+async def test_claim_is_created_for_the_pod_and_collected_after_it(stage: WorkloadCluster) -> None:
+    pod = await stage.create(PODS, "a", SPEC)
+    [claim] = await stage.all(PERSISTENT_VOLUME_CLAIMS)
     assert (name_of(claim), owners_of(claim)) == ("a-scratch", [pod["metadata"]["uid"]])
     [owner] = claim["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["controller"], owner["blockOwnerDeletion"]) == ("Pod", True, True)
     assert (claim["metadata"]["labels"], claim["metadata"]["annotations"]["a"]) == ({"app": "web"}, "b")
     assert claim["spec"]["resources"] == SIZE["resources"]
     await stage.delete(PODS, "a")
-    assert await stage.all(CLAIMS) == []
+    assert await stage.all(PERSISTENT_VOLUME_CLAIMS) == []
 
 
-async def test_claim_that_somebody_deletes_is_made_again(stage: Stage) -> None:
-    await stage.make(PODS, "a", SPEC)
-    [first] = await stage.all(CLAIMS)
-    await stage.delete(CLAIMS, "a-scratch")
-    [second] = await stage.all(CLAIMS)
+async def test_deleted_claim_is_created_again(stage: WorkloadCluster) -> None:
+    await stage.create(PODS, "a", SPEC)
+    [first] = await stage.all(PERSISTENT_VOLUME_CLAIMS)
+    await stage.delete(PERSISTENT_VOLUME_CLAIMS, "a-scratch")
+    [second] = await stage.all(PERSISTENT_VOLUME_CLAIMS)
     assert first["metadata"]["uid"] != second["metadata"]["uid"]
 
 
-async def test_claim_of_somebody_else_is_left_alone_and_not_used(stage: Stage) -> None:
+async def test_claim_with_another_owner_is_left_alone_and_not_used(stage: WorkloadCluster) -> None:
     await stage.node("one")
-    await stage.make(CLAIMS, "a-scratch", SIZE)
-    pod = await stage.make(PODS, "a", SPEC)
-    assert owners_of(await stage.get(CLAIMS, "a-scratch")) == []
-    assert "FailedBinding" in {reason for reason, _ in await stage.told("a")}
+    await stage.create(PERSISTENT_VOLUME_CLAIMS, "a-scratch", SIZE)
+    pod = await stage.create(PODS, "a", SPEC)
+    assert owners_of(await stage.get(PERSISTENT_VOLUME_CLAIMS, "a-scratch")) == []
+    assert "FailedBinding" in {reason for reason, _ in await stage.event_messages("a")}
     assert "was not created for pod" in condition(await stage.get(PODS, "a"), "PodScheduled")["message"]
-    await stage.delete(CLAIMS, "a-scratch")
+    await stage.delete(PERSISTENT_VOLUME_CLAIMS, "a-scratch")
     await stage.pass_time(60)
-    assert owners_of(await stage.get(CLAIMS, "a-scratch")) == [pod["metadata"]["uid"]]
+    assert owners_of(await stage.get(PERSISTENT_VOLUME_CLAIMS, "a-scratch")) == [pod["metadata"]["uid"]]

@@ -1,4 +1,4 @@
-"""DaemonSets: a pod on each node that is meant, from one version to the next; DS-1 to DS-5."""
+"""DaemonSets: one pod on each eligible node, and updates from one version to the next; DS-1 to DS-5."""
 
 from __future__ import annotations
 
@@ -6,134 +6,135 @@ from typing import Any
 
 import pytest
 
+from probate.api.objects import Object
 from probate.controllers.workloads.daemonsets.controller import NODES
-from probate.controllers.workloads.daemonsets.placement import node_of
+from probate.controllers.workloads.daemonsets.placement import target_node
 from probate.controllers.workloads.owner_kinds import DAEMON_SET, PODS, REVISIONS
 from probate.controllers.workloads.pod_template import is_active
-from support.workload_cluster import LABELS, Object, Stage, name_of, owners_of, staged, template
+from support.workload_cluster import LABELS, WorkloadCluster, name_of, owners_of, template, workload_cluster
 
 SETS = DAEMON_SET.resource
-HASH = "controller-revision-hash"
-MINE = {"kind": "DaemonSet", "controller": True, "blockOwnerDeletion": True}
+REVISION_LABEL = "controller-revision-hash"
+CONTROLLER_REFERENCE = {"kind": "DaemonSet", "controller": True, "blockOwnerDeletion": True}
 
 
 def set_of(strategy: Object | None = None, pod: Object | None = None, **spec: Any) -> Object:
-    way = {"updateStrategy": strategy} if strategy else {}
-    return {"selector": {"matchLabels": LABELS}, "template": template(**(pod or {})), **way, **spec}
+    strategy_fields = {"updateStrategy": strategy} if strategy else {}
+    return {"selector": {"matchLabels": LABELS}, "template": template(**(pod or {})), **strategy_fields, **spec}
 
 
 def rolling(**details: Any) -> Object:
     return {"type": "RollingUpdate", "rollingUpdate": details}
 
 
-async def add_nodes(stage: Stage, *names: str, **labels: str) -> None:
+async def add_nodes(cluster: WorkloadCluster, *names: str, **labels: str) -> None:
     for name in names:
-        await stage.client.create(NODES, "", {"metadata": {"name": name, "labels": labels}})
-        await stage.client.patch(NODES, "", name, {"spec": {"taints": None}})  # it is new, and so is not taken for ready
-    await stage.settle()
+        await cluster.client.create(NODES, "", {"metadata": {"name": name, "labels": labels}})
+        await cluster.client.patch(NODES, "", name, {"spec": {"taints": None}})  # the server taints new nodes as not ready
+    await cluster.settle()
 
 
-async def change_node(stage: Stage, name: str, change: Object) -> None:
-    await stage.client.patch(NODES, "", name, change)
-    await stage.settle()
+async def change_node(cluster: WorkloadCluster, name: str, change: Object) -> None:
+    await cluster.client.patch(NODES, "", name, change)
+    await cluster.settle()
 
 
-async def taint(stage: Stage, node: str, key: str, effect: str) -> None:
-    await change_node(stage, node, {"spec": {"taints": [{"key": key, "effect": effect}]}})
+async def taint(cluster: WorkloadCluster, node: str, key: str, effect: str) -> None:
+    await change_node(cluster, node, {"spec": {"taints": [{"key": key, "effect": effect}]}})
 
 
-async def manned(stage: Stage) -> list[str]:
-    """The nodes that have a pod, once for each."""
-    return sorted(node_of(pod) for pod in await stage.pods() if is_active(pod))
+async def nodes_with_pods(cluster: WorkloadCluster) -> list[str]:
+    """Returns the nodes that have an active pod, once for each pod."""
+    return sorted(target_node(pod) for pod in await cluster.pods() if is_active(pod))
 
 
-async def images(stage: Stage) -> list[str]:
-    return sorted(f"{node_of(pod)} {pod['spec']['containers'][0]['image']}" for pod in await stage.pods() if is_active(pod))
+async def images(cluster: WorkloadCluster) -> list[str]:
+    return sorted(f"{target_node(pod)} {pod['spec']['containers'][0]['image']}" for pod in await cluster.pods() if is_active(pod))
 
 
-async def serve(stage: Stage) -> None:
-    await stage.run(*[pod for pod in await stage.pods() if is_active(pod)])
+async def make_all_ready(cluster: WorkloadCluster) -> None:
+    await cluster.run(*[pod for pod in await cluster.pods() if is_active(pod)])
 
 
-async def new_image(stage: Stage, image: str) -> None:
-    await stage.change(SETS, "web", {"spec": {"template": template(image=image)}}, lists=True)
+async def new_image(cluster: WorkloadCluster, image: str) -> None:
+    await cluster.change(SETS, "web", {"spec": {"template": template(image=image)}}, lists=True)
 
 
-async def status(stage: Stage) -> Object:
-    found: Object = (await stage.get(SETS, "web"))["status"]
-    return found
+async def status(cluster: WorkloadCluster) -> Object:
+    result: Object = (await cluster.get(SETS, "web"))["status"]
+    return result
 
 
-async def test_every_node_gets_a_pod_that_is_tied_to_it_by_affinity() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a", "b")
-        owner = await stage.make(SETS, "web", set_of())
-        assert await manned(stage) == ["a", "b"]
-        [first, _], [revision] = await stage.pods(), await stage.all(REVISIONS)
+async def test_every_node_gets_a_pod_tied_to_it_by_affinity() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a", "b")
+        owner = await cluster.create(SETS, "web", set_of())
+        assert await nodes_with_pods(cluster) == ["a", "b"]
+        [first, _], [revision] = await cluster.pods(), await cluster.all(REVISIONS)
         required = first["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         [term] = required["nodeSelectorTerms"]
-        assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node_of(first)]}]}
+        assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [target_node(first)]}]}
         assert "nodeName" not in first["spec"]
-        hash_ = revision["metadata"]["labels"][HASH]
-        assert first["metadata"]["labels"] == {**LABELS, HASH: hash_, "pod-template-generation": "1"}
+        revision_hash = revision["metadata"]["labels"][REVISION_LABEL]
+        assert first["metadata"]["labels"] == {**LABELS, REVISION_LABEL: revision_hash, "pod-template-generation": "1"}
         [reference] = first["metadata"]["ownerReferences"]
-        assert MINE.items() <= reference.items()
+        assert CONTROLLER_REFERENCE.items() <= reference.items()
         assert owners_of(revision) == owners_of(first) == [owner["metadata"]["uid"]]
-        assert name_of(revision) == f"web-{hash_}"
+        assert name_of(revision) == f"web-{revision_hash}"
 
 
-async def test_node_that_comes_gets_a_pod() -> None:
-    async with staged("daemonsets") as stage:
-        await stage.make(SETS, "web", set_of())
-        assert await manned(stage) == []
-        await add_nodes(stage, "a")
-        assert await manned(stage) == ["a"]
+async def test_new_node_gets_a_pod() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await cluster.create(SETS, "web", set_of())
+        assert await nodes_with_pods(cluster) == []
+        await add_nodes(cluster, "a")
+        assert await nodes_with_pods(cluster) == ["a"]
 
 
-async def test_pod_that_never_came_to_its_node_goes_with_it_and_one_that_did_is_left_to_others() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a", "b")
-        await stage.make(SETS, "web", set_of())
-        [on_a] = [pod for pod in await stage.pods() if node_of(pod) == "a"]
-        await stage.bind(on_a, node="a")
+async def test_unbound_pod_of_a_deleted_node_is_deleted_and_a_bound_one_is_left_to_pod_gc() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a", "b")
+        await cluster.create(SETS, "web", set_of())
+        [on_a] = [pod for pod in await cluster.pods() if target_node(pod) == "a"]
+        await cluster.bind(on_a, node="a")
         for name in ("a", "b"):
-            await stage.client.delete(NODES, "", name)
-        await stage.settle()
-        assert [(name_of(pod), is_active(pod)) for pod in await stage.pods()] == [(name_of(on_a), True)]
+            await cluster.client.delete(NODES, "", name)
+        await cluster.settle()
+        assert [(name_of(pod), is_active(pod)) for pod in await cluster.pods()] == [(name_of(on_a), True)]
 
 
-async def test_only_nodes_that_match_get_a_pod_and_it_goes_when_they_do_not_any_more() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a", disk="ssd")
-        await add_nodes(stage, "b")
-        await stage.make(SETS, "web", set_of(pod={"nodeSelector": {"disk": "ssd"}}))
-        assert await manned(stage) == ["a"]
-        await change_node(stage, "b", {"metadata": {"labels": {"disk": "ssd"}}})
-        await change_node(stage, "a", {"metadata": {"labels": {"disk": None}}})
-        assert await manned(stage) == ["b"]
+async def test_only_matching_nodes_get_a_pod_and_it_is_deleted_when_they_stop_matching() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a", disk="ssd")
+        await add_nodes(cluster, "b")
+        await cluster.create(SETS, "web", set_of(pod={"nodeSelector": {"disk": "ssd"}}))
+        assert await nodes_with_pods(cluster) == ["a"]
+        await change_node(cluster, "b", {"metadata": {"labels": {"disk": "ssd"}}})
+        await change_node(cluster, "a", {"metadata": {"labels": {"disk": None}}})
+        assert await nodes_with_pods(cluster) == ["b"]
 
 
-async def test_affinity_of_the_template_chooses_nodes() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a", zone="x")
-        await add_nodes(stage, "b", zone="y")
+async def test_affinity_of_the_template_selects_nodes() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a", zone="x")
+        await add_nodes(cluster, "b", zone="y")
         term = {"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": ["x"]}]}
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-        await stage.make(SETS, "web", set_of(pod={"affinity": {"nodeAffinity": required}}))
-        assert await manned(stage) == ["b"]
+        await cluster.create(SETS, "web", set_of(pod={"affinity": {"nodeAffinity": required}}))
+        assert await nodes_with_pods(cluster) == ["b"]
 
 
-@pytest.mark.parametrize(("effect", "stays"), [("NoSchedule", True), ("NoExecute", False), ("PreferNoSchedule", True)])
-async def test_taint_that_is_not_tolerated(effect: str, *, stays: bool) -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a", "b")
-        await taint(stage, "b", "test.example/keep-off", effect)
-        await stage.make(SETS, "web", set_of())
-        comes = effect == "PreferNoSchedule"
-        assert await manned(stage) == (["a", "b"] if comes else ["a"])
-        await taint(stage, "a", "test.example/keep-off", effect)
-        assert ("a" in await manned(stage)) == stays
-        assert (await status(stage))["numberMisscheduled"] == (1 if effect == "NoSchedule" else 0)
+@pytest.mark.parametrize(("effect", "is_kept"), [("NoSchedule", True), ("NoExecute", False), ("PreferNoSchedule", True)])
+async def test_untolerated_taint(effect: str, *, is_kept: bool) -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a", "b")
+        await taint(cluster, "b", "test.example/keep-off", effect)
+        await cluster.create(SETS, "web", set_of())
+        is_created = effect == "PreferNoSchedule"
+        assert await nodes_with_pods(cluster) == (["a", "b"] if is_created else ["a"])
+        await taint(cluster, "a", "test.example/keep-off", effect)
+        assert ("a" in await nodes_with_pods(cluster)) == is_kept
+        assert (await status(cluster))["numberMisscheduled"] == (1 if effect == "NoSchedule" else 0)
 
 
 @pytest.mark.parametrize(
@@ -147,33 +148,33 @@ async def test_taint_that_is_not_tolerated(effect: str, *, stays: bool) -> None:
         ("unschedulable", "NoSchedule"),
     ],
 )
-async def test_node_in_trouble_keeps_its_pod(key: str, effect: str) -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a")
-        await taint(stage, "a", f"node.kubernetes.io/{key}", effect)
-        await stage.make(SETS, "web", set_of())
-        assert await manned(stage) == ["a"]
+async def test_unhealthy_node_keeps_its_pod(key: str, effect: str) -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a")
+        await taint(cluster, "a", f"node.kubernetes.io/{key}", effect)
+        await cluster.create(SETS, "web", set_of())
+        assert await nodes_with_pods(cluster) == ["a"]
 
 
-@pytest.mark.parametrize("is_on_host", [True, False])
-async def test_only_pods_that_use_the_network_of_the_host_do_without_another(*, is_on_host: bool) -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a")
-        await taint(stage, "a", "node.kubernetes.io/network-unavailable", "NoSchedule")
-        await stage.make(SETS, "web", set_of(pod={"hostNetwork": is_on_host}))
-        assert await manned(stage) == (["a"] if is_on_host else [])
+@pytest.mark.parametrize("uses_host_network", [True, False])
+async def test_only_host_network_pods_tolerate_an_unavailable_network(*, uses_host_network: bool) -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a")
+        await taint(cluster, "a", "node.kubernetes.io/network-unavailable", "NoSchedule")
+        await cluster.create(SETS, "web", set_of(pod={"hostNetwork": uses_host_network}))
+        assert await nodes_with_pods(cluster) == (["a"] if uses_host_network else [])
 
 
 async def test_status_counts_nodes() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a", "b", "c")
-        await stage.make(SETS, "web", set_of(minReadySeconds=5))
-        first, second, _ = await stage.pods()
-        await stage.run(first)
-        await stage.pass_time(5)
-        await stage.run(second)
-        found = await status(stage)
-        assert {name: value for name, value in found.items() if "umber" in name} == {
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a", "b", "c")
+        await cluster.create(SETS, "web", set_of(minReadySeconds=5))
+        first, second, _ = await cluster.pods()
+        await cluster.run(first)
+        await cluster.pass_time(5)
+        await cluster.run(second)
+        daemon_set_status = await status(cluster)
+        assert {name: value for name, value in daemon_set_status.items() if "umber" in name} == {
             "currentNumberScheduled": 3,
             "desiredNumberScheduled": 3,
             "numberMisscheduled": 0,
@@ -182,175 +183,179 @@ async def test_status_counts_nodes() -> None:
             "numberUnavailable": 2,
             "updatedNumberScheduled": 3,
         }
-        assert found["observedGeneration"] == 1
-        await stage.pass_time(5)
-        assert (await status(stage))["numberAvailable"] == 2
+        assert daemon_set_status["observedGeneration"] == 1
+        await cluster.pass_time(5)
+        assert (await status(cluster))["numberAvailable"] == 2
 
 
-@pytest.mark.parametrize(("most", "number"), [(1, 1), (2, 2), ("50%", 2), ("30%", 2), ("100%", 4)])
-async def test_update_takes_so_many_at_once(most: Any, number: int) -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a", "b", "c", "d")
-        await stage.make(SETS, "web", set_of(rolling(maxUnavailable=most)))
-        await serve(stage)
-        await new_image(stage, "two")
-        assert sum("two" in one for one in await images(stage)) == number
-        assert len(await manned(stage)) == 4
+@pytest.mark.parametrize(("max_unavailable", "number"), [(1, 1), (2, 2), ("50%", 2), ("30%", 2), ("100%", 4)])
+async def test_update_replaces_at_most_max_unavailable_pods_at_once(max_unavailable: Any, number: int) -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a", "b", "c", "d")
+        await cluster.create(SETS, "web", set_of(rolling(maxUnavailable=max_unavailable)))
+        await make_all_ready(cluster)
+        await new_image(cluster, "two")
+        assert sum("two" in image for image in await images(cluster)) == number
+        assert len(await nodes_with_pods(cluster)) == 4
         for _ in range(4):
-            await serve(stage)
-        assert await images(stage) == ["a two", "b two", "c two", "d two"]
-        assert (await status(stage))["updatedNumberScheduled"] == 4
+            await make_all_ready(cluster)
+        assert await images(cluster) == ["a two", "b two", "c two", "d two"]
+        assert (await status(cluster))["updatedNumberScheduled"] == 4
 
 
-async def test_update_replaces_pods_that_do_not_serve_first() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a", "b", "c")
-        await stage.make(SETS, "web", set_of())
-        await stage.run(*[pod for pod in await stage.pods() if node_of(pod) != "b"])
-        await new_image(stage, "two")
-        assert await images(stage) == ["a one", "b two", "c one"]
+async def test_update_replaces_unavailable_pods_first() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a", "b", "c")
+        await cluster.create(SETS, "web", set_of())
+        await cluster.run(*[pod for pod in await cluster.pods() if target_node(pod) != "b"])
+        await new_image(cluster, "two")
+        assert await images(cluster) == ["a one", "b two", "c one"]
 
 
 @pytest.mark.parametrize("details", [{"maxUnavailable": 2}, {"maxSurge": 2, "maxUnavailable": 0}])
-async def test_update_leaves_a_pod_alone_where_none_could_come_in_its_place(details: Object) -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a", "b")
-        await stage.make(SETS, "web", set_of(rolling(**details)))
-        await serve(stage)
-        await taint(stage, "b", "test.example/keep-off", "NoSchedule")
-        await new_image(stage, "two")
+async def test_update_keeps_a_pod_on_a_node_that_accepts_no_replacement(details: Object) -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a", "b")
+        await cluster.create(SETS, "web", set_of(rolling(**details)))
+        await make_all_ready(cluster)
+        await taint(cluster, "b", "test.example/keep-off", "NoSchedule")
+        await new_image(cluster, "two")
         for _ in range(3):
-            await serve(stage)
-        assert await images(stage) == ["a two", "b one"]
-        said = await status(stage)
-        assert (said["desiredNumberScheduled"], said["updatedNumberScheduled"]) == (1, 1), "the update is over"
-        await stage.client.patch(NODES, "", "b", {"spec": {"taints": None}})
-        await stage.settle()
+            await make_all_ready(cluster)
+        assert await images(cluster) == ["a two", "b one"]
+        daemon_set_status = await status(cluster)
+        assert (daemon_set_status["desiredNumberScheduled"], daemon_set_status["updatedNumberScheduled"]) == (1, 1), (
+            "the update is over"
+        )
+        await cluster.client.patch(NODES, "", "b", {"spec": {"taints": None}})
+        await cluster.settle()
         for _ in range(3):
-            await serve(stage)
-        assert await images(stage) == ["a two", "b two"]
+            await make_all_ready(cluster)
+        assert await images(cluster) == ["a two", "b two"]
 
 
-async def test_surge_lets_the_new_pod_come_before_the_old_one_goes() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a", "b")
-        await stage.make(SETS, "web", set_of(rolling(maxSurge=1, maxUnavailable=0)))
-        await serve(stage)
-        await new_image(stage, "two")
-        two = await images(stage)
-        assert len(two) == 3, "one node has two"
-        assert sum("one" in one for one in two) == 2
-        await serve(stage)
-        assert len(await images(stage)) == 3, "and now the other has"
-        await serve(stage)
-        assert await images(stage) == ["a two", "b two"]
+async def test_surge_creates_the_new_pod_before_it_deletes_the_old_one() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a", "b")
+        await cluster.create(SETS, "web", set_of(rolling(maxSurge=1, maxUnavailable=0)))
+        await make_all_ready(cluster)
+        await new_image(cluster, "two")
+        images_during_surge = await images(cluster)
+        assert len(images_during_surge) == 3, "one node has two pods"
+        assert sum("one" in image for image in images_during_surge) == 2
+        await make_all_ready(cluster)
+        assert len(await images(cluster)) == 3, "now the other node has two pods"
+        await make_all_ready(cluster)
+        assert await images(cluster) == ["a two", "b two"]
 
 
-async def test_surge_gives_up_an_old_pod_that_serves_no_more() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a")
-        await stage.make(SETS, "web", set_of(rolling(maxSurge=1, maxUnavailable=0)))
-        await serve(stage)
-        [old] = await stage.pods()
-        await new_image(stage, "two")
-        await stage.run(old, is_ready=False)
-        assert await images(stage) == ["a two"]
+async def test_surge_deletes_an_old_pod_that_is_no_longer_ready() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a")
+        await cluster.create(SETS, "web", set_of(rolling(maxSurge=1, maxUnavailable=0)))
+        await make_all_ready(cluster)
+        [old] = await cluster.pods()
+        await new_image(cluster, "two")
+        await cluster.run(old, is_ready=False)
+        assert await images(cluster) == ["a two"]
 
 
-async def test_on_delete_changes_a_pod_only_when_somebody_deletes_it() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a", "b")
-        await stage.make(SETS, "web", set_of({"type": "OnDelete"}))
-        await serve(stage)
-        await new_image(stage, "two")
-        assert await images(stage) == ["a one", "b one"]
-        [on_a] = [pod for pod in await stage.pods() if node_of(pod) == "a"]
-        await stage.delete(PODS, name_of(on_a), grace=0)
-        assert await images(stage) == ["a two", "b one"]
+async def test_on_delete_updates_a_pod_only_when_a_client_deletes_it() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a", "b")
+        await cluster.create(SETS, "web", set_of({"type": "OnDelete"}))
+        await make_all_ready(cluster)
+        await new_image(cluster, "two")
+        assert await images(cluster) == ["a one", "b one"]
+        [on_a] = [pod for pod in await cluster.pods() if target_node(pod) == "a"]
+        await cluster.delete(PODS, name_of(on_a), grace=0)
+        assert await images(cluster) == ["a two", "b one"]
 
 
-async def test_pod_that_has_ended_is_replaced_later_each_time() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a")
-        await stage.make(SETS, "web", set_of())
+async def test_finished_pod_is_replaced_with_backoff() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a")
+        await cluster.create(SETS, "web", set_of())
         for wait in (0, 1, 2, 4):
-            [pod] = await stage.pods()
-            await stage.end(pod, phase="Failed")
+            [pod] = await cluster.pods()
+            await cluster.finish(pod, phase="Failed")
             if wait:
-                assert await manned(stage) == []
-                await stage.pass_time(wait - 0.1)
-                assert await manned(stage) == []
-                await stage.pass_time(0.1)
-            assert await manned(stage) == ["a"]
-        assert "FailedDaemonPod" in [reason for reason, _ in await stage.told("web")]
+                assert await nodes_with_pods(cluster) == []
+                await cluster.pass_time(wait - 0.1)
+                assert await nodes_with_pods(cluster) == []
+                await cluster.pass_time(0.1)
+            assert await nodes_with_pods(cluster) == ["a"]
+        assert "FailedDaemonPod" in [reason for reason, _ in await cluster.event_messages("web")]
 
 
-async def test_second_pod_on_a_node_goes() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a")
-        await stage.make(SETS, "web", set_of())
-        [first] = await stage.pods()
-        await stage.pass_time(1)
-        await stage.make(PODS, "other", {**template()["spec"], "nodeName": "a"}, labels=LABELS)
-        assert [name_of(pod) for pod in await stage.pods() if is_active(pod)] == [name_of(first)]
+async def test_second_pod_on_a_node_is_deleted() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a")
+        await cluster.create(SETS, "web", set_of())
+        [first] = await cluster.pods()
+        await cluster.pass_time(1)
+        await cluster.create(PODS, "other", {**template()["spec"], "nodeName": "a"}, labels=LABELS)
+        assert [name_of(pod) for pod in await cluster.pods() if is_active(pod)] == [name_of(first)]
 
 
-async def test_ds_1_nothing_happens_while_the_set_is_deleted() -> None:
-    async with staged("daemonsets") as stage:
-        await stage.make(SETS, "web", set_of(), finalizers=["test.example/hold"])
-        await stage.delete(SETS, "web")
-        before = await stage.get(SETS, "web")
-        await add_nodes(stage, "a")
-        assert await manned(stage) == []
-        assert await stage.get(SETS, "web") == before
+async def test_ds_1_nothing_changes_while_the_daemonset_is_being_deleted() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await cluster.create(SETS, "web", set_of(), finalizers=["test.example/hold"])
+        await cluster.delete(SETS, "web")
+        before = await cluster.get(SETS, "web")
+        await add_nodes(cluster, "a")
+        assert await nodes_with_pods(cluster) == []
+        assert await cluster.get(SETS, "web") == before
 
 
 async def test_ds_2_pods_and_revisions_are_adopted_and_released() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a")
-        await stage.make(SETS, "web", set_of())
-        await stage.delete(SETS, "web", "Orphan")
-        [left], [revision] = await stage.pods(), await stage.all(REVISIONS)
-        assert owners_of(left) == owners_of(revision) == []
-        again = await stage.make(SETS, "web", set_of())
-        [pod], [revision] = await stage.pods(), await stage.all(REVISIONS)
-        assert name_of(pod) == name_of(left)
-        assert owners_of(pod) == owners_of(revision) == [again["metadata"]["uid"]]
-        await stage.change(REVISIONS, name_of(revision), {"metadata": {"labels": {"app": "else"}}})
-        assert owners_of(await stage.get(REVISIONS, name_of(revision))) == []
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a")
+        await cluster.create(SETS, "web", set_of())
+        await cluster.delete(SETS, "web", "Orphan")
+        [orphan], [revision] = await cluster.pods(), await cluster.all(REVISIONS)
+        assert owners_of(orphan) == owners_of(revision) == []
+        successor = await cluster.create(SETS, "web", set_of())
+        [pod], [revision] = await cluster.pods(), await cluster.all(REVISIONS)
+        assert name_of(pod) == name_of(orphan)
+        assert owners_of(pod) == owners_of(revision) == [successor["metadata"]["uid"]]
+        await cluster.change(REVISIONS, name_of(revision), {"metadata": {"labels": {"app": "else"}}})
+        assert owners_of(await cluster.get(REVISIONS, name_of(revision))) == []
 
 
-async def test_ds_3_of_equal_revisions_one_stays() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a")
-        await stage.make(SETS, "web", set_of({"type": "OnDelete"}))
-        [first] = await stage.all(REVISIONS)
-        labels = {**first["metadata"]["labels"], HASH: "double", "controller.kubernetes.io/hash": "double"}
-        double = {"metadata": {"name": "web-double", "labels": labels}, "data": first["data"], "revision": 7}
-        await stage.client.create(REVISIONS, "default", double)
-        await stage.settle()
-        assert [name_of(one) for one in await stage.all(REVISIONS)] == ["web-double"]
-        assert [pod["metadata"]["labels"][HASH] for pod in await stage.pods()] == ["double"]
+async def test_ds_3_equal_revisions_are_deduplicated() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a")
+        await cluster.create(SETS, "web", set_of({"type": "OnDelete"}))
+        [first] = await cluster.all(REVISIONS)
+        labels = {**first["metadata"]["labels"], REVISION_LABEL: "double", "controller.kubernetes.io/hash": "double"}
+        duplicate = {"metadata": {"name": "web-double", "labels": labels}, "data": first["data"], "revision": 7}
+        await cluster.client.create(REVISIONS, "default", duplicate)
+        await cluster.settle()
+        assert [name_of(revision) for revision in await cluster.all(REVISIONS)] == ["web-double"]
+        assert [pod["metadata"]["labels"][REVISION_LABEL] for pod in await cluster.pods()] == ["double"]
 
 
-async def test_ds_3_twin_of_a_revision_that_somebody_made_ended_the_other_at_once() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a")
-        await stage.make(SETS, "web", set_of())
-        [first] = await stage.all(REVISIONS)
+async def test_ds_3_twin_of_a_revision_created_by_a_client_deleted_the_other_one_at_once() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a")
+        await cluster.create(SETS, "web", set_of())
+        [first] = await cluster.all(REVISIONS)
         meta = {name: first["metadata"][name] for name in ("labels", "ownerReferences")}
-        await stage.client.create(REVISIONS, "default", {**first, "metadata": {"name": "web-twin", **meta}, "revision": 2})
-        await stage.settle()
-        assert {name_of(one) for one in await stage.all(REVISIONS)} == {name_of(first), "web-twin"}
-        await stage.delete(REVISIONS, name_of(first))
-        assert [name_of(one) for one in await stage.all(REVISIONS)] == ["web-twin"]
+        await cluster.client.create(REVISIONS, "default", {**first, "metadata": {"name": "web-twin", **meta}, "revision": 2})
+        await cluster.settle()
+        assert {name_of(revision) for revision in await cluster.all(REVISIONS)} == {name_of(first), "web-twin"}
+        await cluster.delete(REVISIONS, name_of(first))
+        assert [name_of(revision) for revision in await cluster.all(REVISIONS)] == ["web-twin"]
 
 
-async def test_ds_4_old_revisions_go_beyond_the_limit_unless_a_pod_has_them() -> None:
-    async with staged("daemonsets") as stage:
-        await add_nodes(stage, "a")
-        await stage.make(SETS, "web", set_of({"type": "OnDelete"}, revisionHistoryLimit=2))
+async def test_ds_4_old_revisions_are_deleted_beyond_the_limit_unless_a_pod_uses_them() -> None:
+    async with workload_cluster("daemonsets") as cluster:
+        await add_nodes(cluster, "a")
+        await cluster.create(SETS, "web", set_of({"type": "OnDelete"}, revisionHistoryLimit=2))
         for image in ("two", "three", "four", "five"):
-            await new_image(stage, image)
-        left = {one["data"]["spec"]["template"]["spec"]["containers"][0]["image"] for one in await stage.all(REVISIONS)}
-        assert left == {"one", "four", "five"}
+            await new_image(cluster, image)
+        remaining = {
+            revision["data"]["spec"]["template"]["spec"]["containers"][0]["image"] for revision in await cluster.all(REVISIONS)
+        }
+        assert remaining == {"one", "four", "five"}

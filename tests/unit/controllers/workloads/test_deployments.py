@@ -1,4 +1,4 @@
-"""Deployments: from one version to the next and back, DEP-1 and DEP-4, and ReplicaSets that are being deleted."""
+"""Deployments: rollouts and rollbacks, DEP-1 and DEP-4, and ReplicaSets that are being deleted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from probate.api.objects import Object
 from probate.controllers.workloads.owner_kinds import PODS
 from probate.controllers.workloads.pod_template import is_active, is_ready
 from probate.store.contract import update
@@ -14,430 +15,439 @@ from support.workload_cluster import (
     DEPLOYMENTS,
     LABELS,
     REPLICA_SETS,
-    Object,
-    Stage,
+    WorkloadCluster,
     condition,
     name_of,
     owners_of,
     replicas_of,
-    staged,
     template,
+    workload_cluster,
 )
 
-ALL = ("replicasets", "deployments")
+CONTROLLERS = ("replicasets", "deployments")
 REVISION = "deployment.kubernetes.io/revision"
 
 
 def rolling(replicas: int, surge: Any = 1, unavailable: Any = 1, **spec: Any) -> Object:
-    way = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
-    return replicas_of(replicas, strategy=way, **spec)
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
+    return replicas_of(replicas, strategy=strategy, **spec)
 
 
-async def new_image(stage: Stage, image: str) -> None:
-    await stage.change(DEPLOYMENTS, "web", {"spec": {"template": template(image=image)}}, lists=True)
+async def new_image(cluster: WorkloadCluster, image: str) -> None:
+    await cluster.change(DEPLOYMENTS, "web", {"spec": {"template": template(image=image)}}, lists=True)
 
 
-async def active(stage: Stage) -> list[Object]:
-    return [pod for pod in await stage.pods() if is_active(pod)]
+async def active(cluster: WorkloadCluster) -> list[Object]:
+    return [pod for pod in await cluster.pods() if is_active(pod)]
 
 
-async def roll_out(stage: Stage) -> None:
-    """All pods become ready, one after the other, until nothing changes any more."""
-    while waiting := [pod for pod in await active(stage) if not is_ready(pod)]:
-        await stage.run(waiting[0])
+async def roll_out(cluster: WorkloadCluster) -> None:
+    """Marks all pods as ready, one at a time, until nothing changes any more."""
+    while waiting := [pod for pod in await active(cluster) if not is_ready(pod)]:
+        await cluster.run(waiting[0])
 
 
-async def sizes(stage: Stage) -> dict[str, int]:
-    """The sizes of the ReplicaSets, by the image of their pods."""
-    found = await stage.all(REPLICA_SETS)
-    return {one["spec"]["template"]["spec"]["containers"][0]["image"]: one["spec"]["replicas"] for one in found}
+async def sizes(cluster: WorkloadCluster) -> dict[str, int]:
+    """Returns the sizes of the ReplicaSets, by the image of their pods."""
+    replica_sets = await cluster.all(REPLICA_SETS)
+    return {
+        replica_set["spec"]["template"]["spec"]["containers"][0]["image"]: replica_set["spec"]["replicas"]
+        for replica_set in replica_sets
+    }
 
 
-async def replica_set(stage: Stage, image: str) -> Object:
-    found = await stage.all(REPLICA_SETS)
-    [one] = [one for one in found if one["spec"]["template"]["spec"]["containers"][0]["image"] == image]
-    return one
+async def replica_set(cluster: WorkloadCluster, image: str) -> Object:
+    replica_sets = await cluster.all(REPLICA_SETS)
+    [replica_set_] = [
+        replica_set_ for replica_set_ in replica_sets if replica_set_["spec"]["template"]["spec"]["containers"][0]["image"] == image
+    ]
+    return replica_set_
 
 
-async def test_new_deployment_makes_a_replica_set_of_its_name_and_template() -> None:
-    async with staged(*ALL) as stage:
-        deployment = await stage.make(DEPLOYMENTS, "web", rolling(3), annotations={"note": "x"})
-        [made] = await stage.all(REPLICA_SETS)
-        mark = made["metadata"]["labels"]["pod-template-hash"]
-        assert name_of(made) == f"web-{mark}"
-        assert made["spec"]["selector"]["matchLabels"] == {**LABELS, "pod-template-hash": mark}
-        assert made["spec"]["template"]["metadata"]["labels"] == {**LABELS, "pod-template-hash": mark}
-        [reference] = made["metadata"]["ownerReferences"]
+async def test_new_deployment_creates_a_replica_set_with_its_name_and_template() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        deployment = await cluster.create(DEPLOYMENTS, "web", rolling(3), annotations={"note": "x"})
+        [created] = await cluster.all(REPLICA_SETS)
+        pod_hash = created["metadata"]["labels"]["pod-template-hash"]
+        assert name_of(created) == f"web-{pod_hash}"
+        assert created["spec"]["selector"]["matchLabels"] == {**LABELS, "pod-template-hash": pod_hash}
+        assert created["spec"]["template"]["metadata"]["labels"] == {**LABELS, "pod-template-hash": pod_hash}
+        [reference] = created["metadata"]["ownerReferences"]
         assert (reference["kind"], reference["uid"]) == ("Deployment", deployment["metadata"]["uid"])
         assert (reference["controller"], reference["blockOwnerDeletion"]) == (True, True)
-        described = made["metadata"]["annotations"]
-        assert described == {
+        annotations = created["metadata"]["annotations"]
+        assert annotations == {
             "note": "x",
             REVISION: "1",
             "deployment.kubernetes.io/desired-replicas": "3",
             "deployment.kubernetes.io/max-replicas": "4",
         }
-        assert all(name_of(pod).startswith(f"web-{mark}-") for pod in await stage.pods(made))
-        assert len(await stage.pods(made)) == 3
+        assert all(name_of(pod).startswith(f"web-{pod_hash}-") for pod in await cluster.pods(created))
+        assert len(await cluster.pods(created)) == 3
 
 
-async def test_status_says_what_kubectl_waits_for() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(2))
-        begun = await stage.get(DEPLOYMENTS, "web")
-        assert begun["status"]["unavailableReplicas"] == 2
-        assert condition(begun, "Available")["reason"] == "MinimumReplicasUnavailable"
-        assert condition(begun, "Progressing")["status"] == "True"
-        await roll_out(stage)
-        done = await stage.get(DEPLOYMENTS, "web")
-        counts = {name: value for name, value in done["status"].items() if name.endswith("eplicas")}
+async def test_status_has_the_fields_that_kubectl_waits_for() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(2))
+        started = await cluster.get(DEPLOYMENTS, "web")
+        assert started["status"]["unavailableReplicas"] == 2
+        assert condition(started, "Available")["reason"] == "MinimumReplicasUnavailable"
+        assert condition(started, "Progressing")["status"] == "True"
+        await roll_out(cluster)
+        complete = await cluster.get(DEPLOYMENTS, "web")
+        counts = {name: value for name, value in complete["status"].items() if name.endswith("eplicas")}
         assert counts == {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2, "terminatingReplicas": 0}
-        assert done["status"]["observedGeneration"] == done["metadata"]["generation"]
-        assert (condition(done, "Available")["status"], condition(done, "Progressing")["reason"]) == (
+        assert complete["status"]["observedGeneration"] == complete["metadata"]["generation"]
+        assert (condition(complete, "Available")["status"], condition(complete, "Progressing")["reason"]) == (
             "True",
             "NewReplicaSetAvailable",
         )
-        assert done["metadata"]["annotations"][REVISION] == "1"
+        assert complete["metadata"]["annotations"][REVISION] == "1"
 
 
 @pytest.mark.parametrize(("surge", "unavailable"), [(1, 1), (0, 1), (1, 0), ("50%", "25%"), (4, 4), ("100%", 0)])
-async def test_rolling_update_stays_within_its_bounds_and_ends(surge: Any, unavailable: Any) -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(4, surge, unavailable))
-        await roll_out(stage)
-        most = 4 + (surge if isinstance(surge, int) else {"50%": 2, "100%": 4}[surge])
-        least = 4 - (unavailable if isinstance(unavailable, int) else 1)
-        await new_image(stage, "two")
+async def test_rolling_update_stays_within_its_limits_and_completes(surge: Any, unavailable: Any) -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(4, surge, unavailable))
+        await roll_out(cluster)
+        max_pods = 4 + (surge if isinstance(surge, int) else {"50%": 2, "100%": 4}[surge])
+        min_available = 4 - (unavailable if isinstance(unavailable, int) else 1)
+        await new_image(cluster, "two")
         for _ in range(30):
-            pods = await active(stage)
-            assert len(pods) <= most
-            assert sum(is_ready(pod) for pod in pods) >= least
+            pods = await active(cluster)
+            assert len(pods) <= max_pods
+            assert sum(is_ready(pod) for pod in pods) >= min_available
             waiting = [pod for pod in pods if not is_ready(pod)]
             if not waiting:
                 break
-            await stage.run(waiting[0])
-        assert await sizes(stage) == {"one": 0, "two": 4}
-        assert condition(await stage.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
+            await cluster.run(waiting[0])
+        assert await sizes(cluster) == {"one": 0, "two": 4}
+        assert condition(await cluster.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
 
 
-async def test_rolling_update_takes_pods_that_do_not_serve_first() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(4, 0, 1))
-        first, second, third, broken = await active(stage)
-        await stage.run(first, second, third)
-        await new_image(stage, "two")
-        assert await sizes(stage) == {"one": 3, "two": 1}
-        assert name_of(broken) not in [name_of(pod) for pod in await stage.pods()]
+async def test_rolling_update_replaces_unavailable_pods_first() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(4, 0, 1))
+        first, second, third, broken = await active(cluster)
+        await cluster.run(first, second, third)
+        await new_image(cluster, "two")
+        assert await sizes(cluster) == {"one": 3, "two": 1}
+        assert name_of(broken) not in [name_of(pod) for pod in await cluster.pods()]
 
 
-async def test_recreate_begins_when_the_last_old_pod_has_ended() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", replicas_of(2, strategy={"type": "Recreate"}))
-        old = await active(stage)
-        await stage.bind(*old)
-        await stage.run(*old)
-        await new_image(stage, "two")
-        assert await sizes(stage) == {"one": 0}
-        await stage.delete(PODS, name_of(old[0]), grace=0)
-        assert await sizes(stage) == {"one": 0}, "an old pod has not ended yet"
-        await stage.delete(PODS, name_of(old[1]), grace=0)
-        assert await sizes(stage) == {"one": 0, "two": 2}
+async def test_recreate_creates_new_pods_after_the_last_old_pod_has_ended() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", replicas_of(2, strategy={"type": "Recreate"}))
+        old = await active(cluster)
+        await cluster.bind(*old)
+        await cluster.run(*old)
+        await new_image(cluster, "two")
+        assert await sizes(cluster) == {"one": 0}
+        await cluster.delete(PODS, name_of(old[0]), grace=0)
+        assert await sizes(cluster) == {"one": 0}, "an old pod still runs"
+        await cluster.delete(PODS, name_of(old[1]), grace=0)
+        assert await sizes(cluster) == {"one": 0, "two": 2}
 
 
-async def test_recreate_does_not_wait_for_a_pod_that_has_ended_and_is_held() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", replicas_of(1, strategy={"type": "Recreate"}))
-        [old] = await active(stage)
-        await stage.bind(old)
-        await new_image(stage, "two")
-        assert await sizes(stage) == {"one": 0}
-        await stage.end(old, phase="Failed")
-        assert await sizes(stage) == {"one": 0, "two": 1}
+async def test_recreate_does_not_wait_for_a_finished_pod_that_still_exists() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", replicas_of(1, strategy={"type": "Recreate"}))
+        [old] = await active(cluster)
+        await cluster.bind(old)
+        await new_image(cluster, "two")
+        assert await sizes(cluster) == {"one": 0}
+        await cluster.finish(old, phase="Failed")
+        assert await sizes(cluster) == {"one": 0, "two": 1}
 
 
-async def test_going_back_makes_an_old_version_the_newest() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(2))
-        await roll_out(stage)
-        first = await replica_set(stage, "one")
+async def test_rollback_makes_an_old_revision_the_newest() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(2))
+        await roll_out(cluster)
+        first = await replica_set(cluster, "one")
         for number, image in enumerate(["two", "one", "two", "one"], 2):
-            await new_image(stage, image)
-            await roll_out(stage)
-            assert (await replica_set(stage, image))["metadata"]["annotations"][REVISION] == str(number)
-            assert (await stage.get(DEPLOYMENTS, "web"))["metadata"]["annotations"][REVISION] == str(number)
-        now = await replica_set(stage, "one")
-        assert now["metadata"]["uid"] == first["metadata"]["uid"], "another ReplicaSet was made for a template that had one"
-        assert now["metadata"]["annotations"]["deployment.kubernetes.io/revision-history"] == "1,3"
-        assert await sizes(stage) == {"one": 2, "two": 0}
+            await new_image(cluster, image)
+            await roll_out(cluster)
+            assert (await replica_set(cluster, image))["metadata"]["annotations"][REVISION] == str(number)
+            assert (await cluster.get(DEPLOYMENTS, "web"))["metadata"]["annotations"][REVISION] == str(number)
+        current = await replica_set(cluster, "one")
+        assert current["metadata"]["uid"] == first["metadata"]["uid"], "a second ReplicaSet was created for the template"
+        assert current["metadata"]["annotations"]["deployment.kubernetes.io/revision-history"] == "1,3"
+        assert await sizes(cluster) == {"one": 2, "two": 0}
 
 
 async def test_paused_deployment_scales_but_does_not_change_versions() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(2))
-        await roll_out(stage)
-        await stage.change(DEPLOYMENTS, "web", {"spec": {"paused": True}})
-        paused = condition(await stage.get(DEPLOYMENTS, "web"), "Progressing")
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(2))
+        await roll_out(cluster)
+        await cluster.change(DEPLOYMENTS, "web", {"spec": {"paused": True}})
+        paused = condition(await cluster.get(DEPLOYMENTS, "web"), "Progressing")
         assert (paused["status"], paused["reason"]) == ("Unknown", "DeploymentPaused")
-        await new_image(stage, "two")
-        await stage.change(DEPLOYMENTS, "web", {"spec": {"replicas": 3}})
-        assert await sizes(stage) == {"one": 3}
-        found = await stage.get(DEPLOYMENTS, "web")
-        assert found["status"]["observedGeneration"] == found["metadata"]["generation"]
-        await stage.change(DEPLOYMENTS, "web", {"spec": {"paused": None}})
-        await roll_out(stage)
-        assert await sizes(stage) == {"one": 0, "two": 3}
-        assert condition(await stage.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
+        await new_image(cluster, "two")
+        await cluster.change(DEPLOYMENTS, "web", {"spec": {"replicas": 3}})
+        assert await sizes(cluster) == {"one": 3}
+        deployment = await cluster.get(DEPLOYMENTS, "web")
+        assert deployment["status"]["observedGeneration"] == deployment["metadata"]["generation"]
+        await cluster.change(DEPLOYMENTS, "web", {"spec": {"paused": None}})
+        await roll_out(cluster)
+        assert await sizes(cluster) == {"one": 0, "two": 3}
+        assert condition(await cluster.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
 
 
-async def test_scaling_in_the_middle_of_a_rollout_keeps_the_mix_of_versions() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(10, 3, 2))
-        await roll_out(stage)
-        await new_image(stage, "two")
-        assert await sizes(stage) == {"one": 8, "two": 5}
-        await stage.change(DEPLOYMENTS, "web", {"spec": {"replicas": 15}})
-        assert await sizes(stage) == {"one": 11, "two": 7}
-        marks = [
-            one["metadata"]["annotations"]["deployment.kubernetes.io/desired-replicas"] for one in await stage.all(REPLICA_SETS)
+async def test_scaling_during_a_rollout_is_proportional() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(10, 3, 2))
+        await roll_out(cluster)
+        await new_image(cluster, "two")
+        assert await sizes(cluster) == {"one": 8, "two": 5}
+        await cluster.change(DEPLOYMENTS, "web", {"spec": {"replicas": 15}})
+        assert await sizes(cluster) == {"one": 11, "two": 7}
+        desired = [
+            replica_set_["metadata"]["annotations"]["deployment.kubernetes.io/desired-replicas"]
+            for replica_set_ in await cluster.all(REPLICA_SETS)
         ]
-        assert marks == ["15", "15"]
-        await roll_out(stage)
-        assert await sizes(stage) == {"one": 0, "two": 15}
+        assert desired == ["15", "15"]
+        await roll_out(cluster)
+        assert await sizes(cluster) == {"one": 0, "two": 15}
 
 
-async def test_scaling_to_nought_and_back_works() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(3))
+async def test_scaling_to_zero_and_back() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(3))
         for number in (0, 2):
-            await stage.change(DEPLOYMENTS, "web", {"spec": {"replicas": number}})
-            assert await sizes(stage) == {"one": number}
-            assert len(await active(stage)) == number
+            await cluster.change(DEPLOYMENTS, "web", {"spec": {"replicas": number}})
+            assert await sizes(cluster) == {"one": number}
+            assert len(await active(cluster)) == number
 
 
-async def test_replica_set_that_somebody_else_scaled_too_does_not_keep_a_deployment_from_rolling() -> None:
-    async with staged() as stage:
-        stage.cluster._names = ALL
-        async with stage.cluster.controlling():
-            await stage.make(DEPLOYMENTS, "web", rolling(2))
-            await roll_out(stage)
-        one = await replica_set(stage, "one")
-        await stage.change(REPLICA_SETS, name_of(one), {"spec": {"replicas": 4}})
-        await stage.change(DEPLOYMENTS, "web", {"spec": {"replicas": 4}})
-        async with stage.cluster.controlling():
-            await new_image(stage, "two")
-            await roll_out(stage)
-            assert await sizes(stage) == {"one": 0, "two": 4}
+async def test_rollout_works_after_a_client_scaled_the_replica_set_too() -> None:
+    async with workload_cluster() as cluster:
+        cluster.server._names = CONTROLLERS
+        async with cluster.server.controlling():
+            await cluster.create(DEPLOYMENTS, "web", rolling(2))
+            await roll_out(cluster)
+        scaled = await replica_set(cluster, "one")
+        await cluster.change(REPLICA_SETS, name_of(scaled), {"spec": {"replicas": 4}})
+        await cluster.change(DEPLOYMENTS, "web", {"spec": {"replicas": 4}})
+        async with cluster.server.controlling():
+            await new_image(cluster, "two")
+            await roll_out(cluster)
+            assert await sizes(cluster) == {"one": 0, "two": 4}
 
 
-async def test_rollout_that_gets_nowhere_is_stuck_after_its_deadline_and_can_recover() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(2, progressDeadlineSeconds=60))
-        first, second = await active(stage)
-        await stage.pass_time(50)
-        since = condition(await stage.get(DEPLOYMENTS, "web"), "Progressing")["lastTransitionTime"]
-        await stage.run(first)  # something happened, so it begins anew
-        await stage.pass_time(59)
-        goes_on = condition(await stage.get(DEPLOYMENTS, "web"), "Progressing")
-        assert (goes_on["status"], goes_on["lastTransitionTime"]) == ("True", since)
-        await stage.pass_time(2)
-        stuck = condition(await stage.get(DEPLOYMENTS, "web"), "Progressing")
-        assert (stuck["status"], stuck["reason"]) == ("False", "ProgressDeadlineExceeded")
-        await stage.run(second)
-        assert condition(await stage.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
+async def test_rollout_without_progress_exceeds_its_deadline_and_can_recover() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(2, progressDeadlineSeconds=60))
+        first, second = await active(cluster)
+        await cluster.pass_time(50)
+        since = condition(await cluster.get(DEPLOYMENTS, "web"), "Progressing")["lastTransitionTime"]
+        await cluster.run(first)  # progress restarts the deadline
+        await cluster.pass_time(59)
+        progressing = condition(await cluster.get(DEPLOYMENTS, "web"), "Progressing")
+        assert (progressing["status"], progressing["lastTransitionTime"]) == ("True", since)
+        await cluster.pass_time(2)
+        failed = condition(await cluster.get(DEPLOYMENTS, "web"), "Progressing")
+        assert (failed["status"], failed["reason"]) == ("False", "ProgressDeadlineExceeded")
+        await cluster.run(second)
+        assert condition(await cluster.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
 
 
-async def test_complete_deployment_that_only_scales_is_never_stuck() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(1, progressDeadlineSeconds=60))
-        await roll_out(stage)
-        await stage.change(DEPLOYMENTS, "web", {"spec": {"replicas": 2}})
-        await stage.pass_time(500)
-        assert condition(await stage.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
+async def test_scaling_a_complete_deployment_never_exceeds_the_deadline() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(1, progressDeadlineSeconds=60))
+        await roll_out(cluster)
+        await cluster.change(DEPLOYMENTS, "web", {"spec": {"replicas": 2}})
+        await cluster.pass_time(500)
+        assert condition(await cluster.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
 
 
 async def test_min_ready_seconds_reach_the_replica_set_and_delay_the_rollout() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(1, 1, 0))
-        await roll_out(stage)
-        await stage.change(DEPLOYMENTS, "web", {"spec": {"minReadySeconds": 20}})
-        assert (await replica_set(stage, "one"))["spec"]["minReadySeconds"] == 20
-        await stage.pass_time(21)
-        await new_image(stage, "two")
-        await roll_out(stage)
-        assert await sizes(stage) == {"one": 1, "two": 1}
-        await stage.pass_time(21)
-        assert await sizes(stage) == {"one": 0, "two": 1}
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(1, 1, 0))
+        await roll_out(cluster)
+        await cluster.change(DEPLOYMENTS, "web", {"spec": {"minReadySeconds": 20}})
+        assert (await replica_set(cluster, "one"))["spec"]["minReadySeconds"] == 20
+        await cluster.pass_time(21)
+        await new_image(cluster, "two")
+        await roll_out(cluster)
+        assert await sizes(cluster) == {"one": 1, "two": 1}
+        await cluster.pass_time(21)
+        assert await sizes(cluster) == {"one": 0, "two": 1}
 
 
-async def test_name_that_is_taken_by_another_is_not_fought_for() -> None:
-    async with staged("deployments") as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(1))
-        [first] = await stage.all(REPLICA_SETS)
-        await stage.delete(DEPLOYMENTS, "web", "Orphan")
+async def test_name_collision_is_counted_and_another_name_is_used() -> None:
+    async with workload_cluster("deployments") as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(1))
+        [first] = await cluster.all(REPLICA_SETS)
+        await cluster.delete(DEPLOYMENTS, "web", "Orphan")
         foreign = {"metadata": {"labels": {"app": "foreign"}}}
-        await stage.delete(REPLICA_SETS, name_of(first))
+        await cluster.delete(REPLICA_SETS, name_of(first))
         other = replicas_of(0, selector={"matchLabels": {"app": "foreign"}}, template=template({"app": "foreign"}))
-        await stage.make(REPLICA_SETS, name_of(first), other, **foreign["metadata"])
-        await stage.make(DEPLOYMENTS, "web", rolling(1))
-        assert (await stage.get(DEPLOYMENTS, "web"))["status"]["collisionCount"] == 1
-        names = {name_of(one) for one in await stage.all(REPLICA_SETS)}
+        await cluster.create(REPLICA_SETS, name_of(first), other, **foreign["metadata"])
+        await cluster.create(DEPLOYMENTS, "web", rolling(1))
+        assert (await cluster.get(DEPLOYMENTS, "web"))["status"]["collisionCount"] == 1
+        names = {name_of(replica_set_) for replica_set_ in await cluster.all(REPLICA_SETS)}
         assert len(names) == 2
-        assert owners_of(await stage.get(REPLICA_SETS, name_of(first))) == []
+        assert owners_of(await cluster.get(REPLICA_SETS, name_of(first))) == []
 
 
-async def test_failure_to_make_pods_is_told_by_the_deployment_too() -> None:
-    async with staged(*ALL) as stage:
+async def test_deployment_reports_failure_to_create_pods() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
         impossible = template()
         impossible["metadata"]["finalizers"] = ["no-finalizer"]
-        await stage.make(DEPLOYMENTS, "web", rolling(1, template=impossible))
-        failure = condition(await stage.get(DEPLOYMENTS, "web"), "ReplicaFailure")
+        await cluster.create(DEPLOYMENTS, "web", rolling(1, template=impossible))
+        failure = condition(await cluster.get(DEPLOYMENTS, "web"), "ReplicaFailure")
         assert (failure["status"], failure["reason"]) == ("True", "FailedCreate")
 
 
 async def test_dep_1_replica_sets_are_adopted_and_released_by_selector() -> None:
-    async with staged(*ALL) as stage:
-        orphan = await stage.make(REPLICA_SETS, "old", replicas_of(2, template=template(image="old")), labels=LABELS)
-        deployment = await stage.make(DEPLOYMENTS, "web", rolling(2))
-        adopted = await stage.get(REPLICA_SETS, "old")
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        orphan = await cluster.create(REPLICA_SETS, "old", replicas_of(2, template=template(image="old")), labels=LABELS)
+        deployment = await cluster.create(DEPLOYMENTS, "web", rolling(2))
+        adopted = await cluster.get(REPLICA_SETS, "old")
         assert owners_of(adopted) == [deployment["metadata"]["uid"]]
-        await roll_out(stage)
-        assert await sizes(stage) == {"old": 0, "one": 2}
-        await stage.change(REPLICA_SETS, name_of(orphan), {"metadata": {"labels": {"app": "other"}}})
-        assert owners_of(await stage.get(REPLICA_SETS, "old")) == []
+        await roll_out(cluster)
+        assert await sizes(cluster) == {"old": 0, "one": 2}
+        await cluster.change(REPLICA_SETS, name_of(orphan), {"metadata": {"labels": {"app": "other"}}})
+        assert owners_of(await cluster.get(REPLICA_SETS, "old")) == []
 
 
-async def test_dep_1_deployment_that_is_being_deleted_only_tells_how_it_stands() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(2), finalizers=["e.com/hold"])
-        await stage.delete(DEPLOYMENTS, "web", "Orphan")
-        [left] = await stage.all(REPLICA_SETS)
-        assert owners_of(left) == [], "it took back what was left behind on purpose"
-        await stage.change(DEPLOYMENTS, "web", {"spec": {"replicas": 5, "template": template(image="two")}}, lists=True)
-        assert await sizes(stage) == {"one": 2}
-        found = await stage.get(DEPLOYMENTS, "web")
-        assert found["status"]["observedGeneration"] == found["metadata"]["generation"]
+async def test_dep_1_deployment_that_is_being_deleted_only_updates_its_status() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(2), finalizers=["e.com/hold"])
+        await cluster.delete(DEPLOYMENTS, "web", "Orphan")
+        [orphan] = await cluster.all(REPLICA_SETS)
+        assert owners_of(orphan) == [], "it adopted what was orphaned on purpose"
+        await cluster.change(DEPLOYMENTS, "web", {"spec": {"replicas": 5, "template": template(image="two")}}, lists=True)
+        assert await sizes(cluster) == {"one": 2}
+        deployment = await cluster.get(DEPLOYMENTS, "web")
+        assert deployment["status"]["observedGeneration"] == deployment["metadata"]["generation"]
 
 
-async def test_deployment_that_comes_again_takes_over_what_the_last_one_left() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(2))
-        [first] = await stage.all(REPLICA_SETS)
-        await stage.delete(DEPLOYMENTS, "web", "Orphan")
-        again = await stage.make(DEPLOYMENTS, "web", rolling(2))
-        [same] = await stage.all(REPLICA_SETS)
-        assert (same["metadata"]["uid"], owners_of(same)) == (first["metadata"]["uid"], [again["metadata"]["uid"]])
+async def test_new_deployment_adopts_what_an_earlier_one_orphaned() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(2))
+        [first] = await cluster.all(REPLICA_SETS)
+        await cluster.delete(DEPLOYMENTS, "web", "Orphan")
+        successor = await cluster.create(DEPLOYMENTS, "web", rolling(2))
+        [adopted] = await cluster.all(REPLICA_SETS)
+        assert (adopted["metadata"]["uid"], owners_of(adopted)) == (first["metadata"]["uid"], [successor["metadata"]["uid"]])
 
 
-async def test_dep_4_selector_that_selects_everything_is_refused_and_never_acted_on() -> None:
-    async with staged("deployments") as stage:
-        refused = await stage.cluster.ask(
+async def test_dep_4_empty_selector_is_rejected_and_never_acted_on() -> None:
+    async with workload_cluster("deployments") as cluster:
+        response = await cluster.server.request(
             "POST", DEPLOYMENTS.path("default"), {"metadata": {"name": "all"}, "spec": {**rolling(1), "selector": {}}}
         )
-        assert refused.code == 422
-        await stage.make(DEPLOYMENTS, "web", {**rolling(0), "paused": True})
+        assert response.code == 422
+        await cluster.create(DEPLOYMENTS, "web", {**rolling(0), "paused": True})
         key = "objects/deployments.apps/default/web"
-        found = await stage.cluster.store.read(key)
-        assert found is not None
-        stored = orjson.loads(found.value)
-        stored["spec"] |= {"selector": {}, "replicas": 3, "paused": False}
-        await stage.cluster.store.commit(update(key, orjson.dumps(stored), revision=found.revision))  # as nobody could
-        await stage.settle()
-        assert await stage.all(REPLICA_SETS) == []
-        assert [reason for reason, _ in await stage.told("web")] == ["SelectingAll"]
+        stored_object = await cluster.server.store.read(key)
+        assert stored_object is not None
+        deployment = orjson.loads(stored_object.value)
+        deployment["spec"] |= {"selector": {}, "replicas": 3, "paused": False}
+        await cluster.server.store.commit(
+            update(key, orjson.dumps(deployment), revision=stored_object.revision)
+        )  # which the API would reject
+        await cluster.settle()
+        assert await cluster.all(REPLICA_SETS) == []
+        assert [reason for reason, _ in await cluster.event_messages("web")] == ["SelectingAll"]
 
 
-async def test_replica_set_that_is_being_deleted_is_counted_not_changed_and_waited_for() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(2, 1, 0))
-        pods = await active(stage)
-        await stage.bind(*pods)
-        await roll_out(stage)
-        [doomed] = await stage.all(REPLICA_SETS)
-        await stage.delete(REPLICA_SETS, name_of(doomed), "Foreground")
-        await stage.change(DEPLOYMENTS, "web", {"spec": {"replicas": 3}, "metadata": {"annotations": {"note": "new"}}})
-        [dying] = await stage.all(REPLICA_SETS)
-        assert dying["spec"] == doomed["spec"], "it was changed although nobody acts on that any more"
-        assert "note" not in dying["metadata"]["annotations"]
-        status = (await stage.get(DEPLOYMENTS, "web"))["status"]
+async def test_deleting_replica_set_is_counted_unchanged_and_waited_for() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(2, 1, 0))
+        pods = await active(cluster)
+        await cluster.bind(*pods)
+        await roll_out(cluster)
+        [original] = await cluster.all(REPLICA_SETS)
+        await cluster.delete(REPLICA_SETS, name_of(original), "Foreground")
+        await cluster.change(DEPLOYMENTS, "web", {"spec": {"replicas": 3}, "metadata": {"annotations": {"note": "new"}}})
+        [deleting] = await cluster.all(REPLICA_SETS)
+        assert deleting["spec"] == original["spec"], "it was changed although its controller no longer acts on changes"
+        assert "note" not in deleting["metadata"]["annotations"]
+        status = (await cluster.get(DEPLOYMENTS, "web"))["status"]
         assert (status.get("replicas", 0), status["terminatingReplicas"]) == (0, 2)
         for pod in pods:
-            await stage.delete(PODS, name_of(pod), grace=0)
-        [again] = await stage.all(REPLICA_SETS)
-        assert (name_of(again), again["metadata"]["uid"] != doomed["metadata"]["uid"]) == (name_of(doomed), True)
-        assert len(await active(stage)) == 3
+            await cluster.delete(PODS, name_of(pod), grace=0)
+        [replacement] = await cluster.all(REPLICA_SETS)
+        assert (name_of(replacement), replacement["metadata"]["uid"] != original["metadata"]["uid"]) == (name_of(original), True)
+        assert len(await active(cluster)) == 3
 
 
-async def doomed_without_owner(stage: Stage) -> tuple[Object, list[Object]]:
-    """A ReplicaSet that a deployment left behind, deleted in the foreground, and its pods, which are still there."""
-    await stage.make(DEPLOYMENTS, "web", rolling(2, 1, 0))
-    pods = await active(stage)
-    await stage.bind(*pods)
-    await roll_out(stage)
-    await stage.delete(DEPLOYMENTS, "web", "Orphan")
-    [left] = await stage.all(REPLICA_SETS)
-    await stage.delete(REPLICA_SETS, name_of(left), "Foreground")
-    return await stage.get(REPLICA_SETS, name_of(left)), pods
+async def orphan_in_foreground_deletion(cluster: WorkloadCluster) -> tuple[Object, list[Object]]:
+    """Returns a ReplicaSet that was orphaned and then deleted in the foreground, and its pods, which still exist."""
+    await cluster.create(DEPLOYMENTS, "web", rolling(2, 1, 0))
+    pods = await active(cluster)
+    await cluster.bind(*pods)
+    await roll_out(cluster)
+    await cluster.delete(DEPLOYMENTS, "web", "Orphan")
+    [orphan] = await cluster.all(REPLICA_SETS)
+    await cluster.delete(REPLICA_SETS, name_of(orphan), "Foreground")
+    return await cluster.get(REPLICA_SETS, name_of(orphan)), pods
 
 
-async def test_second_replica_set_does_not_appear_beside_one_without_owner_that_is_deleted_in_the_foreground() -> None:
-    async with staged(*ALL) as stage:
-        doomed, pods = await doomed_without_owner(stage)
-        deployment = await stage.make(DEPLOYMENTS, "web", rolling(3, 1, 0))
-        [dying] = await stage.all(REPLICA_SETS)
-        assert owners_of(dying) == [deployment["metadata"]["uid"]], "it was not adopted"
-        assert dying["spec"] == doomed["spec"], "it was changed although nobody acts on that any more"
-        assert dying["metadata"].get("annotations") == doomed["metadata"].get("annotations")
-        assert (await stage.get(DEPLOYMENTS, "web"))["status"]["terminatingReplicas"] == 2, "its pods do not count"
+async def test_no_second_replica_set_beside_an_orphan_in_foreground_deletion() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        original, pods = await orphan_in_foreground_deletion(cluster)
+        deployment = await cluster.create(DEPLOYMENTS, "web", rolling(3, 1, 0))
+        [deleting] = await cluster.all(REPLICA_SETS)
+        assert owners_of(deleting) == [deployment["metadata"]["uid"]], "it was not adopted"
+        assert deleting["spec"] == original["spec"], "it was changed although its controller no longer acts on changes"
+        assert deleting["metadata"].get("annotations") == original["metadata"].get("annotations")
+        assert (await cluster.get(DEPLOYMENTS, "web"))["status"]["terminatingReplicas"] == 2, "its pods are not counted"
         for pod in pods:
-            assert [one["metadata"]["uid"] for one in await stage.all(REPLICA_SETS)] == [doomed["metadata"]["uid"]]
-            await stage.delete(PODS, name_of(pod), grace=0)
-        [again] = await stage.all(REPLICA_SETS)
-        assert again["metadata"]["uid"] != doomed["metadata"]["uid"]
-        assert len(await active(stage)) == 3
+            assert [replica_set_["metadata"]["uid"] for replica_set_ in await cluster.all(REPLICA_SETS)] == [
+                original["metadata"]["uid"]
+            ]
+            await cluster.delete(PODS, name_of(pod), grace=0)
+        [replacement] = await cluster.all(REPLICA_SETS)
+        assert replacement["metadata"]["uid"] != original["metadata"]["uid"]
+        assert len(await active(cluster)) == 3
 
 
-async def test_replica_set_of_another_template_that_is_deleted_in_the_foreground_is_not_adopted() -> None:
-    async with staged(*ALL) as stage:
-        doomed, _ = await doomed_without_owner(stage)
-        await stage.make(DEPLOYMENTS, "web", rolling(2, template=template(image="two")))
-        assert owners_of(await stage.get(REPLICA_SETS, name_of(doomed))) == []
-        assert (await sizes(stage))["two"] == 2
+async def test_orphan_of_another_template_in_foreground_deletion_is_not_adopted() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        orphan, _ = await orphan_in_foreground_deletion(cluster)
+        await cluster.create(DEPLOYMENTS, "web", rolling(2, template=template(image="two")))
+        assert owners_of(await cluster.get(REPLICA_SETS, name_of(orphan))) == []
+        assert (await sizes(cluster))["two"] == 2
 
 
-async def test_matching_replica_set_that_only_a_finalizer_holds_is_not_adopted() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(1))
-        await stage.delete(DEPLOYMENTS, "web", "Orphan")
-        [left] = await stage.all(REPLICA_SETS)
-        await stage.change(REPLICA_SETS, name_of(left), {"metadata": {"finalizers": ["e.com/hold"]}})
-        await stage.delete(REPLICA_SETS, name_of(left), "Background")
-        await stage.make(DEPLOYMENTS, "web", rolling(1))
-        assert owners_of(await stage.get(REPLICA_SETS, name_of(left))) == []
+async def test_matching_orphan_held_only_by_a_finalizer_is_not_adopted() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(1))
+        await cluster.delete(DEPLOYMENTS, "web", "Orphan")
+        [orphan] = await cluster.all(REPLICA_SETS)
+        await cluster.change(REPLICA_SETS, name_of(orphan), {"metadata": {"finalizers": ["e.com/hold"]}})
+        await cluster.delete(REPLICA_SETS, name_of(orphan), "Background")
+        await cluster.create(DEPLOYMENTS, "web", rolling(1))
+        assert owners_of(await cluster.get(REPLICA_SETS, name_of(orphan))) == []
 
 
-async def test_old_replica_set_that_is_being_deleted_takes_room_until_it_is_gone() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(4, 0, 1))
-        pods = await active(stage)
-        await stage.bind(*pods)
-        await roll_out(stage)
-        one = await replica_set(stage, "one")
-        await stage.delete(REPLICA_SETS, name_of(one), "Foreground")
-        await new_image(stage, "two")
-        assert await sizes(stage) == {"one": 4, "two": 0}, "there is no room for new pods while the old ones are there"
+async def test_deleting_old_replica_set_counts_towards_max_pods_until_it_is_gone() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(4, 0, 1))
+        pods = await active(cluster)
+        await cluster.bind(*pods)
+        await roll_out(cluster)
+        old = await replica_set(cluster, "one")
+        await cluster.delete(REPLICA_SETS, name_of(old), "Foreground")
+        await new_image(cluster, "two")
+        assert await sizes(cluster) == {"one": 4, "two": 0}, "new pods would exceed the maximum while the old ones exist"
         for pod in pods:
-            await stage.delete(PODS, name_of(pod), grace=0)
-        assert await sizes(stage) == {"two": 4}
+            await cluster.delete(PODS, name_of(pod), grace=0)
+        assert await sizes(cluster) == {"two": 4}
 
 
-async def test_foreground_deletion_goes_down_to_the_pods_and_comes_back_up() -> None:
-    async with staged(*ALL) as stage:
-        await stage.make(DEPLOYMENTS, "web", rolling(2))
-        pods = await active(stage)
-        await stage.bind(*pods)
-        await stage.delete(DEPLOYMENTS, "web", "Foreground")
-        assert "deletionTimestamp" in (await stage.get(DEPLOYMENTS, "web"))["metadata"]
+async def test_foreground_deletion_deletes_pods_before_replica_sets_before_the_deployment() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(2))
+        pods = await active(cluster)
+        await cluster.bind(*pods)
+        await cluster.delete(DEPLOYMENTS, "web", "Foreground")
+        assert "deletionTimestamp" in (await cluster.get(DEPLOYMENTS, "web"))["metadata"]
         for pod in pods:
-            assert await stage.find(DEPLOYMENTS, "web") is not None
-            await stage.delete(PODS, name_of(pod), grace=0)
-        assert [*await stage.all(DEPLOYMENTS), *await stage.all(REPLICA_SETS), *await stage.pods()] == []
+            assert await cluster.find(DEPLOYMENTS, "web") is not None
+            await cluster.delete(PODS, name_of(pod), grace=0)
+        assert [*await cluster.all(DEPLOYMENTS), *await cluster.all(REPLICA_SETS), *await cluster.pods()] == []

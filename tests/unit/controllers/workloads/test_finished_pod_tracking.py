@@ -1,4 +1,4 @@
-"""Jobs: that each pod is counted once and let go, JOB-1 to JOB-15."""
+"""Jobs count each pod exactly once and then release it: JOB-1 to JOB-15."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import Any
 
 import pytest
 
+from probate.api.objects import Object
 from probate.client.informers import Informer
 from probate.client.objects import Client
-from probate.controllers.workloads.jobs import finished_pod_tracking
-from probate.controllers.workloads.jobs.finished_pod_tracking import Account
-from probate.controllers.workloads.jobs.orphan_pods import free
-from probate.controllers.workloads.jobs.tally import Tally
+from probate.controllers.workloads.jobs import finished_pod_tracker
+from probate.controllers.workloads.jobs.finished_pod_tracker import FinishedPodTracker
+from probate.controllers.workloads.jobs.job_state import JobState
+from probate.controllers.workloads.jobs.orphan_pods import remove_tracking_finalizer
 from probate.controllers.workloads.owner_kinds import PODS
 from probate.controllers.workloads.pod_template import is_active
 from probate.core.aio import tasks
-from probate.server.local_transport import Local
-from support.workload_cluster import JOBS, NAMESPACE, Object, Stage, condition, name_of, owners_of, staged, template
+from probate.server.local_transport import LocalTransport
+from support.workload_cluster import JOBS, NAMESPACE, WorkloadCluster, condition, name_of, owners_of, template, workload_cluster
 
 TRACKING = "batch.kubernetes.io/job-tracking"
-HOLD = "e.com/hold"
+OTHER_FINALIZER = "e.com/hold"
 
 
 def job(completions: int = 1, parallelism: int = 1, **spec: Any) -> Object:
@@ -31,333 +32,343 @@ def is_tracked(pod: Object) -> bool:
     return TRACKING in pod["metadata"].get("finalizers", [])
 
 
-async def status(stage: Stage) -> Object:
-    found: Object = (await stage.get(JOBS, "work"))["status"]
-    return found
+async def status(cluster: WorkloadCluster) -> Object:
+    result: Object = (await cluster.get(JOBS, "work"))["status"]
+    return result
 
 
 def reference(owner: Object, **fields: Any) -> Object:
-    about = {"apiVersion": "batch/v1", "kind": "Job", "name": name_of(owner), "uid": owner["metadata"]["uid"]}
-    return {**about, "controller": True, "blockOwnerDeletion": True, **fields}
+    fields_ = {"apiVersion": "batch/v1", "kind": "Job", "name": name_of(owner), "uid": owner["metadata"]["uid"]}
+    return {**fields_, "controller": True, "blockOwnerDeletion": True, **fields}
 
 
 async def test_job_1_new_pods_hold_the_finalizer_and_refer_to_the_job() -> None:
-    async with staged("jobs") as stage:
-        made = template(restartPolicy="Never")
-        made["metadata"]["finalizers"] = [HOLD]
-        owner = await stage.make(JOBS, "work", job(template=made))
-        [pod] = await stage.pods()
-        assert (pod["metadata"]["finalizers"], pod["metadata"]["ownerReferences"]) == ([HOLD, TRACKING], [reference(owner)])
+    async with workload_cluster("jobs") as cluster:
+        pod_template = template(restartPolicy="Never")
+        pod_template["metadata"]["finalizers"] = [OTHER_FINALIZER]
+        owner = await cluster.create(JOBS, "work", job(template=pod_template))
+        [pod] = await cluster.pods()
+        assert (pod["metadata"]["finalizers"], pod["metadata"]["ownerReferences"]) == (
+            [OTHER_FINALIZER, TRACKING],
+            [reference(owner)],
+        )
 
 
 async def test_job_1_adopted_pods_get_reference_and_finalizer_and_released_ones_lose_both() -> None:
-    async with staged("jobs") as stage:
-        await stage.pod("orphan")
-        own: Object = {"selector": {"matchLabels": {"app": "web"}}, "manualSelector": True}
-        owner = await stage.make(JOBS, "work", job(**own))
-        [adopted] = await stage.pods()
+    async with workload_cluster("jobs") as cluster:
+        await cluster.pod("orphan")
+        selector: Object = {"selector": {"matchLabels": {"app": "web"}}, "manualSelector": True}
+        owner = await cluster.create(JOBS, "work", job(**selector))
+        [adopted] = await cluster.pods()
         assert (name_of(adopted), owners_of(adopted), is_tracked(adopted)) == ("orphan", [owner["metadata"]["uid"]], True)
-        async with stage.cluster.watching(PODS.path(NAMESPACE)) as events:
-            await stage.change(PODS, "orphan", {"metadata": {"labels": {"app": "other"}}})
-        changed = [event["object"] for event in events if name_of(event["object"]) == "orphan"]
-        seen = [(owners_of(one) != [], is_tracked(one)) for one in changed]
-        assert seen == [(True, True), (False, False)], "not both at once"
+        async with cluster.server.watching(PODS.path(NAMESPACE)) as events:
+            await cluster.change(PODS, "orphan", {"metadata": {"labels": {"app": "other"}}})
+        versions = [event["object"] for event in events if name_of(event["object"]) == "orphan"]
+        states = [(owners_of(pod) != [], is_tracked(pod)) for pod in versions]
+        assert states == [(True, True), (False, False)], "reference and finalizer were not changed in one write"
 
 
-async def test_job_2_finalizer_goes_when_the_pod_has_ended_or_counts_as_failed() -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(4, 3))
-        one, two, three = await stage.pods()
-        await stage.bind(three)
-        await stage.end(one)
-        await stage.end(two, phase="Failed")
-        await stage.delete(PODS, name_of(three))
-        assert [is_tracked(await stage.get(PODS, name_of(pod))) for pod in (one, two, three)] == [False, False, False]
-        assert ((await status(stage))["succeeded"], (await status(stage))["failed"]) == (1, 2)
+async def test_job_2_finalizer_is_removed_when_the_pod_has_ended_or_counts_as_failed() -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job(4, 3))
+        first, second, third = await cluster.pods()
+        await cluster.bind(third)
+        await cluster.finish(first)
+        await cluster.finish(second, phase="Failed")
+        await cluster.delete(PODS, name_of(third))
+        assert [is_tracked(await cluster.get(PODS, name_of(pod))) for pod in (first, second, third)] == [False, False, False]
+        assert ((await status(cluster))["succeeded"], (await status(cluster))["failed"]) == (1, 2)
 
 
 @pytest.mark.parametrize("policy", ["TerminatingOrFailed", "Failed"])
-async def test_job_2_finalizer_goes_from_all_pods_when_the_job_is_over(policy: str) -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(3, 3, backoffLimit=0, podReplacementPolicy=policy))
-        pods = await stage.pods()
-        await stage.bind(*pods)
-        await stage.end(pods[0], phase="Failed")
-        assert [is_tracked(pod) for pod in await stage.pods()] == [False, False, False]
+async def test_job_2_finalizer_is_removed_from_all_pods_of_a_finished_job(policy: str) -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job(3, 3, backoffLimit=0, podReplacementPolicy=policy))
+        pods = await cluster.pods()
+        await cluster.bind(*pods)
+        await cluster.finish(pods[0], phase="Failed")
+        assert [is_tracked(pod) for pod in await cluster.pods()] == [False, False, False]
 
 
-async def test_job_2_last_failed_pod_of_an_index_is_kept_until_it_is_replaced() -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(1, 1, completionMode="Indexed", backoffLimitPerIndex=3))
-        [first] = await stage.pods()
-        await stage.end(first, phase="Failed")
-        assert is_tracked(await stage.get(PODS, name_of(first)))
-        await stage.pass_time(10)
-        assert len(await stage.pods()) == 2
-        assert not is_tracked(await stage.get(PODS, name_of(first)))
-        assert (await status(stage))["failed"] == 1
+async def test_job_2_last_failed_pod_of_an_index_is_tracked_until_it_is_replaced() -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job(1, 1, completionMode="Indexed", backoffLimitPerIndex=3))
+        [first] = await cluster.pods()
+        await cluster.finish(first, phase="Failed")
+        assert is_tracked(await cluster.get(PODS, name_of(first)))
+        await cluster.pass_time(10)
+        assert len(await cluster.pods()) == 2
+        assert not is_tracked(await cluster.get(PODS, name_of(first)))
+        assert (await status(cluster))["failed"] == 1
 
 
 @pytest.mark.parametrize(("policy", "counts"), [("TerminatingOrFailed", True), ("Failed", False)])
-async def test_job_3_pod_on_its_way_out_counts_as_failed_unless_only_failed_ones_are_replaced(policy: str, counts: bool) -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(podReplacementPolicy=policy))
-        [pod] = await stage.pods()
-        await stage.bind(pod)
-        await stage.delete(PODS, name_of(pod))
-        await stage.pass_time(60)
-        found = await status(stage)
-        assert (found.get("failed", 0), found.get("active", 0), found["terminating"]) == ((1, 1, 1) if counts else (0, 0, 1))
-        await stage.end(pod, phase="Failed")
-        await stage.pass_time(60)
-        assert ((await status(stage))["failed"], (await status(stage))["active"]) == (1, 1)
+async def test_job_3_terminating_pod_counts_as_failed_unless_the_policy_is_failed(policy: str, counts: bool) -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job(podReplacementPolicy=policy))
+        [pod] = await cluster.pods()
+        await cluster.bind(pod)
+        await cluster.delete(PODS, name_of(pod))
+        await cluster.pass_time(60)
+        job_status = await status(cluster)
+        assert (job_status.get("failed", 0), job_status.get("active", 0), job_status["terminating"]) == (
+            (1, 1, 1) if counts else (0, 0, 1)
+        )
+        await cluster.finish(pod, phase="Failed")
+        await cluster.pass_time(60)
+        assert ((await status(cluster))["failed"], (await status(cluster))["active"]) == (1, 1)
 
 
-async def test_job_4_uid_is_written_before_the_finalizer_goes_and_counted_after() -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(2, 2))
-        pod, _ = await stage.pods()
-        async with stage.cluster.watching(JOBS.path(NAMESPACE)) as jobs, stage.cluster.watching(PODS.path(NAMESPACE)) as pods:
-            await stage.end(pod)
+async def test_job_4_uid_is_written_before_the_finalizer_is_removed_and_counted_after() -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job(2, 2))
+        pod, _ = await cluster.pods()
+        async with cluster.server.watching(JOBS.path(NAMESPACE)) as jobs, cluster.server.watching(PODS.path(NAMESPACE)) as pods:
+            await cluster.finish(pod)
         changes = {int(event["object"]["metadata"]["resourceVersion"]): event["object"] for event in [*jobs, *pods]}
         steps = []
-        for _, one in sorted(changes.items()):
-            if name_of(one) == "work":
-                steps.append((one["status"].get("succeeded", 0), one["status"]["uncountedTerminatedPods"].get("succeeded")))
-            elif name_of(one) == name_of(pod):
-                steps.append((one["status"]["phase"], is_tracked(one)))
+        for _, changed in sorted(changes.items()):
+            if name_of(changed) == "work":
+                steps.append((changed["status"].get("succeeded", 0), changed["status"]["uncountedTerminatedPods"].get("succeeded")))
+            elif name_of(changed) == name_of(pod):
+                steps.append((changed["status"]["phase"], is_tracked(changed)))
         uid = pod["metadata"]["uid"]
         assert steps == [("Succeeded", True), (0, [uid]), ("Succeeded", False), (1, None)]
 
 
-@pytest.mark.parametrize("is_held", [True, False], ids=["before the finalizer went", "after it went"])
-async def test_job_4_interrupted_count_goes_on_from_what_is_written(is_held: bool) -> None:
-    async with staged() as stage:
-        owner = await stage.make(JOBS, "work", job(2, 2))
-        held = [TRACKING] if is_held else []
+@pytest.mark.parametrize("is_held", [True, False], ids=["before the finalizer was removed", "after it was removed"])
+async def test_job_4_interrupted_count_continues_from_the_written_status(is_held: bool) -> None:
+    async with workload_cluster() as cluster:
+        owner = await cluster.create(JOBS, "work", job(2, 2))
+        finalizers = [TRACKING] if is_held else []
         labels = owner["spec"]["template"]["metadata"]["labels"]
-        pod = await stage.pod("done", labels=labels, ownerReferences=[reference(owner)], finalizers=held)
-        await stage.end(pod)
+        pod = await cluster.pod("done", labels=labels, ownerReferences=[reference(owner)], finalizers=finalizers)
+        await cluster.finish(pod)
         uid = pod["metadata"]["uid"]
-        written = {"uncountedTerminatedPods": {"succeeded": [uid]}, "active": 1}
-        await stage.change(JOBS, "work", {"status": written}, "status")
-        stage.cluster._names = ("jobs",)
-        async with stage.cluster.controlling():
-            await stage.settle()
-            found = await status(stage)
-            assert (found["succeeded"], found["active"], found["uncountedTerminatedPods"]) == (1, 1, {})
-            assert not is_tracked(await stage.get(PODS, "done"))
+        job_status = {"uncountedTerminatedPods": {"succeeded": [uid]}, "active": 1}
+        await cluster.change(JOBS, "work", {"status": job_status}, "status")
+        cluster.server._names = ("jobs",)
+        async with cluster.server.controlling():
+            await cluster.settle()
+            result = await status(cluster)
+            assert (result["succeeded"], result["active"], result["uncountedTerminatedPods"]) == (1, 1, {})
+            assert not is_tracked(await cluster.get(PODS, "done"))
 
 
 @pytest.mark.parametrize(("first", "then"), [("succeeded", "Failed"), ("succeeded", "Running"), ("failed", "Succeeded")])
 async def test_pod_whose_phase_changed_after_it_was_listed_was_listed_twice_and_kept_its_finalizer(first: str, then: str) -> None:
-    async with staged() as stage:
-        owner = await stage.make(JOBS, "work", job(2, 2))
+    async with workload_cluster() as cluster:
+        owner = await cluster.create(JOBS, "work", job(2, 2))
         labels = owner["spec"]["template"]["metadata"]["labels"]
-        pod = await stage.pod("done", labels=labels, ownerReferences=[reference(owner)], finalizers=[TRACKING])
-        await stage.end(pod, phase=then)
-        await stage.change(JOBS, "work", {"status": {"uncountedTerminatedPods": {first: [pod["metadata"]["uid"]]}}}, "status")
-        stage.cluster._names = ("jobs",)
-        async with stage.cluster.controlling():
-            await stage.delete(PODS, "done")
-            await stage.settle()
-            found = await status(stage)
-            assert (found.get(first), found["uncountedTerminatedPods"]) == (1, {})
-            assert {"succeeded", "failed"} & set(found) == {first}, "counted twice"
-            assert [name_of(pod) for pod in await stage.pods() if name_of(pod) == "done"] == []
+        pod = await cluster.pod("done", labels=labels, ownerReferences=[reference(owner)], finalizers=[TRACKING])
+        await cluster.finish(pod, phase=then)
+        await cluster.change(JOBS, "work", {"status": {"uncountedTerminatedPods": {first: [pod["metadata"]["uid"]]}}}, "status")
+        cluster.server._names = ("jobs",)
+        async with cluster.server.controlling():
+            await cluster.delete(PODS, "done")
+            await cluster.settle()
+            job_status = await status(cluster)
+            assert (job_status.get(first), job_status["uncountedTerminatedPods"]) == (1, {})
+            assert {"succeeded", "failed"} & set(job_status) == {first}, "counted twice"
+            assert [name_of(pod) for pod in await cluster.pods() if name_of(pod) == "done"] == []
 
 
-async def test_job_4_pod_that_was_counted_and_is_deleted_is_not_counted_again() -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(2, 1))
-        [pod] = await stage.pods()
-        await stage.end(pod)
-        await stage.delete(PODS, name_of(pod))
-        assert ((await status(stage))["succeeded"], "failed" in await status(stage)) == (1, False)
+async def test_job_4_counted_pod_is_not_counted_again_when_deleted() -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job(2, 1))
+        [pod] = await cluster.pods()
+        await cluster.finish(pod)
+        await cluster.delete(PODS, name_of(pod))
+        assert ((await status(cluster))["succeeded"], "failed" in await status(cluster)) == (1, False)
 
 
-def test_job_5_at_most_500_pods_are_about_to_be_counted_at_once() -> None:
+def test_job_5_at_most_500_pods_are_uncounted_at_once() -> None:
     pods = [
         {"metadata": {"name": f"p{number}", "uid": f"u{number}", "finalizers": [TRACKING]}, "status": {"phase": "Succeeded"}}
         for number in range(600)
     ]
-    account = Account(Tally({"metadata": {"name": "work"}, "spec": {"completions": 600}}, pods))
-    ended = account.enter(None)
-    assert (len(ended.pods), ended.is_all) == (finished_pod_tracking.MOST, False)
-    assert len(account.fields()["uncountedTerminatedPods"]["succeeded"]) == 500
-    account.settle({f"u{number}" for number in range(600)} - {pod["metadata"]["uid"] for pod in ended.pods})
-    assert (account.fields()["succeeded"], account.is_settled) == (500, True)
+    tracker = FinishedPodTracker(JobState({"metadata": {"name": "work"}, "spec": {"completions": 600}}, pods))
+    listed = tracker.list_finished(None)
+    assert (len(listed.pods), listed.is_complete) == (finished_pod_tracker.MAX_UNCOUNTED_PODS, False)
+    assert len(tracker.to_status()["uncountedTerminatedPods"]["succeeded"]) == 500
+    tracker.count_released({f"u{number}" for number in range(600)} - {pod["metadata"]["uid"] for pod in listed.pods})
+    assert (tracker.to_status()["succeeded"], tracker.has_no_uncounted) == (500, True)
 
 
-async def test_job_5_more_pods_than_fit_in_one_look_are_all_made_and_counted() -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(520, 520))
-        pods = await stage.pods()
+async def test_job_5_more_pods_than_fit_in_one_sync_are_all_created_and_counted() -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job(520, 520))
+        pods = await cluster.pods()
         assert len(pods) == 520
         for pod in pods:
-            await stage.client.patch(PODS, NAMESPACE, name_of(pod), {"status": {"phase": "Succeeded"}}, "status")
-        await stage.settle()
-        assert ((await status(stage))["succeeded"], condition(await stage.get(JOBS, "work"), "Complete")["status"]) == (520, "True")
+            await cluster.client.patch(PODS, NAMESPACE, name_of(pod), {"status": {"phase": "Succeeded"}}, "status")
+        await cluster.settle()
+        assert ((await status(cluster))["succeeded"], condition(await cluster.get(JOBS, "work"), "Complete")["status"]) == (
+            520,
+            "True",
+        )
 
 
-async def test_job_6_pod_that_is_gone_needs_no_letting_go() -> None:
-    async with staged() as stage:
-        pod = await stage.pod("gone", finalizers=[TRACKING, HOLD])
-        client = Client(Local(stage.cluster.api))
-        informer = Informer(client, PODS, stage.cluster.clock)
-        await free(informer, pod)
-        assert (await stage.get(PODS, "gone"))["metadata"]["finalizers"] == [HOLD], "it took more than its own"
-        await stage.change(PODS, "gone", {"metadata": {"finalizers": None}})
-        await stage.delete(PODS, "gone")
-        await free(informer, pod)
+async def test_job_6_releasing_a_deleted_pod_is_not_an_error() -> None:
+    async with workload_cluster() as cluster:
+        pod = await cluster.pod("gone", finalizers=[TRACKING, OTHER_FINALIZER])
+        client = Client(LocalTransport(cluster.server.api))
+        informer = Informer(client, PODS, cluster.server.clock)
+        await remove_tracking_finalizer(informer, pod)
+        assert (await cluster.get(PODS, "gone"))["metadata"]["finalizers"] == [OTHER_FINALIZER], "it removed another finalizer too"
+        await cluster.change(PODS, "gone", {"metadata": {"finalizers": None}})
+        await cluster.delete(PODS, "gone")
+        await remove_tracking_finalizer(informer, pod)
 
 
-async def test_job_7_pod_that_was_let_go_counts_as_let_go_before_the_server_tells_so() -> None:
-    async with staged() as stage:
-        pod = await stage.pod("done", finalizers=[TRACKING, HOLD])
-        informer = Informer(Client(Local(stage.cluster.api)), PODS, stage.cluster.clock)
-        following = asyncio.ensure_future(informer.run())
+async def test_job_7_released_pod_counts_as_released_before_its_watch_event_arrives() -> None:
+    async with workload_cluster() as cluster:
+        pod = await cluster.pod("done", finalizers=[TRACKING, OTHER_FINALIZER])
+        informer = Informer(Client(LocalTransport(cluster.server.api)), PODS, cluster.server.clock)
+        informer_task = asyncio.ensure_future(informer.run())
         await informer.is_synced.wait()
-        await tasks.stop(following)  # it will not hear of anything any more
-        await free(informer, pod)
-        [known] = list(informer)
-        assert known["metadata"]["finalizers"] == [HOLD]
+        await tasks.stop(informer_task)  # it receives no more events
+        await remove_tracking_finalizer(informer, pod)
+        [cached] = list(informer)
+        assert cached["metadata"]["finalizers"] == [OTHER_FINALIZER]
 
 
-async def test_job_8_job_is_over_only_when_no_pod_is_left_on_its_way_out() -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(2, 2, activeDeadlineSeconds=50))
-        pods = await stage.pods()
-        await stage.bind(*pods)
-        await stage.pass_time(50)
-        decided = await stage.get(JOBS, "work")
+async def test_job_8_job_finishes_only_when_no_pod_is_terminating() -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job(2, 2, activeDeadlineSeconds=50))
+        pods = await cluster.pods()
+        await cluster.bind(*pods)
+        await cluster.pass_time(50)
+        decided = await cluster.get(JOBS, "work")
         assert condition(decided, "FailureTarget")["reason"] == "DeadlineExceeded"
         assert (condition(decided, "Failed"), decided["status"]["terminating"]) == ({}, 2)
-        await stage.delete(PODS, name_of(pods[0]), grace=0)
-        assert condition(await stage.get(JOBS, "work"), "Failed") == {}
-        await stage.delete(PODS, name_of(pods[1]), grace=0)
-        over = await stage.get(JOBS, "work")
-        assert (condition(over, "Failed")["reason"], over["status"]["terminating"]) == ("DeadlineExceeded", 0)
+        await cluster.delete(PODS, name_of(pods[0]), grace=0)
+        assert condition(await cluster.get(JOBS, "work"), "Failed") == {}
+        await cluster.delete(PODS, name_of(pods[1]), grace=0)
+        finished = await cluster.get(JOBS, "work")
+        assert (condition(finished, "Failed")["reason"], finished["status"]["terminating"]) == ("DeadlineExceeded", 0)
 
 
-async def test_job_8_what_has_been_decided_stays_decided() -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(2, 2, backoffLimit=0))
-        lost, left = await stage.pods()
-        await stage.bind(lost, left)
-        await stage.end(lost, phase="Failed")
-        assert condition(await stage.get(JOBS, "work"), "FailureTarget")["reason"] == "BackoffLimitExceeded"
-        await stage.change(JOBS, "work", {"spec": {"backoffLimit": 9}})
-        await stage.delete(PODS, name_of(left), grace=0)
-        assert condition(await stage.get(JOBS, "work"), "Failed")["reason"] == "BackoffLimitExceeded"
+async def test_job_8_outcome_does_not_change_once_decided() -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job(2, 2, backoffLimit=0))
+        failed, terminating = await cluster.pods()
+        await cluster.bind(failed, terminating)
+        await cluster.finish(failed, phase="Failed")
+        assert condition(await cluster.get(JOBS, "work"), "FailureTarget")["reason"] == "BackoffLimitExceeded"
+        await cluster.change(JOBS, "work", {"spec": {"backoffLimit": 9}})
+        await cluster.delete(PODS, name_of(terminating), grace=0)
+        assert condition(await cluster.get(JOBS, "work"), "Failed")["reason"] == "BackoffLimitExceeded"
 
 
-async def test_job_9_pods_of_a_job_that_ends_are_counted_and_those_that_were_too_many_are_not() -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(9, 3, activeDeadlineSeconds=50))
-        await stage.bind(*await stage.pods())
-        await stage.change(JOBS, "work", {"spec": {"parallelism": 1}})
-        assert [is_tracked(pod) for pod in await stage.pods() if not is_active(pod)] == [False, False]
-        assert "failed" not in await status(stage)
-        await stage.pass_time(50)
-        assert (await status(stage))["failed"] == 1
+async def test_job_9_pods_of_a_finished_job_are_counted_and_surplus_pods_are_not() -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job(9, 3, activeDeadlineSeconds=50))
+        await cluster.bind(*await cluster.pods())
+        await cluster.change(JOBS, "work", {"spec": {"parallelism": 1}})
+        assert [is_tracked(pod) for pod in await cluster.pods() if not is_active(pod)] == [False, False]
+        assert "failed" not in await status(cluster)
+        await cluster.pass_time(50)
+        assert (await status(cluster))["failed"] == 1
 
 
-async def test_job_10_job_that_is_being_deleted_only_lets_go_of_its_pods() -> None:
-    async with staged("jobs") as stage:
-        owner = await stage.make(JOBS, "work", job(4, 2), finalizers=[HOLD])
-        pods = await stage.pods()
-        await stage.bind(*pods)
-        await stage.delete(JOBS, "work", "Background")
-        assert [is_tracked(pod) for pod in await stage.pods()] == [False, False]
-        await stage.delete(PODS, name_of(pods[0]), grace=0)
-        assert len(await stage.pods(owner)) == 1, "a pod was made for a job that goes"
-        await stage.change(JOBS, "work", {"spec": {"parallelism": 0}})
-        assert len([pod for pod in await stage.pods(owner) if is_active(pod)]) == 1, "a pod was ended for a job that goes"
-        assert (await status(stage))["active"] == 1
+async def test_job_10_job_that_is_being_deleted_only_releases_its_pods() -> None:
+    async with workload_cluster("jobs") as cluster:
+        owner = await cluster.create(JOBS, "work", job(4, 2), finalizers=[OTHER_FINALIZER])
+        pods = await cluster.pods()
+        await cluster.bind(*pods)
+        await cluster.delete(JOBS, "work", "Background")
+        assert [is_tracked(pod) for pod in await cluster.pods()] == [False, False]
+        await cluster.delete(PODS, name_of(pods[0]), grace=0)
+        assert len(await cluster.pods(owner)) == 1, "a pod was created for a job that is being deleted"
+        await cluster.change(JOBS, "work", {"spec": {"parallelism": 0}})
+        assert len([pod for pod in await cluster.pods(owner) if is_active(pod)]) == 1, (
+            "a pod was deleted for a job that is being deleted"
+        )
+        assert (await status(cluster))["active"] == 1
 
 
-async def test_job_11_pod_without_a_controller_is_let_go() -> None:
-    async with staged("jobs") as stage:
-        await stage.pod("orphan", finalizers=[TRACKING, HOLD])
-        assert (await stage.get(PODS, "orphan"))["metadata"]["finalizers"] == [HOLD]
+async def test_job_11_pod_without_a_controller_is_released() -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.pod("orphan", finalizers=[TRACKING, OTHER_FINALIZER])
+        assert (await cluster.get(PODS, "orphan"))["metadata"]["finalizers"] == [OTHER_FINALIZER]
 
 
-async def test_job_11_pod_of_a_job_that_is_over_is_let_go() -> None:
-    async with staged("jobs") as stage:
-        owner = await stage.make(JOBS, "work", job())
-        await stage.end(*await stage.pods())
-        assert condition(await stage.get(JOBS, "work"), "Complete")
+async def test_job_11_pod_of_a_finished_job_is_released() -> None:
+    async with workload_cluster("jobs") as cluster:
+        owner = await cluster.create(JOBS, "work", job())
+        await cluster.finish(*await cluster.pods())
+        assert condition(await cluster.get(JOBS, "work"), "Complete")
         labels = owner["spec"]["template"]["metadata"]["labels"]
-        await stage.pod("late", labels=labels, ownerReferences=[reference(owner)], finalizers=[TRACKING])
-        assert is_tracked(await stage.get(PODS, "late")), "nobody looks before something happens to it"
-        await stage.delete(PODS, "late")
-        assert await stage.find(PODS, "late") is None
-        await stage.pod("later", labels=labels, ownerReferences=[reference(owner)], finalizers=[TRACKING])
-        await stage.change(JOBS, "work", {"metadata": {"labels": {"touched": "yes"}}})
-        assert not is_tracked(await stage.get(PODS, "later"))
+        await cluster.pod("late", labels=labels, ownerReferences=[reference(owner)], finalizers=[TRACKING])
+        assert is_tracked(await cluster.get(PODS, "late")), "the pod is not synced before its next event"
+        await cluster.delete(PODS, "late")
+        assert await cluster.find(PODS, "late") is None
+        await cluster.pod("later", labels=labels, ownerReferences=[reference(owner)], finalizers=[TRACKING])
+        await cluster.change(JOBS, "work", {"metadata": {"labels": {"touched": "yes"}}})
+        assert not is_tracked(await cluster.get(PODS, "later"))
 
 
-async def test_job_12_pods_of_others_are_not_ours_to_let_go() -> None:
-    async with staged("jobs") as stage:
-        strange = await stage.cluster.create("configmaps", NAMESPACE, {"metadata": {"name": "a"}})
-        await stage.make(JOBS, "work", job())
-        other = await stage.make(JOBS, "other", job(managedBy="e.com/controller"))
-        about = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": strange["metadata"]["uid"]}
+async def test_job_12_pods_of_other_controllers_are_not_released() -> None:
+    async with workload_cluster("jobs") as cluster:
+        config = await cluster.server.create("configmaps", NAMESPACE, {"metadata": {"name": "a"}})
+        await cluster.create(JOBS, "work", job())
+        other = await cluster.create(JOBS, "other", job(managedBy="e.com/controller"))
+        controller = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": config["metadata"]["uid"]}
         cases = {
-            "strange": {**about, "controller": True},
+            "strange": {**controller, "controller": True},
             "managed": reference(other),
-            "loose": {**about, "controller": False},
+            "loose": {**controller, "controller": False},
         }
         for name, owner in cases.items():
-            await stage.pod(name, ownerReferences=[owner], finalizers=[TRACKING, HOLD])
-            await stage.delete(PODS, name)
-        kept = {name: is_tracked(await stage.get(PODS, name)) for name in cases}
-        assert kept == {"strange": True, "managed": True, "loose": False}
+            await cluster.pod(name, ownerReferences=[owner], finalizers=[TRACKING, OTHER_FINALIZER])
+            await cluster.delete(PODS, name)
+        tracked = {name: is_tracked(await cluster.get(PODS, name)) for name in cases}
+        assert tracked == {"strange": True, "managed": True, "loose": False}
 
 
-async def test_job_12_pod_whose_job_lives_is_left_to_its_job() -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(podReplacementPolicy="Failed"))
-        [pod] = await stage.pods()
-        await stage.bind(pod)
-        await stage.delete(PODS, name_of(pod))
-        assert is_tracked(await stage.get(PODS, name_of(pod)))
+async def test_job_12_pod_of_an_active_job_is_left_to_its_job() -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job(podReplacementPolicy="Failed"))
+        [pod] = await cluster.pods()
+        await cluster.bind(pod)
+        await cluster.delete(PODS, name_of(pod))
+        assert is_tracked(await cluster.get(PODS, name_of(pod)))
 
 
 @pytest.mark.parametrize("is_down", [False, True], ids=["controller up", "controller down"])
 @pytest.mark.parametrize("policy", ["Orphan", "Background", "Foreground"])
-async def test_job_13_no_pod_is_held_for_a_job_that_was_deleted(policy: str, is_down: bool) -> None:
-    async with staged() as stage:
-        stage.cluster._names = ("jobs",)
-        async with stage.cluster.controlling():
-            await stage.make(JOBS, "work", job(2, 2))
+async def test_job_13_no_pod_keeps_the_finalizer_of_a_deleted_job(policy: str, is_down: bool) -> None:
+    async with workload_cluster() as cluster:
+        cluster.server._names = ("jobs",)
+        async with cluster.server.controlling():
+            await cluster.create(JOBS, "work", job(2, 2))
             if not is_down:
-                await stage.delete(JOBS, "work", policy)
+                await cluster.delete(JOBS, "work", policy)
         if is_down:
-            await stage.delete(JOBS, "work", policy)
-            async with stage.cluster.controlling():
-                await stage.settle()
-        left = await stage.pods()
-        assert len(left) == (2 if policy == "Orphan" else 0)
-        assert not any(is_tracked(pod) or owners_of(pod) for pod in left)
-        assert await stage.find(JOBS, "work") is None
+            await cluster.delete(JOBS, "work", policy)
+            async with cluster.server.controlling():
+                await cluster.settle()
+        remaining = await cluster.pods()
+        assert len(remaining) == (2 if policy == "Orphan" else 0)
+        assert not any(is_tracked(pod) or owners_of(pod) for pod in remaining)
+        assert await cluster.find(JOBS, "work") is None
 
 
 async def test_job_14_job_of_another_controller_is_ignored() -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job(managedBy="e.com/controller"))
-        assert await stage.pods() == []
-        assert "startTime" not in (await stage.get(JOBS, "work")).get("status", {})
-        await stage.make(JOBS, "ours", job(managedBy="kubernetes.io/job-controller"))
-        assert len(await stage.pods()) == 1
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job(managedBy="e.com/controller"))
+        assert await cluster.pods() == []
+        assert "startTime" not in (await cluster.get(JOBS, "work")).get("status", {})
+        await cluster.create(JOBS, "ours", job(managedBy="kubernetes.io/job-controller"))
+        assert len(await cluster.pods()) == 1
 
 
-async def test_job_15_pods_stay_when_nobody_says_what_becomes_of_them_and_the_client_is_warned() -> None:
-    async with staged("jobs") as stage:
-        await stage.make(JOBS, "work", job())
-        told = await stage.cluster.ask("DELETE", JOBS.path(NAMESPACE, "work"))
-        await stage.settle()
-        assert "the pods of a deleted job are kept" in told.headers["warning"]
-        [pod] = await stage.pods()
+async def test_job_15_without_a_propagation_policy_pods_are_kept_and_the_client_is_warned() -> None:
+    async with workload_cluster("jobs") as cluster:
+        await cluster.create(JOBS, "work", job())
+        response = await cluster.server.request("DELETE", JOBS.path(NAMESPACE, "work"))
+        await cluster.settle()
+        assert "the pods of a deleted job are kept" in response.headers["warning"]
+        [pod] = await cluster.pods()
         assert (owners_of(pod), is_tracked(pod)) == ([], False)

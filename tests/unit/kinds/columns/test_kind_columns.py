@@ -24,7 +24,7 @@ def resource(key: str) -> tuple[str, str, str]:
 
 def as_stored(key: str, object_: dict[str, Any]) -> dict[str, Any]:
     found = catalog.load().find(*resource(key))
-    return object_ if found is None or found.stored_as is None else conversion.stored(found.group_version_kind, object_)
+    return object_ if found is None or found.storage_gvk is None else conversion.to_stored(found.group_version_kind, object_)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["title"])

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probate.api.printing import custom_columns
+from probate.api.printers import custom_columns
 from probate.kinds import tables
 
 NOW = 1767312000.0  # 2026-01-02T00:00:00Z

@@ -42,7 +42,7 @@ def test_what_somebody_said_to_be_zero_stays() -> None:
 @pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["command"].removeprefix("kubectl "))
 def test_a_body_that_is_cut_off_is_refused(row: dict[str, Any]) -> None:
     body = base64.b64decode(row["body"])
-    raw = decode.opened(body).raw
+    raw = decode.parse_envelope(body).raw
     begin = body.index(raw)
     for size in range(begin, begin + len(raw), max(1, len(raw) // 50)):
         with pytest.raises(errors.BadRequest, match="goes on after the end"):

@@ -67,7 +67,7 @@ def test_a_request_is_not_both_approved_and_denied() -> None:
 
 
 def test_certificates_are_certificates_and_stay() -> None:
-    one, other = (signed_certificates.root(name).pem for name in "ab")
+    one, other = (signed_certificates.new_root(name).pem for name in "ab")
     for good in ((one,), (one, other), (b"a note\n", one)):
         assert written({"certificate": encoded(*good)}) == []
     for bad in (
@@ -92,7 +92,7 @@ def test_what_is_asked_for_can_be_read() -> None:
     frame = b"-----BEGIN CERTIFICATE REQUEST-----\n%b\n-----END CERTIFICATE REQUEST-----\n"
     for bad in (b"", b"AAAA", b"????", base64.b64encode(b"0" * 100)):
         assert asked(request=encoded(frame % bad)) == [("spec.request", "Invalid")]
-    assert asked(request=encoded(signed_certificates.root("a").pem, PEM)) == [("spec.request", "Invalid")]
+    assert asked(request=encoded(signed_certificates.new_root("a").pem, PEM)) == [("spec.request", "Invalid")]
 
 
 def test_request_of_a_version_that_there_is_not_was_an_internal_error() -> None:
@@ -104,7 +104,7 @@ def test_request_of_a_version_that_there_is_not_was_an_internal_error() -> None:
 
 
 def test_certificate_of_a_version_that_there_is_not_was_an_internal_error() -> None:
-    block = next(pem.read(signed_certificates.root("a").pem))
+    block = next(pem.read(signed_certificates.new_root("a").pem))
     der = block.content.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x09", 1)
     assert der != block.content
     assert not pem.is_certificate(pem.Block("CERTIFICATE", base64.b64encode(der)))

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from probate.api.field_errors import Problem
+from probate.api.field_errors import FieldError
+from probate.api.objects import Object
 from probate.kinds import validation
 from probate.kinds.resource.device_selectors import ENVIRONMENT
 from probate.lib.cel import cost_estimate
 from probate.lib.cel.programs import compile_expression
 
-Object = dict[str, Any]
 Causes = list[tuple[str, str]]
 
 GROUP = ("resource.k8s.io", "v1")
@@ -79,7 +79,7 @@ def updated(kind: str, old: Object, new: Object) -> Causes:
     return causes(validation.update(*GROUP, kind, new, old))
 
 
-def problems(status: Object, before: Object | None = None, **meta: Any) -> list[Problem]:
+def problems(status: Object, before: Object | None = None, **meta: Any) -> list[FieldError]:
     old = {**claim(exactly(), {"name": "l", "firstAvailable": [alternative()]}), "status": before or {}}
     new = {**copy.deepcopy(old), "metadata": {"name": "x", **meta}, "status": status}
     return validation.status(*GROUP, "ResourceClaim", new, old)

@@ -178,13 +178,13 @@ def test_what_may_change(old: dict[str, Any], changes: dict[str, Any], expected:
 
 @pytest.mark.parametrize(("text", "size"), [("", 0), ("0", 1), ("0-3,5,7-8", 7)])
 def test_indexes_are_counted(text: str, size: int) -> None:
-    assert index_sets.size(text, 9) == size
+    assert index_sets.count_indexes(text, 9) == size
 
 
 @pytest.mark.parametrize("text", ["x", "1-", "-1", "1,1", "2-1", "1-1", "0-2-4", "9", "0-9", "3,1-2", " 1", "1,"])
 def test_what_is_no_set_of_indexes(text: str) -> None:
-    with pytest.raises(index_sets.BadIndexes):
-        index_sets.size(text, 9)
+    with pytest.raises(index_sets.InvalidIndexes):
+        index_sets.count_indexes(text, 9)
 
 
 @pytest.mark.parametrize(
@@ -200,4 +200,4 @@ def test_what_is_no_set_of_indexes(text: str) -> None:
     ],
 )
 def test_indexes_in_both(one: str, other: str, found: int | None) -> None:
-    assert index_sets.shared(one, other, 9) == index_sets.shared(other, one, 9) == found
+    assert index_sets.first_common_index(one, other, 9) == index_sets.first_common_index(other, one, 9) == found

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probate.api.field_errors import Problem
+from probate.api.field_errors import FieldError
 from probate.kinds import validation
 from probate.kinds.core.pods.validation import resize, update
 from support.valid_objects import CONTAINER, POD_SPEC
@@ -15,7 +15,7 @@ C = "spec.containers[0]"
 Causes = list[tuple[str, str]]
 
 
-def causes(problems: list[Problem]) -> Causes:
+def causes(problems: list[FieldError]) -> Causes:
     return sorted((problem.field, problem.reason.removeprefix("FieldValue")) for problem in problems)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probate.api import metadata, names
-from probate.api.field_errors import Problem
+from probate.api.field_errors import FieldError
 from probate.kinds import validation
 from support.valid_objects import SAMPLES, Key, sample
 
@@ -40,7 +40,7 @@ def is_about_an_object(case: dict[str, Any]) -> bool:
 CASES = [case for case in RECORDED if is_about_an_object(case)]
 
 
-def causes(problems: list[Problem]) -> list[tuple[str, str]]:
+def causes(problems: list[FieldError]) -> list[tuple[str, str]]:
     return sorted((problem.field, problem.reason.removeprefix("FieldValue")) for problem in problems)
 
 
@@ -56,7 +56,7 @@ def test_what_kubernetes_refuses_is_refused_alike(case: dict[str, Any]) -> None:
     group, is_namespaced = ("", "{ns}" in path) if path[0] == "api" else (path[1], "{ns}" in path)
     body = case["request"]["body"]
     meta = {**body.get("metadata", {}), **({"namespace": "n"} if is_namespaced else {})}
-    problems = metadata.validate_create(meta, is_namespaced=is_namespaced, name_rule=names.rule_of(group, kind))
+    problems = metadata.validate_create(meta, is_namespaced=is_namespaced, name_rule=names.name_rule(group, kind))
     problems += validation.create(group, "v1", kind, {**body, "metadata": meta})
     assert causes(problems) == sorted((cause["field"], cause["reason"].removeprefix("FieldValue")) for cause in case["causes"])
 

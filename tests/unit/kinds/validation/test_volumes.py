@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probate.api.field_errors import Problem
+from probate.api.field_errors import FieldError
 from probate.kinds import validation
 from support.valid_objects import sample
 
@@ -17,7 +17,7 @@ ISCSI = {"targetPortal": "1.1.1.1", "iqn": "iqn.2015-02.example.com:test", "lun"
 NAMED = {"fieldRef": {"fieldPath": "metadata.name"}}
 
 
-def causes(problems: list[Problem]) -> Causes:
+def causes(problems: list[FieldError]) -> Causes:
     return sorted({(problem.field, problem.reason.removeprefix("FieldValue")) for problem in problems})
 
 

@@ -69,7 +69,7 @@ NESTED = "".join(f"cel.bind(x{index}, [x{index - 1}, x{index - 1}], " for index 
 def test_evaluation_that_is_too_much_is_cut_off(source: str) -> None:
     """By cost, or by the effort it is within; whatever it would be in the end, it is not waited for."""
     made = program(source)
-    with pytest.raises((OutOfBudget, work_limits.TooMuch)), work_limits.limited(3_000_000):
+    with pytest.raises((OutOfBudget, work_limits.TooMuchWork)), work_limits.WorkLimit(3_000_000):
         made.evaluate([list(range(1000)), None], Meter())
 
 
@@ -83,16 +83,16 @@ def test_evaluation_leaves_the_loop_after_a_little() -> None:
     made = program("self.all(a, self.all(b, a + b >= 0))")
     spent = cost("self.all(a, self.all(b, a + b >= 0))", list(range(60)))
     assert 20_000 < spent < 40_000
-    with pytest.raises(work_limits.TooMuch), work_limits.limited(20_000, steps_per_cost=2.5):
+    with pytest.raises(work_limits.TooMuchWork), work_limits.WorkLimit(20_000, steps_per_cost=2.5):
         made.evaluate([list(range(60)), None], Meter())
-    with work_limits.limited(20_000):
+    with work_limits.WorkLimit(20_000):
         assert made.evaluate([list(range(60)), None], Meter()) is True
 
 
 def test_long_evaluation_lets_others_go_on() -> None:
     """Whoever runs it is asked to pause, again and again, as the cost goes up."""
     pauses: list[int] = []
-    with work_limits.limited(3_000_000, pause=lambda: pauses.append(1)):
+    with work_limits.WorkLimit(3_000_000, pause=lambda: pauses.append(1)):
         program("self.all(a, self.all(b, a + b >= 0))").evaluate([list(range(300)), None], Meter())
     spent = cost("self.all(a, self.all(b, a + b >= 0))", list(range(300)))
     assert len(pauses) == pytest.approx(spent / work_limits.COST_BETWEEN_PAUSES, rel=0.1)

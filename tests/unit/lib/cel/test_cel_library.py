@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from probate.api.cel.library import STANDARD
-from probate.api.rbac.cel_authorizer import Attributes, Verdict
+from probate.api.rbac.cel_authorizer import Attributes, AuthorizationDecision
 from support.cel_expressions import failure, value
 
 SELF = {"s": "héllo", "l": [3, 1, 2]}
@@ -178,9 +178,9 @@ class _OnlyPods:
     def __init__(self) -> None:
         self.asked: list[Attributes] = []
 
-    def decide(self, attributes: Attributes) -> Verdict:
+    def decide(self, attributes: Attributes) -> AuthorizationDecision:
         self.asked.append(attributes)
-        return Verdict(attributes.resource == "pods" and attributes.verb == "get", "because")
+        return AuthorizationDecision(attributes.resource == "pods" and attributes.verb == "get", "because")
 
 
 def test_authorizer_is_asked_what_the_expression_says() -> None:

@@ -1,4 +1,4 @@
-"""Claims and Ingresses get the class that is everybody's, and claims grow only if theirs says so."""
+"""Claims and Ingresses get the default class, and claims grow only if their storage class allows it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.in_process_server import House, Told, running
+from support.in_process_server import InProcessServer, Response, running
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 STORAGE = "/apis/storage.k8s.io/v1/storageclasses"
@@ -15,68 +15,74 @@ INGRESS_CLASSES = "/apis/networking.k8s.io/v1/ingressclasses"
 DEFAULT, OLD_DEFAULT = "storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"
 
 
-async def make_storage(house: House, name: str, annotation: str = "", **fields: Any) -> None:
+async def make_storage(server: InProcessServer, name: str, annotation: str = "", **fields: Any) -> None:
     meta = {"name": name, "annotations": {annotation: "true"} if annotation else {}}
-    assert (await house.ask("POST", STORAGE, {"metadata": meta, "provisioner": "example.com/p", **fields})).code == 201
+    assert (await server.request("POST", STORAGE, {"metadata": meta, "provisioner": "example.com/p", **fields})).code == 201
 
 
-async def make_claim(house: House, name: str = "c", *, notes: Any = None, query: Any = None, **spec: Any) -> Told:
-    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
-    return await house.ask("POST", CLAIMS, {"metadata": {"name": name, "annotations": notes or {}}, "spec": asked}, query=query)
+async def make_claim(server: InProcessServer, name: str = "c", *, notes: Any = None, query: Any = None, **spec: Any) -> Response:
+    request = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
+    return await server.request(
+        "POST", CLAIMS, {"metadata": {"name": name, "annotations": notes or {}}, "spec": request}, query=query
+    )
 
 
-def class_of(told: Told) -> Any:
-    assert told.code == 201, told.body
-    return told.json["spec"].get("storageClassName")
+def class_of(response: Response) -> Any:
+    assert response.code == 201, response.body
+    return response.json["spec"].get("storageClassName")
 
 
 async def test_claim_got_its_class_only_after_its_create_was_answered() -> None:
-    async with running() as house:
-        assert class_of(await make_claim(house, "before")) is None
-        await make_storage(house, "usual", DEFAULT)
-        await make_storage(house, "other")
-        made = await make_claim(house)
-        assert class_of(made) == "usual"
-        assert "f:storageClassName" not in made.json["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]
-        assert class_of(await make_claim(house, "dry", query={"dryRun": "All"})) == "usual"
+    async with running() as server:
+        assert class_of(await make_claim(server, "before")) is None
+        await make_storage(server, "usual", DEFAULT)
+        await make_storage(server, "other")
+        created = await make_claim(server)
+        assert class_of(created) == "usual"
+        assert "f:storageClassName" not in created.json["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]
+        assert class_of(await make_claim(server, "dry", query={"dryRun": "All"})) == "usual"
 
 
-async def test_claim_that_says_its_class_keeps_it() -> None:
-    async with running() as house:
-        await make_storage(house, "usual", DEFAULT)
-        assert class_of(await make_claim(house, "a", storageClassName="")) == ""
-        assert class_of(await make_claim(house, "b", storageClassName="other")) == "other"
-        assert class_of(await make_claim(house, "c", notes={"volume.beta.kubernetes.io/storage-class": "old"})) is None
+async def test_claim_with_a_class_keeps_it() -> None:
+    async with running() as server:
+        await make_storage(server, "usual", DEFAULT)
+        assert class_of(await make_claim(server, "a", storageClassName="")) == ""
+        assert class_of(await make_claim(server, "b", storageClassName="other")) == "other"
+        assert class_of(await make_claim(server, "c", notes={"volume.beta.kubernetes.io/storage-class": "old"})) is None
 
 
-async def test_of_several_default_classes_the_newest_counts_and_then_the_first_name() -> None:
-    async with running() as house:
+async def test_newest_default_class_wins_then_the_first_name() -> None:
+    async with running() as server:
         for name in ("b", "a"):
-            await make_storage(house, name, OLD_DEFAULT)
-        stamps = [(await house.ask("GET", f"{STORAGE}/{name}")).json["metadata"]["creationTimestamp"] for name in "ab"]
+            await make_storage(server, name, OLD_DEFAULT)
+        stamps = [(await server.request("GET", f"{STORAGE}/{name}")).json["metadata"]["creationTimestamp"] for name in "ab"]
         newest = "a" if stamps[0] >= stamps[1] else "b"
-        assert class_of(await make_claim(house, "x")) == newest
-        await house.ask("DELETE", f"{STORAGE}/a")
-        assert class_of(await make_claim(house, "y")) == "b"
-        await house.ask("DELETE", f"{STORAGE}/b")
-        assert class_of(await make_claim(house, "z")) is None
+        assert class_of(await make_claim(server, "x")) == newest
+        await server.request("DELETE", f"{STORAGE}/a")
+        assert class_of(await make_claim(server, "y")) == "b"
+        await server.request("DELETE", f"{STORAGE}/b")
+        assert class_of(await make_claim(server, "z")) is None
 
 
-async def make_ingress(house: House, name: str, notes: Any = None, **spec: Any) -> Any:
+async def make_ingress(server: InProcessServer, name: str, notes: Any = None, **spec: Any) -> Any:
     backend = {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}
-    told = await house.ask("POST", INGRESSES, {"metadata": {"name": name, "annotations": notes or {}}, "spec": {**backend, **spec}})
-    assert told.code == 201, told.body
-    return told.json["spec"].get("ingressClassName")
+    response = await server.request(
+        "POST", INGRESSES, {"metadata": {"name": name, "annotations": notes or {}}, "spec": {**backend, **spec}}
+    )
+    assert response.code == 201, response.body
+    return response.json["spec"].get("ingressClassName")
 
 
-async def test_ingress_that_names_no_class_gets_the_one_that_is_everybodys() -> None:
-    async with running() as house:
-        assert await make_ingress(house, "before") is None
+async def test_ingress_without_a_class_gets_the_default() -> None:
+    async with running() as server:
+        assert await make_ingress(server, "before") is None
         meta = {"name": "usual", "annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}}
-        assert (await house.ask("POST", INGRESS_CLASSES, {"metadata": meta, "spec": {"controller": "example.com/c"}})).code == 201
-        assert await make_ingress(house, "a") == "usual"
-        assert await make_ingress(house, "b", ingressClassName="own") == "own"
-        assert await make_ingress(house, "c", {"kubernetes.io/ingress.class": "old"}) is None
+        assert (
+            await server.request("POST", INGRESS_CLASSES, {"metadata": meta, "spec": {"controller": "example.com/c"}})
+        ).code == 201
+        assert await make_ingress(server, "a") == "usual"
+        assert await make_ingress(server, "b", ingressClassName="own") == "own"
+        assert await make_ingress(server, "c", {"kubernetes.io/ingress.class": "old"}) is None
 
 
 @pytest.mark.parametrize(
@@ -89,14 +95,16 @@ async def test_ingress_that_names_no_class_gets_the_one_that_is_everybodys() -> 
     ],
 )
 async def test_bound_claim_of_a_class(fields: dict[str, Any] | None, code: int) -> None:
-    async with running() as house:
+    async with running() as server:
         if fields is not None:
-            await make_storage(house, "fast", **fields)
-        await make_claim(house, storageClassName="fast", volumeName="v")
+            await make_storage(server, "fast", **fields)
+        await make_claim(server, storageClassName="fast", volumeName="v")
         bound = {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
-        await house.ask("PATCH", f"{CLAIMS}/c/status", bound, media="application/merge-patch+json")
-        more = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
-        asked = await house.ask("PATCH", f"{CLAIMS}/c", more, media="application/merge-patch+json")
-        assert asked.code == code, asked.body
-        label = await house.ask("PATCH", f"{CLAIMS}/c", {"metadata": {"labels": {"a": "b"}}}, media="application/merge-patch+json")
+        await server.request("PATCH", f"{CLAIMS}/c/status", bound, media="application/merge-patch+json")
+        options = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
+        request = await server.request("PATCH", f"{CLAIMS}/c", options, media="application/merge-patch+json")
+        assert request.code == code, request.body
+        label = await server.request(
+            "PATCH", f"{CLAIMS}/c", {"metadata": {"labels": {"a": "b"}}}, media="application/merge-patch+json"
+        )
         assert label.code == 200

@@ -1,4 +1,4 @@
-"""MutatingAdmissionPolicies: what they make of what is written, in which order, and when they are asked again."""
+"""MutatingAdmissionPolicies: how they change an object, in which order, and when they are reinvoked."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from support.admission_policies import (
     MAPS,
     REGISTRATION,
     binding,
-    changing,
     create_map,
-    mutating,
+    create_mutating,
+    create_registration,
+    create_validating,
+    denial_message,
+    mutating_policy,
     policy,
-    refusal,
     rules,
-    validating,
-    wanting,
-    write,
+    validating_policy,
 )
-from support.in_process_server import House, running
+from support.in_process_server import InProcessServer, running
 
 PODS = "/api/v1/namespaces/default/pods"
 PODS_ONLY = {"resourceRules": [rules("pods")]}
@@ -30,45 +30,45 @@ LABEL = "Object{metadata: Object.metadata{labels: {'x': 'y'}}}"
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
+async def server() -> AsyncIterator[InProcessServer]:
     async with running(collects=False) as made:
         yield made
 
 
-async def made_map(house: House, name: str = "m", **object_: Any) -> dict[str, Any]:
-    told = await create_map(house, name, **object_)
-    assert told.code == 201, told.body
-    found: dict[str, Any] = told.json
-    return found
+async def made_map(server: InProcessServer, name: str = "m", **object_: Any) -> dict[str, Any]:
+    response = await create_map(server, name, **object_)
+    assert response.code == 201, response.body
+    result: dict[str, Any] = response.json
+    return result
 
 
-async def test_apply_configuration_is_merged(house: House) -> None:
-    await mutating(house, changing(LABEL))
-    found = await made_map(house, metadata={"labels": {"a": "b"}}, data={"k": "v"})
-    assert (found["metadata"]["labels"], found["data"]) == ({"a": "b", "x": "y"}, {"k": "v"})
-    assert (await house.ask("GET", f"{MAPS}/m")).json == found
+async def test_apply_configuration_is_merged(server: InProcessServer) -> None:
+    await create_mutating(server, mutating_policy(LABEL))
+    result = await made_map(server, metadata={"labels": {"a": "b"}}, data={"k": "v"})
+    assert (result["metadata"]["labels"], result["data"]) == ({"a": "b", "x": "y"}, {"k": "v"})
+    assert (await server.request("GET", f"{MAPS}/m")).json == result
 
 
-async def test_items_of_a_list_are_merged_by_their_keys(house: House) -> None:
+async def test_items_of_a_list_are_merged_by_their_keys(server: InProcessServer) -> None:
     sidecar = (
         "Object{spec: Object.spec{initContainers: [Object.spec.initContainers{name: 'mesh', image: 'm', restartPolicy: 'Always'}]}}"
     )
     container = "Object.spec.containers{name: c.name, imagePullPolicy: 'Always'}"
     pull = f"Object{{spec: Object.spec{{containers: object.spec.containers.map(c, {container})}}}}"
-    await mutating(house, changing(sidecar, pull, match=PODS_ONLY))
-    told = await house.ask("POST", PODS, POD)
-    assert told.code == 201, told.body
-    spec = told.json["spec"]
-    assert [(one["name"], one["image"]) for one in spec["initContainers"]] == [("mesh", "m")]
-    assert [(one["name"], one["image"], one["imagePullPolicy"]) for one in spec["containers"]] == [("c", "i", "Always")]
+    await create_mutating(server, mutating_policy(sidecar, pull, match=PODS_ONLY))
+    response = await server.request("POST", PODS, POD)
+    assert response.code == 201, response.body
+    spec = response.json["spec"]
+    assert [(item["name"], item["image"]) for item in spec["initContainers"]] == [("mesh", "m")]
+    assert [(item["name"], item["image"], item["imagePullPolicy"]) for item in spec["containers"]] == [("c", "i", "Always")]
 
 
-async def test_several_items_can_be_added(house: House) -> None:
+async def test_several_items_can_be_added(server: InProcessServer) -> None:
     items = ", ".join(f"Object.spec.initContainers{{name: '{name}', image: 'i', args: ['x']}}" for name in "ab")
-    await mutating(house, changing(f"Object{{spec: Object.spec{{initContainers: [{items}]}}}}", match=PODS_ONLY))
-    told = await house.ask("POST", PODS, POD)
-    assert told.code == 201, told.body
-    assert [(one["name"], one["args"]) for one in told.json["spec"]["initContainers"]] == [("a", ["x"]), ("b", ["x"])]
+    await create_mutating(server, mutating_policy(f"Object{{spec: Object.spec{{initContainers: [{items}]}}}}", match=PODS_ONLY))
+    response = await server.request("POST", PODS, POD)
+    assert response.code == 201, response.body
+    assert [(item["name"], item["args"]) for item in response.json["spec"]["initContainers"]] == [("a", ["x"]), ("b", ["x"])]
 
 
 PATCHES: list[tuple[str, dict[str, str]]] = [
@@ -81,23 +81,23 @@ PATCHES: list[tuple[str, dict[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "wanted"), PATCHES, ids=[one for one, _ in PATCHES])
-async def test_json_patch(house: House, expression: str, wanted: dict[str, str]) -> None:
-    await mutating(house, changing(expression, is_patch=True))
-    assert (await made_map(house, data={"a": "1"})).get("data", {}) == wanted
+@pytest.mark.parametrize(("expression", "wanted"), PATCHES, ids=[item for item, _ in PATCHES])
+async def test_json_patch(server: InProcessServer, expression: str, wanted: dict[str, str]) -> None:
+    await create_mutating(server, mutating_policy(expression, is_patch=True))
+    assert (await made_map(server, data={"a": "1"})).get("data", {}) == wanted
 
 
-async def test_each_mutation_sees_what_those_before_it_made(house: House) -> None:
+async def test_each_mutation_sees_what_those_before_it_made(server: InProcessServer) -> None:
     first = "Object{data: Object.data{a: '1'}}"
     second = "Object{data: Object.data{b: object.data.a + '2'}}"
-    await mutating(house, changing(first, name="p1"))
-    await mutating(house, changing(second, second.replace("b:", "c:").replace("data.a", "data.b"), name="p2"))
-    assert (await made_map(house))["data"] == {"a": "1", "b": "12", "c": "122"}
+    await create_mutating(server, mutating_policy(first, name="p1"))
+    await create_mutating(server, mutating_policy(second, second.replace("b:", "c:").replace("data.a", "data.b"), name="p2"))
+    assert (await made_map(server))["data"] == {"a": "1", "b": "12", "c": "122"}
 
 
-async def test_variables_conditions_and_parameters(house: House) -> None:
-    await made_map(house, "owner", data={"team": "red"})
-    made = changing(
+async def test_variables_conditions_and_parameters(server: InProcessServer) -> None:
+    await made_map(server, "owner", data={"team": "red"})
+    made = mutating_policy(
         "Object{metadata: Object.metadata{labels: {'team': variables.team}}}",
         match={"resourceRules": [rules("secrets")]},
         paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
@@ -105,41 +105,41 @@ async def test_variables_conditions_and_parameters(house: House) -> None:
         matchConditions=[{"name": "unlabelled", "expression": "!has(object.metadata.labels)"}],
     )
     ref = {"name": "owner", "parameterNotFoundAction": "Deny"}
-    await mutating(house, made, {"metadata": {"name": "b"}, "spec": {"policyName": "p", "paramRef": ref}})
+    await create_mutating(server, made, {"metadata": {"name": "b"}, "spec": {"policyName": "p", "paramRef": ref}})
     path = "/api/v1/namespaces/default/secrets"
-    assert (await house.ask("POST", path, {"metadata": {"name": "a"}})).json["metadata"]["labels"] == {"team": "red"}
-    told = await house.ask("POST", path, {"metadata": {"name": "b", "labels": {"x": "y"}}})
-    assert told.json["metadata"]["labels"] == {"x": "y"}
+    assert (await server.request("POST", path, {"metadata": {"name": "a"}})).json["metadata"]["labels"] == {"team": "red"}
+    response = await server.request("POST", path, {"metadata": {"name": "b", "labels": {"x": "y"}}})
+    assert response.json["metadata"]["labels"] == {"x": "y"}
 
 
-async def test_earlier_policy_is_asked_again_if_it_wants_and_a_later_one_changed_something(house: House) -> None:
+async def test_earlier_policy_is_reinvoked_if_needed(server: InProcessServer) -> None:
     count = "Object{data: Object.data{seen: string(size(object.?data.orValue({})))}}"
-    await mutating(house, changing(count, name="p1", reinvocationPolicy="IfNeeded"))
-    await mutating(house, changing("Object{data: Object.data{late: 'x'}}", name="p2"))
-    assert (await made_map(house, data={"a": "1"}))["data"] == {"a": "1", "late": "x", "seen": "3"}
-    assert (await house.ask("DELETE", f"{REGISTRATION}/mutatingadmissionpolicies/p1")).code == 200
-    assert (await write(house, "mutatingadmissionpolicies", changing(count, name="p1"))).code == 201
-    assert (await made_map(house, "n", data={"a": "1"}))["data"] == {"a": "1", "late": "x", "seen": "1"}
+    await create_mutating(server, mutating_policy(count, name="p1", reinvocationPolicy="IfNeeded"))
+    await create_mutating(server, mutating_policy("Object{data: Object.data{late: 'x'}}", name="p2"))
+    assert (await made_map(server, data={"a": "1"}))["data"] == {"a": "1", "late": "x", "seen": "3"}
+    assert (await server.request("DELETE", f"{REGISTRATION}/mutatingadmissionpolicies/p1")).code == 200
+    assert (await create_registration(server, "mutatingadmissionpolicies", mutating_policy(count, name="p1"))).code == 201
+    assert (await made_map(server, "n", data={"a": "1"}))["data"] == {"a": "1", "late": "x", "seen": "1"}
 
 
-async def test_validating_policies_see_what_mutating_ones_made(house: House) -> None:
-    await mutating(house, changing(LABEL))
-    await validating(house, wanting("object.metadata.labels.x == 'y'"))
-    assert (await create_map(house)).code == 201
+async def test_validating_policies_see_the_mutated_object(server: InProcessServer) -> None:
+    await create_mutating(server, mutating_policy(LABEL))
+    await create_validating(server, validating_policy("object.metadata.labels.x == 'y'"))
+    assert (await create_map(server)).code == 201
 
 
-async def test_update_and_patch_are_mutated_too(house: House) -> None:
-    await made_map(house, data={"a": "1"})
-    await mutating(house, changing(LABEL))
-    told = await house.ask("PATCH", f"{MAPS}/m", {"data": {"b": "2"}}, media="application/merge-patch+json")
-    assert (told.json["metadata"]["labels"], told.json["data"]) == ({"x": "y"}, {"a": "1", "b": "2"})
-    assert (await house.ask("DELETE", f"{MAPS}/m")).code == 200
+async def test_update_and_patch_are_mutated_too(server: InProcessServer) -> None:
+    await made_map(server, data={"a": "1"})
+    await create_mutating(server, mutating_policy(LABEL))
+    response = await server.request("PATCH", f"{MAPS}/m", {"data": {"b": "2"}}, media="application/merge-patch+json")
+    assert (response.json["metadata"]["labels"], response.json["data"]) == ({"x": "y"}, {"a": "1", "b": "2"})
+    assert (await server.request("DELETE", f"{MAPS}/m")).code == 200
 
 
-async def test_what_a_policy_makes_is_checked_like_anything_else(house: House) -> None:
-    await mutating(house, changing("Object{metadata: Object.metadata{labels: {'!': 'y'}}}"))
-    told = await create_map(house)
-    assert (told.code, told.json["details"]["causes"][0]["field"]) == (422, "metadata.labels")
+async def test_mutated_object_is_validated(server: InProcessServer) -> None:
+    await create_mutating(server, mutating_policy("Object{metadata: Object.metadata{labels: {'!': 'y'}}}"))
+    response = await create_map(server)
+    assert (response.code, response.json["details"]["causes"][0]["field"]) == (422, "metadata.labels")
 
 
 FAILURES: list[tuple[str, bool, str]] = [
@@ -157,63 +157,67 @@ FAILURES: list[tuple[str, bool, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "is_patch", "wanted"), FAILURES, ids=[one for one, _, _ in FAILURES])
-async def test_failure_is_as_the_failure_policy_says(house: House, expression: str, is_patch: bool, wanted: str) -> None:
-    await mutating(house, changing(expression, is_patch=is_patch))
-    told = await create_map(house, data={"a": "1"})
-    assert (told.code, told.json["reason"]) == (403, "Invalid")
-    assert refusal(told).startswith(wanted)
-    assert told.json["message"].startswith("policy 'p' with binding 'p-b' denied request: ")
-    await house.ask("DELETE", f"{REGISTRATION}/mutatingadmissionpolicies/p")
-    ignoring = changing(expression, is_patch=is_patch, failurePolicy="Ignore")
-    assert (await write(house, "mutatingadmissionpolicies", ignoring)).code == 201
-    assert (await made_map(house, data={"a": "1"}))["data"] == {"a": "1"}
+@pytest.mark.parametrize(("expression", "is_patch", "wanted"), FAILURES, ids=[item for item, _, _ in FAILURES])
+async def test_failure_policy(server: InProcessServer, expression: str, is_patch: bool, wanted: str) -> None:
+    await create_mutating(server, mutating_policy(expression, is_patch=is_patch))
+    response = await create_map(server, data={"a": "1"})
+    assert (response.code, response.json["reason"]) == (403, "Invalid")
+    assert denial_message(response).startswith(wanted)
+    assert response.json["message"].startswith("policy 'p' with binding 'p-b' denied request: ")
+    await server.request("DELETE", f"{REGISTRATION}/mutatingadmissionpolicies/p")
+    ignoring = mutating_policy(expression, is_patch=is_patch, failurePolicy="Ignore")
+    assert (await create_registration(server, "mutatingadmissionpolicies", ignoring)).code == 201
+    assert (await made_map(server, data={"a": "1"}))["data"] == {"a": "1"}
 
 
-async def test_atomic_lists_cannot_be_changed_in_part(house: House) -> None:
+async def test_atomic_lists_cannot_be_changed_in_part(server: InProcessServer) -> None:
     tolerations = "Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: 'x'}]}}"
-    await mutating(house, changing(tolerations, match=PODS_ONLY))
-    told = await house.ask("POST", PODS, POD)
+    await create_mutating(server, mutating_policy(tolerations, match=PODS_ONLY))
+    response = await server.request("POST", PODS, POD)
     wanted = "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .spec.tolerations"
-    assert refusal(told) == wanted
+    assert denial_message(response) == wanted
 
 
-async def test_dry_run_is_mutated_and_not_stored(house: House) -> None:
-    await mutating(house, changing(LABEL))
-    told = await house.ask("POST", MAPS, {"metadata": {"name": "m"}}, query={"dryRun": "All"})
-    assert (told.code, told.json["metadata"]["labels"]) == (201, {"x": "y"})
-    assert (await house.ask("GET", f"{MAPS}/m")).code == 404
+async def test_dry_run_is_mutated_and_not_stored(server: InProcessServer) -> None:
+    await create_mutating(server, mutating_policy(LABEL))
+    response = await server.request("POST", MAPS, {"metadata": {"name": "m"}}, query={"dryRun": "All"})
+    assert (response.code, response.json["metadata"]["labels"]) == (201, {"x": "y"})
+    assert (await server.request("GET", f"{MAPS}/m")).code == 404
 
 
-async def test_custom_kinds_are_mutated(house: House) -> None:
+async def test_custom_kinds_are_mutated(server: InProcessServer) -> None:
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"n": {"type": "integer"}}}}}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     spec = {"group": "example.com", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"}, "versions": [version]}
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    assert (await house.ask("POST", path, {"metadata": {"name": "things.example.com"}, "spec": spec})).code == 201
-    await mutating(
-        house,
-        changing(
+    assert (await server.request("POST", path, {"metadata": {"name": "things.example.com"}, "spec": spec})).code == 201
+    await create_mutating(
+        server,
+        mutating_policy(
             "Object{spec: Object.spec{n: object.spec.n + 1}}", match={"resourceRules": [rules("things", group="example.com")]}
         ),
     )
     thing = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {"n": 1}}
-    told = await house.ask("POST", "/apis/example.com/v1/namespaces/default/things", thing)
-    assert told.json["spec"] == {"n": 2}
+    response = await server.request("POST", "/apis/example.com/v1/namespaces/default/things", thing)
+    assert response.json["spec"] == {"n": 2}
 
 
 MISTAKES: list[tuple[dict[str, Any], str, str]] = [
-    (changing("1"), "spec.mutations[0].applyConfiguration.expression", "must evaluate to Object but got int"),
+    (mutating_policy("1"), "spec.mutations[0].applyConfiguration.expression", "must evaluate to Object but got int"),
     (
-        changing("[1]", is_patch=True),
+        mutating_policy("[1]", is_patch=True),
         "spec.mutations[0].jsonPatch.expression",
         "must evaluate to list(JSONPatch) but got list(int)",
     ),
-    (changing("Object{"), "spec.mutations[0].applyConfiguration.expression", "Syntax error"),
-    (changing("Nope{}"), "spec.mutations[0].applyConfiguration.expression", "undeclared reference to 'Nope'"),
-    (changing("[JSONPatch{nope: 1}]", is_patch=True), "spec.mutations[0].jsonPatch.expression", "undefined field 'nope'"),
-    (changing("Object{spec: Object.other{a: 1}}"), "spec.mutations[0].applyConfiguration.expression", 'expected "Object.spec"'),
-    (changing("Object{}", reinvocationPolicy="Maybe"), "spec.reinvocationPolicy", "Unsupported value"),
+    (mutating_policy("Object{"), "spec.mutations[0].applyConfiguration.expression", "Syntax error"),
+    (mutating_policy("Nope{}"), "spec.mutations[0].applyConfiguration.expression", "undeclared reference to 'Nope'"),
+    (mutating_policy("[JSONPatch{nope: 1}]", is_patch=True), "spec.mutations[0].jsonPatch.expression", "undefined field 'nope'"),
+    (
+        mutating_policy("Object{spec: Object.other{a: 1}}"),
+        "spec.mutations[0].applyConfiguration.expression",
+        'expected "Object.spec"',
+    ),
+    (mutating_policy("Object{}", reinvocationPolicy="Maybe"), "spec.reinvocationPolicy", "Unsupported value"),
     (policy(reinvocationPolicy="Never"), "spec.mutations", "must contain at least one item"),
     (
         policy(mutations=[{"patchType": "JSONPatch"}], reinvocationPolicy="Never"),
@@ -224,15 +228,15 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("made", "field", "wanted"), MISTAKES, ids=[f"{field} {wanted}" for _, field, wanted in MISTAKES])
-async def test_policy_that_is_wrong_is_refused(house: House, made: Any, field: str, wanted: str) -> None:
-    told = await write(house, "mutatingadmissionpolicies", made)
-    assert told.code == 422, told.body
-    found = {one["field"]: one["message"] for one in told.json["details"]["causes"]}
-    assert wanted in found[field]
+async def test_invalid_policy_is_refused(server: InProcessServer, made: Any, field: str, wanted: str) -> None:
+    response = await create_registration(server, "mutatingadmissionpolicies", made)
+    assert response.code == 422, response.body
+    result = {item["field"]: item["message"] for item in response.json["details"]["causes"]}
+    assert wanted in result[field]
 
 
-async def test_binding_elsewhere_leaves_it_alone(house: House) -> None:
+async def test_binding_that_does_not_match_changes_nothing(server: InProcessServer) -> None:
     elsewhere = {**binding(matchResources={"namespaceSelector": {"matchLabels": {"x": "y"}}})}
     del elsewhere["spec"]["validationActions"]
-    await mutating(house, changing(LABEL), elsewhere)
-    assert "labels" not in (await made_map(house))["metadata"]
+    await create_mutating(server, mutating_policy(LABEL), elsewhere)
+    assert "labels" not in (await made_map(server))["metadata"]

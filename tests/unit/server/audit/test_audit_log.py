@@ -1,4 +1,4 @@
-"""What the audit log tells of requests: who, what, from where, and what became of it."""
+"""Audit events of requests: user, verb, object, source address and outcome."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from typing import Any
 import pytest
 
 from probate.api.audit.redaction import REDACTED
-from probate.api.rbac.users import account
+from probate.api.rbac.users import service_account_user
 from probate.core import errors
 from probate.core.clock import FakeClock
 from probate.server import routing
 from probate.server.app import App
-from probate.server.audit.request_trail import TRAIL
-from probate.server.local_transport import Local
-from support.audit_logs import EVERYTHING, METADATA, Log, audited
-from support.rbac_server import Guarded, guarded
+from probate.server.audit.request_trail import CURRENT_TRAIL
+from probate.server.local_transport import LocalTransport
+from support.audit_logs import EVERYTHING, METADATA, AuditLogReader, with_audit_log
+from support.rbac_server import RbacServer, running_with_rbac
 
 MAPS = "/api/v1/namespaces/a/configmaps"
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
 @pytest.fixture
-async def house() -> AsyncGenerator[Guarded, None]:
-    async with guarded() as house:
-        yield house
+async def server() -> AsyncGenerator[RbacServer, None]:
+    async with running_with_rbac() as server:
+        yield server
 
 
 @pytest.fixture
-async def log(house: Guarded, quick_path: Path) -> AsyncGenerator[Log, None]:
-    async with audited(house, quick_path) as log:
+async def log(server: RbacServer, quick_path: Path) -> AsyncGenerator[AuditLogReader, None]:
+    async with with_audit_log(server, quick_path) as log:
         yield log
 
 
-def new(name: str = "m", **more: Any) -> dict[str, Any]:
-    return {"metadata": {"name": name}, **more}
+def new(name: str = "m", **fields: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, **fields}
 
 
-async def test_a_create_is_told_as_kubernetes_tells_it(house: Guarded, log: Log) -> None:
-    made = await house.ask("POST", MAPS, new(), query={"fieldManager": "me"}, headers=[(b"user-agent", b"tests/1.0")])
+async def test_create_event_matches_kubernetes(server: RbacServer, log: AuditLogReader) -> None:
+    created = await server.request("POST", MAPS, new(), query={"fieldManager": "me"}, headers=[(b"user-agent", b"tests/1.0")])
     [event] = await log.events()
     assert MICRO_TIME.fullmatch(event.pop("requestReceivedTimestamp"))
     assert MICRO_TIME.fullmatch(event.pop("stageTimestamp"))
-    meta = made.json["metadata"]
+    meta = created.json["metadata"]
     assert event == {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
@@ -68,20 +68,20 @@ async def test_a_create_is_told_as_kubernetes_tells_it(house: Guarded, log: Log)
         "responseStatus": {"metadata": {}, "code": 201},
         "annotations": {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""},
     }
-    assert made.headers["audit-id"] == "audit-1"
+    assert created.headers["audit-id"] == "audit-1"
 
 
-async def test_each_verb_names_its_object(house: Guarded, log: Log) -> None:
-    made = (await house.ask("POST", MAPS, new())).json
-    await house.ask("GET", f"{MAPS}/m")
-    await house.ask("PUT", f"{MAPS}/m", new(data={"a": "b"}))
-    await house.ask("PATCH", f"{MAPS}/m", {"data": {"a": "c"}}, media="application/merge-patch+json")
-    await house.ask("GET", MAPS)
-    await house.ask("DELETE", f"{MAPS}/m")
-    await house.ask("DELETE", MAPS)
-    uid = made["metadata"]["uid"]
-    told = [(one["verb"], one["objectRef"].get("name"), one["objectRef"].get("uid")) for one in await log.events()]
-    assert told == [
+async def test_each_verb_records_its_object(server: RbacServer, log: AuditLogReader) -> None:
+    created = (await server.request("POST", MAPS, new())).json
+    await server.request("GET", f"{MAPS}/m")
+    await server.request("PUT", f"{MAPS}/m", new(data={"a": "b"}))
+    await server.request("PATCH", f"{MAPS}/m", {"data": {"a": "c"}}, media="application/merge-patch+json")
+    await server.request("GET", MAPS)
+    await server.request("DELETE", f"{MAPS}/m")
+    await server.request("DELETE", MAPS)
+    uid = created["metadata"]["uid"]
+    response = [(item["verb"], item["objectRef"].get("name"), item["objectRef"].get("uid")) for item in await log.events()]
+    assert response == [
         ("create", "m", uid),
         ("get", "m", uid),
         ("update", "m", uid),
@@ -92,18 +92,18 @@ async def test_each_verb_names_its_object(house: Guarded, log: Log) -> None:
     ]
 
 
-async def test_a_refusal_is_told_with_its_reason(house: Guarded, log: Log) -> None:
-    told = await house.ask("GET", f"{MAPS}/none")
+async def test_error_event_has_the_reason(server: RbacServer, log: AuditLogReader) -> None:
+    response = await server.request("GET", f"{MAPS}/none")
     [event] = await log.events()
-    said = {name: value for name, value in told.json.items() if name not in {"kind", "apiVersion"}}
+    said = {name: value for name, value in response.json.items() if name not in {"kind", "apiVersion"}}
     assert event["responseStatus"] == said
     assert event["responseStatus"]["reason"] == "NotFound"
 
 
-async def test_who_may_not_is_told_with_the_decision(house: Guarded, log: Log) -> None:
-    await house.grant("ann", {"verbs": ["get"], "apiGroups": [""], "resources": ["configmaps"]}, namespace="a")
-    await house.ask_as("ann", "GET", f"{MAPS}/m")
-    await house.ask_as("ann", "DELETE", f"{MAPS}/m")
+async def test_forbidden_request_has_the_decision(server: RbacServer, log: AuditLogReader) -> None:
+    await server.grant("ann", {"verbs": ["get"], "apiGroups": [""], "resources": ["configmaps"]}, namespace="a")
+    await server.ask_as("ann", "GET", f"{MAPS}/m")
+    await server.ask_as("ann", "DELETE", f"{MAPS}/m")
     allowed, refused = (await log.events())[-2:]
     assert allowed["annotations"]["authorization.k8s.io/decision"] == "allow"
     assert re.fullmatch(
@@ -116,21 +116,21 @@ async def test_who_may_not_is_told_with_the_decision(house: Guarded, log: Log) -
     assert refused["impersonatedUser"] == {"username": "ann", "groups": ["system:authenticated"]}
 
 
-async def test_what_is_refused_later_was_allowed(house: Guarded, log: Log) -> None:
-    """Not to be allowed to grant something is another thing than not to be allowed to ask."""
-    await house.grant(
+async def test_request_refused_by_a_later_check_was_allowed_by_rbac(server: RbacServer, log: AuditLogReader) -> None:
+    """Being forbidden to grant rights differs from being forbidden to send the request."""
+    await server.grant(
         "ann", {"verbs": ["create"], "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"]}, namespace="a"
     )
     path = "/apis/rbac.authorization.k8s.io/v1/namespaces/a/roles"
     rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
-    assert (await house.ask_as("ann", "POST", path, {"metadata": {"name": "r"}, "rules": [rule]})).code == 403
+    assert (await server.ask_as("ann", "POST", path, {"metadata": {"name": "r"}, "rules": [rule]})).code == 403
     assert (await log.events())[-1]["annotations"]["authorization.k8s.io/decision"] == "allow"
 
 
-async def test_a_refused_impersonation_is_told(house: Guarded, log: Log) -> None:
-    app = App(house.api, recognise=lambda _: _ann())
-    house.app = app
-    assert (await house.ask_as("boss", "GET", MAPS)).code == 403
+async def test_forbidden_impersonation_is_recorded(server: RbacServer, log: AuditLogReader) -> None:
+    app = App(server.api, authenticate=lambda _: _ann())
+    server.app = app
+    assert (await server.ask_as("boss", "GET", MAPS)).code == 403
     [event] = await log.events()
     assert event["user"]["username"] == "system:serviceaccount:a:ann"
     assert "impersonatedUser" not in event
@@ -138,39 +138,39 @@ async def test_a_refused_impersonation_is_told(house: Guarded, log: Log) -> None
 
 
 async def _ann() -> Any:
-    return account("a", "ann")
+    return service_account_user("a", "ann")
 
 
-async def test_who_is_not_known_is_told_without_a_name(house: Guarded, log: Log) -> None:
+async def test_unauthenticated_request_has_no_user(server: RbacServer, log: AuditLogReader) -> None:
     async def nobody(_: Any) -> Any:
         raise errors.Unauthorized
 
-    house.app = App(house.api, recognise=nobody)
-    assert (await house.ask("GET", MAPS, headers=[(b"authorization", b"Bearer MARKER")])).code == 401
+    server.app = App(server.api, authenticate=nobody)
+    assert (await server.request("GET", MAPS, headers=[(b"authorization", b"Bearer MARKER")])).code == 401
     [event] = await log.events()
     assert (event["user"], event["stage"], event["responseStatus"]["code"]) == ({}, "ResponseStarted", 401)
     assert "MARKER" not in await log.text()
 
 
-async def test_paths_that_are_no_resource_and_kinds_nobody_serves_are_told(house: Guarded, log: Log) -> None:
-    await house.ask("GET", "/version")
-    await house.ask("GET", "/apis/not.served/v1/namespaces/a/things/x")
+async def test_non_resource_paths_and_unknown_kinds_are_recorded(server: RbacServer, log: AuditLogReader) -> None:
+    await server.request("GET", "/version")
+    await server.request("GET", "/apis/not.served/v1/namespaces/a/things/x")
     version, thing = await log.events()
     assert (version["verb"], version["requestURI"], "objectRef" in version) == ("get", "/version", False)
     assert thing["objectRef"] == {"resource": "things", "namespace": "a", "name": "x", "apiGroup": "not.served", "apiVersion": "v1"}
     assert thing["responseStatus"]["code"] == 404
 
 
-async def test_levels_say_what_is_kept_of_bodies(house: Guarded, quick_path: Path) -> None:
-    for level, wanted in (
+async def test_level_decides_which_bodies_are_recorded(server: RbacServer, quick_path: Path) -> None:
+    for level, expected in (
         ("Metadata", set()),
         ("Request", {"requestObject"}),
         ("RequestResponse", {"requestObject", "responseObject"}),
     ):
-        async with audited(house, quick_path / level, METADATA.replace("{level: Metadata}", f"{{level: {level}}}")) as log:
-            await house.ask("POST", MAPS, new(level.lower(), data={"a": "b"}))
+        async with with_audit_log(server, quick_path / level, METADATA.replace("{level: Metadata}", f"{{level: {level}}}")) as log:
+            await server.request("POST", MAPS, new(level.lower(), data={"a": "b"}))
             [event] = await log.events()
-            assert {one for one in event if one.endswith("Object")} == wanted
+            assert {item for item in event if item.endswith("Object")} == expected
             assert event["level"] == level
             if "responseObject" in event:
                 assert event["requestObject"] == new(level.lower(), data={"a": "b"})
@@ -184,73 +184,77 @@ async def test_levels_say_what_is_kept_of_bodies(house: Guarded, quick_path: Pat
         ("application/json", '{"metadata":\n{"name":"m"},"data":{"a":"b"}}'),
     ],
 )
-async def test_any_form_of_body_is_told_as_json_on_one_line(house: Guarded, quick_path: Path, media: str, body: str) -> None:
-    async with audited(house, quick_path, EVERYTHING) as log:
-        told = await house.send("POST", MAPS, body.encode(), media=media)
-        assert told.code == 201, told.body
+async def test_request_body_of_any_media_type_is_recorded_as_json_on_one_line(
+    server: RbacServer, quick_path: Path, media: str, body: str
+) -> None:
+    async with with_audit_log(server, quick_path, EVERYTHING) as log:
+        response = await server.send("POST", MAPS, body.encode(), media=media)
+        assert response.code == 201, response.body
         [event] = await log.events(stage="ResponseComplete")
         assert event["requestObject"] == new(data={"a": "b"})
 
 
 @pytest.mark.parametrize("accept", ["application/yaml", "application/vnd.kubernetes.protobuf"])
-async def test_any_form_of_answer_is_told_as_json(house: Guarded, quick_path: Path, accept: str) -> None:
-    async with audited(house, quick_path, EVERYTHING) as log:
-        plain = (await house.ask("POST", MAPS, new(data={"a": "b"}))).json
-        told = await house.ask("GET", f"{MAPS}/{plain['metadata']['name']}", accept=accept)
-        assert told.headers["content-type"] == accept
+async def test_response_of_any_media_type_is_recorded_as_json(server: RbacServer, quick_path: Path, accept: str) -> None:
+    async with with_audit_log(server, quick_path, EVERYTHING) as log:
+        plain = (await server.request("POST", MAPS, new(data={"a": "b"}))).json
+        response = await server.request("GET", f"{MAPS}/{plain['metadata']['name']}", accept=accept)
+        assert response.headers["content-type"] == accept
         _, event = await log.events(stage="ResponseComplete")
         assert event["responseObject"] == plain
         secrets = MAPS.replace("configmaps", "secrets")
-        await house.ask("POST", secrets, new("s", stringData={"a": "hush"}), accept=accept)
+        await server.request("POST", secrets, new("s", stringData={"a": "hush"}), accept=accept)
         assert "hush" not in await log.text()
         assert "aHVzaA==" not in await log.text()
 
 
-async def test_managed_fields_are_left_out_if_the_policy_says_so(house: Guarded, quick_path: Path) -> None:
-    async with audited(house, quick_path, EVERYTHING.replace("rules:", "omitManagedFields: true, rules:")) as log:
-        await house.ask("POST", MAPS, new(data={"a": "b"}))
-        await house.ask("GET", MAPS)
-        await house.ask("GET", MAPS, accept="application/json;as=Table;g=meta.k8s.io;v=v1", query={"includeObject": "Object"})
+async def test_policy_can_omit_managed_fields(server: RbacServer, quick_path: Path) -> None:
+    async with with_audit_log(server, quick_path, EVERYTHING.replace("rules:", "omitManagedFields: true, rules:")) as log:
+        await server.request("POST", MAPS, new(data={"a": "b"}))
+        await server.request("GET", MAPS)
+        await server.request("GET", MAPS, accept="application/json;as=Table;g=meta.k8s.io;v=v1", query={"includeObject": "Object"})
         text = await log.text()
         assert '"responseObject"' in text
         assert "managedFields" not in text
 
 
-async def test_what_is_too_large_is_left_out_and_said_so(house: Guarded, quick_path: Path) -> None:
-    async with audited(house, quick_path, EVERYTHING) as log:
+async def test_body_that_is_too_large_is_omitted_and_marked_truncated(server: RbacServer, quick_path: Path) -> None:
+    async with with_audit_log(server, quick_path, EVERYTHING) as log:
         for name in ("m", "n"):
-            assert (await house.ask("POST", MAPS, new(name, data={"a": "x" * 1_000_000}))).code == 201
-        await house.ask("GET", MAPS)
+            assert (await server.request("POST", MAPS, new(name, data={"a": "x" * 1_000_000}))).code == 201
+        await server.request("GET", MAPS)
         kept, _, left_out = await log.events(stage="ResponseComplete")
         assert kept["requestObject"]["data"] == kept["responseObject"]["data"]
         assert "responseObject" not in left_out
         assert left_out["annotations"]["audit.k8s.io/truncated"] == "true"
 
 
-async def test_each_stage_is_told_unless_it_is_omitted(house: Guarded, quick_path: Path) -> None:
-    async with audited(house, quick_path / "all", EVERYTHING) as log:
-        await house.ask("GET", MAPS)
-        assert [(one["stage"], one["auditID"]) for one in await log.events()] == [
+async def test_each_stage_is_recorded_unless_omitted(server: RbacServer, quick_path: Path) -> None:
+    async with with_audit_log(server, quick_path / "all", EVERYTHING) as log:
+        await server.request("GET", MAPS)
+        assert [(item["stage"], item["auditID"]) for item in await log.events()] == [
             ("RequestReceived", "audit-1"),
             ("ResponseComplete", "audit-1"),
         ]
         assert "responseStatus" not in (await log.events())[0]
-    async with audited(house, quick_path / "some", EVERYTHING.replace("level:", "omitStages: [ResponseComplete], level:")) as log:
-        await house.ask("GET", MAPS)
-        assert [one["stage"] for one in await log.events()] == ["RequestReceived"]
+    async with with_audit_log(
+        server, quick_path / "some", EVERYTHING.replace("level:", "omitStages: [ResponseComplete], level:")
+    ) as log:
+        await server.request("GET", MAPS)
+        assert [item["stage"] for item in await log.events()] == ["RequestReceived"]
 
 
-async def test_what_the_policy_leaves_out_is_not_there(house: Guarded, quick_path: Path) -> None:
+async def test_requests_excluded_by_the_policy_are_not_recorded(server: RbacServer, quick_path: Path) -> None:
     policy = METADATA.replace("rules: [", "rules: [{level: None, namespaces: [a]}, ")
-    async with audited(house, quick_path, policy) as log:
-        left_out = (await house.ask("GET", MAPS)).headers["audit-id"]
-        told = (await house.ask("GET", MAPS.replace("/a/", "/b/"))).headers["audit-id"]
-        assert [(one["requestURI"], one["auditID"]) for one in await log.events()] == [(MAPS.replace("/a/", "/b/"), told)]
-        assert left_out != told
+    async with with_audit_log(server, quick_path, policy) as log:
+        left_out = (await server.request("GET", MAPS)).headers["audit-id"]
+        response = (await server.request("GET", MAPS.replace("/a/", "/b/"))).headers["audit-id"]
+        assert [(item["requestURI"], item["auditID"]) for item in await log.events()] == [(MAPS.replace("/a/", "/b/"), response)]
+        assert left_out != response
 
 
-async def test_a_watch_is_told_when_it_begins_and_when_it_ends(house: Guarded, quick_path: Path) -> None:
-    async with audited(house, quick_path, EVERYTHING) as log:
+async def test_watch_is_recorded_when_it_begins_and_ends(server: RbacServer, quick_path: Path) -> None:
+    async with with_audit_log(server, quick_path, EVERYTHING) as log:
         left = asyncio.Event()
 
         async def receive() -> dict[str, Any]:
@@ -263,29 +267,31 @@ async def test_a_watch_is_told_when_it_begins_and_when_it_ends(house: Guarded, q
             sent.append(message)
 
         scope = {"type": "http", "method": "GET", "path": MAPS, "query_string": b"watch=true", "headers": []}
-        watching = asyncio.create_task(house.app(scope, receive, send))
-        while len(await log.events()) < 2:  # noqa: ASYNC110 the log tells nobody that something was written
+        watching = asyncio.create_task(server.app(scope, receive, send))
+        while len(await log.events()) < 2:  # noqa: ASYNC110 there is no event to wait for
             await asyncio.sleep(0)
-        begun = [(one["stage"], one["verb"]) for one in await log.events()]
+        begun = [(item["stage"], item["verb"]) for item in await log.events()]
         assert begun == [("RequestReceived", "watch"), ("ResponseStarted", "watch")]
         left.set()
         await watching
-        assert [one["stage"] for one in await log.events()][2:] == ["ResponseComplete"]
+        assert [item["stage"] for item in await log.events()][2:] == ["ResponseComplete"]
         assert dict(sent[0]["headers"])[b"audit-id"].decode() == (await log.events())[0]["auditID"]
 
 
-async def test_a_failure_nobody_foresaw_is_told_as_panic(house: Guarded, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unexpected_failure_is_recorded_as_panic(
+    server: RbacServer, log: AuditLogReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def fail(*_: Any) -> Any:
         raise ZeroDivisionError
 
     monkeypatch.setitem(routing.VERBS, "get", fail)
-    assert (await house.ask("GET", f"{MAPS}/m")).code == 500
+    assert (await server.request("GET", f"{MAPS}/m")).code == 500
     [event] = await log.events()
     assert (event["stage"], event["responseStatus"]["code"]) == ("Panic", 500)
 
 
-async def test_our_own_controllers_are_told_like_anybody(house: Guarded, log: Log) -> None:
-    own = Local(house.api, account("kube-system", "job-controller"))
+async def test_requests_of_controllers_are_recorded(server: RbacServer, log: AuditLogReader) -> None:
+    own = LocalTransport(server.api, service_account_user("kube-system", "job-controller"))
     await own.send("GET", "/apis/batch/v1/jobs", {"limit": "5"}, b"", "application/json")
     code, _ = await own.send("DELETE", "/api/v1/nodes/n", {}, b"", "application/json")
     listed, refused = await log.events()
@@ -294,20 +300,20 @@ async def test_our_own_controllers_are_told_like_anybody(house: Guarded, log: Lo
     assert (code, refused["responseStatus"]["code"]) == (403, 403)
     async with own.stream("/apis/batch/v1/jobs", {"watch": "true"}):
         pass
-    assert [one["stage"] for one in await log.events(verb="watch")] == ["ResponseStarted", "ResponseComplete"]
-    assert TRAIL.get() is None
+    assert [item["stage"] for item in await log.events(verb="watch")] == ["ResponseStarted", "ResponseComplete"]
+    assert CURRENT_TRAIL.get() is None
 
 
-async def test_where_a_request_comes_from_is_told_with_the_sender_last(house: Guarded, log: Log) -> None:
+async def test_source_addresses_end_with_the_client(server: RbacServer, log: AuditLogReader) -> None:
     forwarded = [(b"x-forwarded-for", b"10.0.0.1, nonsense, 2001:db8::1")]
-    await house.ask("GET", MAPS, headers=forwarded, client=("192.0.2.7", 1234))
-    await house.ask("GET", MAPS, client=("192.0.2.7", 1234))
+    await server.request("GET", MAPS, headers=forwarded, client=("192.0.2.7", 1234))
+    await server.request("GET", MAPS, client=("192.0.2.7", 1234))
     first, second = await log.events()
     assert first["sourceIPs"] == ["10.0.0.1", "2001:db8::1", "192.0.2.7"]
     assert second["sourceIPs"] == ["192.0.2.7"]
 
 
-async def test_what_policies_say_for_the_audit_log_is_there(house: Guarded, log: Log) -> None:
+async def test_audit_annotations_of_policies_are_recorded(server: RbacServer, log: AuditLogReader) -> None:
     group = "/apis/admissionregistration.k8s.io/v1"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps", "secrets"]}
     spec = {
@@ -315,41 +321,41 @@ async def test_what_policies_say_for_the_audit_log_is_there(house: Guarded, log:
         "validations": [{"expression": "false"}],
         "auditAnnotations": [{"key": "seen", "valueExpression": "'it is ' + object.metadata.name"}],
     }
-    await house.ask("POST", f"{group}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    await server.request("POST", f"{group}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
     bound = {"policyName": "p", "validationActions": ["Audit"]}
-    await house.ask("POST", f"{group}/validatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": bound})
-    await house.ask("POST", MAPS, new())
+    await server.request("POST", f"{group}/validatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": bound})
+    await server.request("POST", MAPS, new())
     annotations = (await log.events())[-1]["annotations"]
     assert annotations["p/seen"] == "it is m"
     assert "validation.policy.admission.k8s.io/validation_failure" in annotations
 
 
-async def test_what_policies_say_about_secrets_in_their_own_words_is_not_written(house: Guarded, quick_path: Path) -> None:
+async def test_policy_messages_about_secrets_are_redacted(server: RbacServer, quick_path: Path) -> None:
     group = "/apis/admissionregistration.k8s.io/v1"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["secrets", "configmaps"]}
     validation = {"expression": "false", "messageExpression": "'it has ' + string(object.data.k)"}
     spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [validation]}
-    await house.ask("POST", f"{group}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    await server.request("POST", f"{group}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
     bound = {"policyName": "p", "validationActions": ["Deny", "Audit"]}
-    await house.ask("POST", f"{group}/validatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": bound})
-    async with audited(house, quick_path, EVERYTHING) as log:
-        told = await house.ask("POST", "/api/v1/namespaces/a/secrets", new(data={"k": "U0VTQU1F"}))
-        assert (told.code, "it has U0VTQU1F" in told.json["message"]) == (422, True)
+    await server.request("POST", f"{group}/validatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": bound})
+    async with with_audit_log(server, quick_path, EVERYTHING) as log:
+        response = await server.request("POST", "/api/v1/namespaces/a/secrets", new(data={"k": "U0VTQU1F"}))
+        assert (response.code, "it has U0VTQU1F" in response.json["message"]) == (422, True)
         [event] = await log.events(stage="ResponseComplete")
         assert "U0VTQU1F" not in await log.text()
         assert (event["responseStatus"]["message"], event["responseStatus"]["reason"]) == (REDACTED, "Invalid")
-        await house.ask("POST", MAPS, new(data={"k": "open"}))
+        await server.request("POST", MAPS, new(data={"k": "open"}))
         assert "it has open" in (await log.events(stage="ResponseComplete"))[-1]["responseStatus"]["message"]
 
 
-async def test_tokens_in_urls_are_not_written(house: Guarded, log: Log) -> None:
-    await house.ask("GET", MAPS, query={"limit": "5", "access_token": "SESAME", "token": "SESAME", "continue": ""})
+async def test_tokens_in_urls_are_redacted(server: RbacServer, log: AuditLogReader) -> None:
+    await server.request("GET", MAPS, query={"limit": "5", "access_token": "SESAME", "token": "SESAME", "continue": ""})
     [event] = await log.events()
     assert event["requestURI"] == f"{MAPS}?limit=5&access_token={REDACTED}&token={REDACTED}&continue="
 
 
-async def test_times_are_those_of_the_clock(quick_path: Path) -> None:
-    async with guarded(FakeClock(1_800_000_000.25)) as house, audited(house, quick_path) as log:
-        await house.ask("GET", MAPS)
+async def test_timestamps_come_from_the_clock(quick_path: Path) -> None:
+    async with running_with_rbac(FakeClock(1_800_000_000.25)) as server, with_audit_log(server, quick_path) as log:
+        await server.request("GET", MAPS)
         [event] = await log.events()
         assert event["requestReceivedTimestamp"] == event["stageTimestamp"] == "2027-01-15T08:00:00.250000Z"

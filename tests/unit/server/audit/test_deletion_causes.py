@@ -1,4 +1,4 @@
-"""What the collector and its like delete is in the audit log, each object for itself, with whoever's request led to it."""
+"""Audit events of the garbage collector and other actors: one per object, with the request that caused the deletion."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from probate.controllers.manager import EVENTS, IN_BULK, at_work
+from probate.controllers.manager import run_all
+from probate.controllers.registry import BULK_CONTROLLERS, EVENT_TTL
 from probate.core.clock import Clock, FakeClock
 from probate.server.audit import deletion_causes
-from probate.server.audit.deletion_causes import Fall, Falls, Lead
+from probate.server.audit.deletion_causes import CauseRef, DeletionCauses, DeletionRecord
 from probate.server.bootstrap import rbac_roles
 from probate.settings import Settings
-from support.audit_logs import METADATA, Log, audited
+from support.audit_logs import METADATA, AuditLogReader, with_audit_log
 from support.in_process_server import running
-from support.rbac_server import RBAC, Guarded
+from support.rbac_server import RBAC, RbacServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -28,26 +29,28 @@ ANYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
 
 
 @asynccontextmanager
-async def governed(clock: Clock | None = None, names: tuple[str, ...] = IN_BULK, **settings: Any) -> AsyncGenerator[Guarded, None]:
-    """A server with its roles, and with those at work who act in bulk."""
-    async with running(clock=clock, collects=False) as house:
-        house.__class__ = Guarded
-        assert isinstance(house, Guarded)
-        await rbac_roles.ensure_roles(house.api)
-        async with at_work(house.api, house.clock, names, Settings(**settings)):
-            yield house
+async def running_with_controllers(
+    clock: Clock | None = None, names: tuple[str, ...] = BULK_CONTROLLERS, **settings: Any
+) -> AsyncGenerator[RbacServer, None]:
+    """Runs a server with default roles and with the controllers that act in bulk."""
+    async with running(clock=clock, collects=False) as server:
+        server.__class__ = RbacServer
+        assert isinstance(server, RbacServer)
+        await rbac_roles.ensure_roles(server.api)
+        async with run_all(server.api, server.clock, names, Settings(**settings)):
+            yield server
 
 
 @pytest.fixture
-async def house() -> AsyncGenerator[Guarded, None]:
-    async with governed() as house:
-        await house.grant("ann", ANYTHING)
-        yield house
+async def server() -> AsyncGenerator[RbacServer, None]:
+    async with running_with_controllers() as server:
+        await server.grant("ann", ANYTHING)
+        yield server
 
 
 @pytest.fixture
-async def log(house: Guarded, quick_path: Path) -> AsyncGenerator[Log, None]:
-    async with audited(house, quick_path) as log:
+async def log(server: RbacServer, quick_path: Path) -> AsyncGenerator[AuditLogReader, None]:
+    async with with_audit_log(server, quick_path) as log:
         yield log
 
 
@@ -64,17 +67,17 @@ def owned(name: str, *owners: Any, blocks: bool = False, **more: Any) -> dict[st
     return {"metadata": {"name": name, "ownerReferences": references, **more}}
 
 
-async def gone(house: Guarded, path: str) -> None:
-    await until(lambda: _is_gone(house, path))
+async def wait_until_gone(server: RbacServer, path: str) -> None:
+    await wait_until(lambda: _is_gone(server, path))
 
 
-async def _is_gone(house: Guarded, path: str) -> bool:
-    return (await house.ask("GET", path)).code == 404
+async def _is_gone(server: RbacServer, path: str) -> bool:
+    return (await server.request("GET", path)).code == 404
 
 
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+async def wait_until(condition: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(60):
-        while not await holds():  # noqa: ASYNC110 nobody tells
+        while not await condition():  # noqa: ASYNC110 there is no event to wait for
             await asyncio.sleep(0.001)
 
 
@@ -82,25 +85,27 @@ def cause(event: Any) -> list[Any]:
     return json.loads(event["annotations"]["probate.dev/cause"])  # type: ignore[no-any-return]
 
 
-async def by(log: Log, account: str, verb: str = "delete", *, about: str = "", number: int = 1) -> list[Any]:
-    """What one of our own did, all of it or to one object: so much at least. It is seen to be done before it is told."""
-    found: list[Any] = []
+async def events_by(
+    log: AuditLogReader, account: str, verb: str = "delete", *, name_wanted: str = "", number: int = 1
+) -> list[Any]:
+    """Returns the events of one controller, for all objects or for one, once there are enough: events follow the actions."""
+    result: list[Any] = []
 
-    async def is_told() -> bool:
+    async def are_recorded() -> bool:
         events = [one for one in await log.events(verb=verb) if one["user"]["username"].endswith(f":kube-system:{account}")]
-        found[:] = [one for one in events if about in {"", one["objectRef"]["name"]}]
-        return len(found) >= number
+        result[:] = [one for one in events if name_wanted in {"", one["objectRef"]["name"]}]
+        return len(result) >= number
 
-    await until(is_told)
-    return found
+    await wait_until(are_recorded)
+    return result
 
 
-async def test_a_collected_object_is_told_with_the_request_that_led_to_it(house: Guarded, log: Log) -> None:
-    owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
-    child = await house.create("configmaps", "default", owned("child", owner))
-    asked = await house.ask_as("ann", "DELETE", f"{MAPS}/owner")
-    await gone(house, f"{MAPS}/child")
-    [event] = await by(log, "generic-garbage-collector")
+async def test_collected_object_is_recorded_with_the_request_that_caused_it(server: RbacServer, log: AuditLogReader) -> None:
+    owner = await server.create("configmaps", "default", {"metadata": {"name": "owner"}})
+    child = await server.create("configmaps", "default", owned("child", owner))
+    asked = await server.ask_as("ann", "DELETE", f"{MAPS}/owner")
+    await wait_until_gone(server, f"{MAPS}/child")
+    [event] = await events_by(log, "generic-garbage-collector")
     meta = child["metadata"]
     assert event["objectRef"] == {
         "resource": "configmaps",
@@ -133,86 +138,88 @@ async def test_a_collected_object_is_told_with_the_request_that_led_to_it(house:
 
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground"])
-async def test_a_chain_goes_from_the_object_to_the_root(house: Guarded, log: Log, policy: str) -> None:
-    made = [await house.create("configmaps", "default", {"metadata": {"name": "m0"}})]
+async def test_chain_leads_from_the_object_to_the_root(server: RbacServer, log: AuditLogReader, policy: str) -> None:
+    created = [await server.create("configmaps", "default", {"metadata": {"name": "m0"}})]
     for number in range(1, 5):
-        made.append(await house.create("configmaps", "default", owned(f"m{number}", made[-1], blocks=True)))
-    asked = await house.ask_as("ann", "DELETE", f"{MAPS}/m0", {"propagationPolicy": policy})
-    await gone(house, f"{MAPS}/m4")
-    await gone(house, f"{MAPS}/m0")
-    [last] = await by(log, "generic-garbage-collector", about="m4")
+        created.append(await server.create("configmaps", "default", owned(f"m{number}", created[-1], blocks=True)))
+    asked = await server.ask_as("ann", "DELETE", f"{MAPS}/m0", {"propagationPolicy": policy})
+    await wait_until_gone(server, f"{MAPS}/m4")
+    await wait_until_gone(server, f"{MAPS}/m0")
+    [last] = await events_by(log, "generic-garbage-collector", name_wanted="m4")
     assert [one["name"] for one in cause(last)] == ["m3", "m2", "m1", "m0"]
     assert [one.get("auditID") for one in cause(last)] == [None, None, None, asked.headers["audit-id"]]
     if policy == "Foreground":
-        [root] = await by(log, "generic-garbage-collector", "patch", about="m0")
+        [root] = await events_by(log, "generic-garbage-collector", "patch", name_wanted="m0")
         assert cause(root) == [cause(last)[-1]]
         assert root["annotations"]["probate.dev/effect"] == "removed"
 
 
-async def test_what_a_collection_deletes_leads_to_that_request(house: Guarded, log: Log) -> None:
-    """Its dependents go while it is not answered yet."""
+async def test_dependents_of_a_deleted_collection_lead_to_its_request(server: RbacServer, log: AuditLogReader) -> None:
+    """Its dependents are deleted before the request is answered."""
     owners = [
-        await house.create("configmaps", "default", {"metadata": {"name": f"o{one}", "labels": {"a": "b"}}}) for one in range(5)
+        await server.create("configmaps", "default", {"metadata": {"name": f"o{one}", "labels": {"a": "b"}}}) for one in range(5)
     ]
     for one in owners:
-        await house.create("configmaps", "default", owned(f"of-{one['metadata']['name']}", one))
-    asked = await house.ask_as("ann", "DELETE", MAPS, query={"labelSelector": "a=b"})
-    await gone(house, f"{MAPS}/of-o4")
-    told = await by(log, "generic-garbage-collector", number=5)
-    assert {one[0]["auditID"] for one in map(cause, told)} == {asked.headers["audit-id"]}
+        await server.create("configmaps", "default", owned(f"of-{one['metadata']['name']}", one))
+    asked = await server.ask_as("ann", "DELETE", MAPS, query={"labelSelector": "a=b"})
+    await wait_until_gone(server, f"{MAPS}/of-o4")
+    response = await events_by(log, "generic-garbage-collector", number=5)
+    assert {one[0]["auditID"] for one in map(cause, response)} == {asked.headers["audit-id"]}
 
 
-async def test_an_owner_nobody_saw_go_is_said_not_to_be_known(house: Guarded, log: Log) -> None:
+async def test_unrecorded_owner_deletion_is_reported_as_unknown(server: RbacServer, log: AuditLogReader) -> None:
     lost = {"metadata": {"name": "lost", "uid": "never-seen"}}
-    await house.create("configmaps", "default", owned("child", lost))
-    await gone(house, f"{MAPS}/child")
-    [event] = await by(log, "generic-garbage-collector")
+    await server.create("configmaps", "default", owned("child", lost))
+    await wait_until_gone(server, f"{MAPS}/child")
+    [event] = await events_by(log, "generic-garbage-collector")
     assert cause(event) == [{"kind": "ConfigMap", "name": "lost", "uid": "never-seen", "deletedBy": deletion_causes.UNKNOWN}]
 
 
-async def test_who_is_not_audited_is_named_all_the_same(house: Guarded, quick_path: Path) -> None:
+async def test_user_excluded_by_the_policy_is_still_named_as_cause(server: RbacServer, quick_path: Path) -> None:
     policy = METADATA.replace("rules: [", "rules: [{level: None, users: [system:unsecured]}, ")
-    async with audited(house, quick_path, policy) as log:
-        owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
-        await house.create("configmaps", "default", owned("child", owner))
-        await house.ask_as("ann", "DELETE", f"{MAPS}/owner")
-        await gone(house, f"{MAPS}/child")
-        [event] = await by(log, "generic-garbage-collector")
+    async with with_audit_log(server, quick_path, policy) as log:
+        owner = await server.create("configmaps", "default", {"metadata": {"name": "owner"}})
+        await server.create("configmaps", "default", owned("child", owner))
+        await server.ask_as("ann", "DELETE", f"{MAPS}/owner")
+        await wait_until_gone(server, f"{MAPS}/child")
+        [event] = await events_by(log, "generic-garbage-collector")
         assert await log.events() == [event]
         assert cause(event)[0]["user"] == "ann"
         assert "auditID" not in cause(event)[0]
 
 
-async def test_the_policy_decides_on_what_the_collector_does_too(house: Guarded, quick_path: Path) -> None:
+async def test_policy_applies_to_the_collector(server: RbacServer, quick_path: Path) -> None:
     policy = METADATA.replace("rules: [", f'rules: [{{level: None, users: ["{COLLECTOR}"]}}, ')
-    async with audited(house, quick_path, policy) as log:
-        owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
-        await house.create("configmaps", "default", owned("child", owner))
-        await house.ask("DELETE", f"{MAPS}/owner")
-        await gone(house, f"{MAPS}/child")
+    async with with_audit_log(server, quick_path, policy) as log:
+        owner = await server.create("configmaps", "default", {"metadata": {"name": "owner"}})
+        await server.create("configmaps", "default", owned("child", owner))
+        await server.request("DELETE", f"{MAPS}/owner")
+        await wait_until_gone(server, f"{MAPS}/child")
         assert [one["objectRef"]["name"] for one in await log.events(verb="delete")] == ["owner"]
 
 
-async def test_references_that_are_dropped_are_told_too(house: Guarded, log: Log) -> None:
-    one, two = [await house.create("configmaps", "default", {"metadata": {"name": name}}) for name in ("one", "two")]
-    await house.create("configmaps", "default", owned("child", one, two))
-    asked = await house.ask_as("ann", "DELETE", f"{MAPS}/one")
-    await until(lambda: _is_let_go(house))
-    [event] = await by(log, "generic-garbage-collector", "patch")
+async def test_removed_owner_references_are_recorded(server: RbacServer, log: AuditLogReader) -> None:
+    one, two = [await server.create("configmaps", "default", {"metadata": {"name": name}}) for name in ("one", "two")]
+    await server.create("configmaps", "default", owned("child", one, two))
+    asked = await server.ask_as("ann", "DELETE", f"{MAPS}/one")
+    await wait_until(lambda: _is_let_go(server))
+    [event] = await events_by(log, "generic-garbage-collector", "patch")
     assert (event["objectRef"]["name"], event["annotations"]["probate.dev/effect"]) == ("child", "changed")
     assert [one["auditID"] for one in cause(event)] == [asked.headers["audit-id"]]
 
 
-async def _is_let_go(house: Guarded) -> bool:
-    return len((await house.ask("GET", f"{MAPS}/child")).json["metadata"]["ownerReferences"]) == 1
+async def _is_let_go(server: RbacServer) -> bool:
+    return len((await server.request("GET", f"{MAPS}/child")).json["metadata"]["ownerReferences"]) == 1
 
 
-async def test_what_goes_with_its_namespace_is_told_with_who_deleted_that(house: Guarded, log: Log) -> None:
-    space = await house.create("namespaces", "", {"metadata": {"name": "shop"}})
-    await house.create("configmaps", "shop", {"metadata": {"name": "m"}})
-    asked = await house.ask_as("ann", "DELETE", "/api/v1/namespaces/shop")
-    await gone(house, "/api/v1/namespaces/shop")
-    [event] = await by(log, "namespace-controller")
+async def test_namespace_content_is_recorded_with_the_user_who_deleted_the_namespace(
+    server: RbacServer, log: AuditLogReader
+) -> None:
+    space = await server.create("namespaces", "", {"metadata": {"name": "shop"}})
+    await server.create("configmaps", "shop", {"metadata": {"name": "m"}})
+    asked = await server.ask_as("ann", "DELETE", "/api/v1/namespaces/shop")
+    await wait_until_gone(server, "/api/v1/namespaces/shop")
+    [event] = await events_by(log, "namespace-controller")
     assert (event["objectRef"]["name"], event["objectRef"]["namespace"]) == ("m", "shop")
     assert cause(event) == [
         {
@@ -223,94 +230,94 @@ async def test_what_goes_with_its_namespace_is_told_with_who_deleted_that(house:
             "auditID": asked.headers["audit-id"],
         }
     ]
-    concluded = (await by(log, "namespace-controller", "update"))[-1]
+    concluded = (await events_by(log, "namespace-controller", "update"))[-1]
     assert concluded["objectRef"]["subresource"] == "finalize"
     assert concluded["requestURI"] == "/api/v1/namespaces/shop/finalize"
     assert concluded["annotations"]["probate.dev/effect"] == "removed"
 
 
-async def test_what_goes_with_its_definition_is_told_with_who_deleted_that(house: Guarded, log: Log) -> None:
+async def test_custom_resources_are_recorded_with_the_user_who_deleted_the_crd(server: RbacServer, log: AuditLogReader) -> None:
     names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
     spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
-    assert (await house.ask("POST", CRDS, {"metadata": {"name": "things.example.com"}, "spec": spec})).code == 201
+    assert (await server.request("POST", CRDS, {"metadata": {"name": "things.example.com"}, "spec": spec})).code == 201
     thing = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}}
-    await house.create("apis/example.com/v1/things", "default", thing)
-    asked = await house.ask_as("ann", "DELETE", f"{CRDS}/things.example.com")
-    await gone(house, f"{CRDS}/things.example.com")
-    [event] = await by(log, "probate-definitions")
+    await server.create("apis/example.com/v1/things", "default", thing)
+    asked = await server.ask_as("ann", "DELETE", f"{CRDS}/things.example.com")
+    await wait_until_gone(server, f"{CRDS}/things.example.com")
+    [event] = await events_by(log, "probate-definitions")
     assert event["requestURI"] == "/apis/example.com/v1/namespaces/default/things/t"
     assert [one["auditID"] for one in cause(event)] == [asked.headers["audit-id"]]
 
 
-async def test_events_whose_time_is_over_are_told(quick_path: Path) -> None:
+async def test_expired_events_are_recorded(quick_path: Path) -> None:
     clock = FakeClock()
-    async with governed(clock, (EVENTS,), event_ttl=10.0) as house, audited(house, quick_path) as log:
-        about = {"involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}, "reason": "R", "message": "m"}
-        await house.create("events", "default", {"metadata": {"name": "e"}, **about})
-        await house.turns()
+    async with running_with_controllers(clock, (EVENT_TTL,), event_ttl=10.0) as server, with_audit_log(server, quick_path) as log:
+        name_wanted = {"involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}, "reason": "R", "message": "m"}
+        await server.create("events", "default", {"metadata": {"name": "e"}, **name_wanted})
+        await server.yield_to_loop()
         await clock.advance(11)
-        await house.turns()
-        [event] = await by(log, "probate-event-expiry")
+        await server.yield_to_loop()
+        [event] = await events_by(log, "probate-event-expiry")
         assert (event["objectRef"]["name"], cause(event)) == ("e", [])
         assert event["annotations"]["probate.dev/because"] == "nobody has written it for 10 s"
 
 
-async def test_a_server_that_asks_nobody_tells_it_too(quick_path: Path) -> None:
-    async with governed(insecure=True) as house, audited(house, quick_path) as log:
-        owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
-        await house.create("configmaps", "default", owned("child", owner))
-        await house.ask("DELETE", f"{MAPS}/owner")
-        await gone(house, f"{MAPS}/child")
-        [event] = await by(log, "generic-garbage-collector")
+async def test_insecure_server_records_bulk_actions(quick_path: Path) -> None:
+    async with running_with_controllers(insecure=True) as server, with_audit_log(server, quick_path) as log:
+        owner = await server.create("configmaps", "default", {"metadata": {"name": "owner"}})
+        await server.create("configmaps", "default", owned("child", owner))
+        await server.request("DELETE", f"{MAPS}/owner")
+        await wait_until_gone(server, f"{MAPS}/child")
+        [event] = await events_by(log, "generic-garbage-collector")
         assert [one["user"] for one in cause(event)] == ["system:unsecured"]
 
 
-async def test_what_is_denied_is_told_once_for_a_kind_and_namespace(house: Guarded, log: Log) -> None:
+async def test_denied_actions_are_recorded_once_per_resource_and_namespace(server: RbacServer, log: AuditLogReader) -> None:
     role = f"{RBAC}/clusterroles/system:controller:generic-garbage-collector"
-    assert (await house.ask("PATCH", role, {"rules": []}, media="application/merge-patch+json")).code == 200
-    owner = await house.create("configmaps", "default", {"metadata": {"name": "owner"}})
+    assert (await server.request("PATCH", role, {"rules": []}, media="application/merge-patch+json")).code == 200
+    owner = await server.create("configmaps", "default", {"metadata": {"name": "owner"}})
     for name in ("a", "b"):
-        await house.create("configmaps", "default", owned(name, owner))
-    await house.ask_as("ann", "DELETE", f"{MAPS}/owner")
-    [event] = await by(log, "generic-garbage-collector")
+        await server.create("configmaps", "default", owned(name, owner))
+    await server.ask_as("ann", "DELETE", f"{MAPS}/owner")
+    [event] = await events_by(log, "generic-garbage-collector")
     assert (event["responseStatus"]["code"], event["responseStatus"]["reason"]) == (403, "Forbidden")
     assert event["annotations"]["authorization.k8s.io/decision"] == "forbid"
     assert "probate.dev/effect" not in event["annotations"]
     assert [one["user"] for one in cause(event)] == ["ann"]
 
 
-def test_a_long_chain_is_cut_in_the_middle() -> None:
-    known = Falls()
-    known.note("0", Fall("maps", "a", "m0", user="ann", request="r"))
+def test_long_chain_is_shortened_in_the_middle() -> None:
+    known = DeletionCauses()
+    known.record("0", DeletionRecord("maps", "a", "m0", user="ann", request="r"))
     for number in range(1, 1_000):
-        known.note(str(number), Fall("maps", "a", f"m{number}", *known.below([Lead(str(number - 1))])))
-    told = json.loads(known.chain([Lead("999")]))
-    assert [one.get("name") for one in told] == [
-        *(f"m{number}" for number in range(999, 999 - deletion_causes.NEAREST, -1)),
+        known.record(str(number), DeletionRecord("maps", "a", f"m{number}", *known.position_below([CauseRef(str(number - 1))])))
+    response = json.loads(known.chain([CauseRef("999")]))
+    assert [one.get("name") for one in response] == [
+        *(f"m{number}" for number in range(999, 999 - deletion_causes.MAX_NEAREST_STEPS, -1)),
         None,
         "m0",
     ]
-    assert told[-2] == {"more": 1_000 - deletion_causes.NEAREST - 1}
-    assert told[-1] == {"resource": "maps", "namespace": "a", "name": "m0", "uid": "0", "user": "ann", "auditID": "r"}
+    assert response[-2] == {"more": 1_000 - deletion_causes.MAX_NEAREST_STEPS - 1}
+    assert response[-1] == {"resource": "maps", "namespace": "a", "name": "m0", "uid": "0", "user": "ann", "auditID": "r"}
     assert (
-        len(json.loads(known.chain([Lead(str(deletion_causes.NEAREST))]))) == deletion_causes.NEAREST + 1
-    )  # where nothing is left out
+        len(json.loads(known.chain([CauseRef(str(deletion_causes.MAX_NEAREST_STEPS))]))) == deletion_causes.MAX_NEAREST_STEPS + 1
+    )  # the longest chain that is recorded completely
 
 
-def test_where_a_large_cascade_began_is_not_forgotten() -> None:
-    known = Falls()
-    known.note("root", Fall("maps", "a", "root", user="ann"))
-    for number in range(3 * deletion_causes.REMEMBERED):
-        known.note(str(number), Fall("maps", "a", "m", *known.below([Lead("root")])))
+def test_root_of_a_large_cascade_stays_recorded() -> None:
+    known = DeletionCauses()
+    known.record("root", DeletionRecord("maps", "a", "root", user="ann"))
+    for number in range(3 * deletion_causes.MAX_RECORDS):
+        known.record(str(number), DeletionRecord("maps", "a", "m", *known.position_below([CauseRef("root")])))
         if number % 1_000 == 0:
-            assert "ann" in known.chain([Lead("root")])
-    assert "ann" in known.chain([Lead("root")])
+            assert "ann" in known.chain([CauseRef("root")])
+    assert "ann" in known.chain([CauseRef("root")])
 
 
-def test_the_first_reason_counts() -> None:
-    known = Falls()
-    known.note("x", Fall("maps", "a", "x", user="ann"))
-    known.note("x", Fall("maps", "a", "x", user="bob"))
-    known.note("x", Fall("maps", "a", "x"))
-    assert "ann" in known.chain([Lead("other"), Lead("x")])
+def test_first_record_of_an_object_counts() -> None:
+    known = DeletionCauses()
+    known.record("x", DeletionRecord("maps", "a", "x", user="ann"))
+    known.record("x", DeletionRecord("maps", "a", "x", user="bob"))
+    known.record("x", DeletionRecord("maps", "a", "x"))
+    assert "ann" in known.chain([CauseRef("other"), CauseRef("x")])

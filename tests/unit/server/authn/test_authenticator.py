@@ -1,4 +1,4 @@
-"""Who a request is from: each kind of credential, right, and wrong in many ways. Wrong ones are all the same 401."""
+"""Authentication by each kind of credential, valid and invalid. Every invalid one gets the same 401."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from probate.api.rbac.users import User
 from probate.core import errors
-from probate.core.aio.offload import Inline
+from probate.core.aio.offload import InlineOffload
 from probate.core.clock import FakeClock
 from probate.http.tls import authority, client_certificates
 from probate.http.tls.authority import Subject
-from probate.http.tls.client_certificates import Peer
+from probate.http.tls.client_certificates import ClientIdentity
 from probate.server.app import App
 from probate.server.authn import authenticator, failure_limit, jwt
-from probate.server.authn.authenticator import Recognition
+from probate.server.authn.authenticator import RequestAuthenticator
 from probate.server.authn.oidc import Issuer as Trusted
-from probate.server.authn.oidc import Oidc
-from probate.server.authn.service_accounts import AFTER_DELETION, Accounts
-from probate.server.authn.token_file import Listed
-from support.in_process_server import Told
-from support.oidc_issuer import Issuer, Key, elliptic, encoded, issuing, joined, number
-from support.rbac_server import Guarded, guarded
+from probate.server.authn.oidc import OidcVerifier
+from probate.server.authn.service_accounts import DELETION_GRACE_SECONDS, TokenIssuer
+from probate.server.authn.token_file import TokenFile
+from support.in_process_server import Response
+from support.oidc_issuer import Issuer, IssuerKey, encode_integer, encoded, es256_token, run_issuer, signing_input
+from support.rbac_server import RbacServer, running_with_rbac
 
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 PEM = ec.generate_private_key(ec.SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -44,90 +44,93 @@ OTHER_KEY = ec.generate_private_key(ec.SECP256R1())
 ACCOUNT = "/api/v1/namespaces/a/serviceaccounts/robot"
 
 
-class Door(Guarded):
-    """A server that wants to know who asks."""
+class AuthenticatingServer(RbacServer):
+    """A server with authentication."""
 
     clock: FakeClock
-    recognition: Recognition
+    authenticator: RequestAuthenticator
 
-    async def tell(self, token: str, *more: tuple[bytes, bytes], path: str = WHO, address: str = "") -> Told:
-        """What is answered to who shows a token."""
+    async def send_token(self, token: str, *more: tuple[bytes, bytes], path: str = WHO, address: str = "") -> Response:
+        """Returns the response to a request with this token."""
         headers = [(b"authorization", f"Bearer {token}".encode()), *more]
-        everybody, self.app = self.app, App(self.api, recognise=self._at(address), recall=self.recognition.recall)
+        unauthenticated_app, self.app = (
+            self.app,
+            App(self.api, authenticate=self._at(address), authenticate_cached=self.authenticator.cached_user),
+        )
         try:
-            return await self.ask("POST" if path == WHO else "GET", path, {} if path == WHO else None, headers=headers)
+            return await self.request("POST" if path == WHO else "GET", path, {} if path == WHO else None, headers=headers)
         finally:
-            self.app = everybody
+            self.app = unauthenticated_app
 
     def _at(self, address: str) -> Callable[[Any], Any]:
-        return lambda scope: self.recognition({**scope, "client": (address or str(random.random()), 1)})  # noqa: S311
+        return lambda scope: self.authenticator({**scope, "client": (address or str(random.random()), 1)})  # noqa: S311
 
     async def request_token(self, code: int = 201, **spec: Any) -> Any:
-        told = await self.ask("POST", f"{ACCOUNT}/token", {"spec": spec})
-        assert told.code == code, told.body
-        return told.json["status"]["token"] if code == 201 else told.json
+        response = await self.request("POST", f"{ACCOUNT}/token", {"spec": spec})
+        assert response.code == code, response.body
+        return response.json["status"]["token"] if code == 201 else response.json
 
 
 @pytest.fixture
-async def door() -> AsyncIterator[Door]:
+async def server() -> AsyncIterator[AuthenticatingServer]:
     clock = FakeClock(start=1_800_000_000.0)
-    async with guarded(clock) as house:
-        house.__class__ = Door
-        assert isinstance(house, Door)
-        house.api.accounts = Accounts(house.store, clock, key=lambda: PEM)
-        house.recognition = Recognition(clock, house.api.accounts)
-        house.api.tokens = house.recognition.of_token
-        await house.create("serviceaccounts", "a", {"metadata": {"name": "robot"}})
-        yield house
+    async with running_with_rbac(clock) as server:
+        server.__class__ = AuthenticatingServer
+        assert isinstance(server, AuthenticatingServer)
+        server.api.service_accounts = TokenIssuer(server.store, clock, key=lambda: PEM)
+        server.authenticator = RequestAuthenticator(clock, server.api.service_accounts)
+        server.api.authenticate_token = server.authenticator.authenticate_token
+        await server.create("serviceaccounts", "a", {"metadata": {"name": "robot"}})
+        yield server
 
 
-def is_refused(told: Told) -> bool:
+def is_refused(response: Response) -> bool:
     plain = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "Unauthorized"}
-    return (told.code, told.json) == (401, {**plain, "reason": "Unauthorized", "details": {}, "code": 401})
+    return (response.code, response.json) == (401, {**plain, "reason": "Unauthorized", "details": {}, "code": 401})
 
 
-class TestAccounts:
-    """Tokens of service accounts."""
+class TestServiceAccountTokens:
+    """Service account tokens."""
 
-    async def test_a_token_is_of_its_account(self, door: Door) -> None:
-        told = await door.tell(await door.request_token())
-        user = told.json["status"]["userInfo"]
+    async def test_token_authenticates_its_account(self, server: AuthenticatingServer) -> None:
+        response = await server.send_token(await server.request_token())
+        user = response.json["status"]["userInfo"]
         assert user["username"] == "system:serviceaccount:a:robot"
         assert user["groups"] == ["system:serviceaccounts", "system:serviceaccounts:a", "system:authenticated"]
-        assert user["uid"] == (await door.ask("GET", ACCOUNT)).json["metadata"]["uid"]
+        assert user["uid"] == (await server.request("GET", ACCOUNT)).json["metadata"]["uid"]
         assert user["extra"]["authentication.kubernetes.io/credential-id"][0].startswith("JTI=")
 
-    async def test_it_ends_by_its_time(self, door: Door) -> None:
-        token = await door.request_token(expirationSeconds=600)
-        await door.clock.advance(599)
-        assert (await door.tell(token)).code == 201
-        await door.clock.advance(2)
-        assert is_refused(await door.tell(token))
+    async def test_token_expires(self, server: AuthenticatingServer) -> None:
+        token = await server.request_token(expirationSeconds=600)
+        await server.clock.advance(599)
+        assert (await server.send_token(token)).code == 201
+        await server.clock.advance(2)
+        assert is_refused(await server.send_token(token))
 
-    async def test_it_dies_with_its_account_at_once_and_is_not_of_the_next_one_of_that_name(self, door: Door) -> None:
-        token = await door.request_token()
-        assert (await door.tell(token)).code == 201
-        await door.ask("DELETE", ACCOUNT)
-        assert is_refused(await door.tell(token))
-        await door.create("serviceaccounts", "a", {"metadata": {"name": "robot"}})
-        assert is_refused(await door.tell(token))
+    async def test_token_is_invalid_once_its_account_is_deleted_or_recreated(self, server: AuthenticatingServer) -> None:
+        token = await server.request_token()
+        assert (await server.send_token(token)).code == 201
+        await server.request("DELETE", ACCOUNT)
+        assert is_refused(await server.send_token(token))
+        await server.create("serviceaccounts", "a", {"metadata": {"name": "robot"}})
+        assert is_refused(await server.send_token(token))
 
-    async def test_it_dies_with_the_pod_that_it_is_bound_to(self, door: Door) -> None:
+    async def test_token_is_invalid_once_its_pod_is_deleted(self, server: AuthenticatingServer) -> None:
         spec = {"serviceAccountName": "robot", "containers": [{"name": "c", "image": "i"}]}
-        pod = await door.create("pods", "a", {"metadata": {"name": "p"}, "spec": spec})
-        token = await door.request_token(boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "p"})
-        user = (await door.tell(token)).json["status"]["userInfo"]
+        pod = await server.create("pods", "a", {"metadata": {"name": "p"}, "spec": spec})
+        token = await server.request_token(boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "p"})
+        user = (await server.send_token(token)).json["status"]["userInfo"]
         assert user["extra"]["authentication.kubernetes.io/pod-uid"] == [pod["metadata"]["uid"]]
-        await door.ask("DELETE", "/api/v1/namespaces/a/pods/p", {"gracePeriodSeconds": 0})
-        assert is_refused(await door.tell(token))
+        await server.request("DELETE", "/api/v1/namespaces/a/pods/p", {"gracePeriodSeconds": 0})
+        assert is_refused(await server.send_token(token))
 
-    async def test_what_is_being_deleted_has_a_minute(self, door: Door) -> None:
-        await door.create("secrets", "a", {"metadata": {"name": "s", "finalizers": ["acme.com/hold"]}})
-        token = await door.request_token(boundObjectRef={"kind": "Secret", "apiVersion": "v1", "name": "s"})
-        await door.ask("DELETE", "/api/v1/namespaces/a/secrets/s")
-        assert (await door.tell(token)).code == 201
-        await door.clock.advance(AFTER_DELETION + 1)
-        assert is_refused(await door.tell(token))
+    async def test_token_is_valid_for_a_minute_while_its_object_is_being_deleted(self, server: AuthenticatingServer) -> None:
+        await server.create("secrets", "a", {"metadata": {"name": "s", "finalizers": ["acme.com/hold"]}})
+        token = await server.request_token(boundObjectRef={"kind": "Secret", "apiVersion": "v1", "name": "s"})
+        await server.request("DELETE", "/api/v1/namespaces/a/secrets/s")
+        assert (await server.send_token(token)).code == 201
+        await server.clock.advance(DELETION_GRACE_SECONDS + 1)
+        assert is_refused(await server.send_token(token))
 
     @pytest.mark.parametrize(
         ("spec", "code"),
@@ -140,63 +143,63 @@ class TestAccounts:
             ({"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "of-another"}}, 400),
         ],
     )
-    async def test_tokens_that_are_not_made(self, door: Door, spec: dict[str, Any], code: int) -> None:
-        await door.create("secrets", "a", {"metadata": {"name": "s"}})
+    async def test_tokens_that_are_not_made(self, server: AuthenticatingServer, spec: dict[str, Any], code: int) -> None:
+        await server.create("secrets", "a", {"metadata": {"name": "s"}})
         pod = {"serviceAccountName": "another", "containers": [{"name": "c", "image": "i"}]}
-        await door.create("pods", "a", {"metadata": {"name": "of-another"}, "spec": pod})
-        await door.request_token(code, **spec)
+        await server.create("pods", "a", {"metadata": {"name": "of-another"}, "spec": pod})
+        await server.request_token(code, **spec)
 
-    async def test_a_token_for_others_is_for_others_only(self, door: Door) -> None:
-        token = await door.request_token(audiences=["vault"])
-        assert is_refused(await door.tell(token))
-        assert (await self._review(door, token, ["vault", "x"])) == (True, ["vault"])
-        assert (await self._review(door, token, ["x"])) == (False, None)
-        assert (await self._review(door, token, [])) == (False, None)
-        assert (await self._review(door, await door.request_token(), [])) == (True, [door.api.accounts.issuer])
+    async def test_a_token_for_others_is_for_others_only(self, server: AuthenticatingServer) -> None:
+        token = await server.request_token(audiences=["vault"])
+        assert is_refused(await server.send_token(token))
+        assert (await self._review(server, token, ["vault", "x"])) == (True, ["vault"])
+        assert (await self._review(server, token, ["x"])) == (False, None)
+        assert (await self._review(server, token, [])) == (False, None)
+        assert (await self._review(server, await server.request_token(), [])) == (True, [server.api.service_accounts.issuer])
 
-    async def _review(self, door: Door, token: str, audiences: list[str]) -> tuple[bool, Any]:
+    async def _review(self, server: AuthenticatingServer, token: str, audiences: list[str]) -> tuple[bool, Any]:
         body = {"spec": {"token": token, "audiences": audiences}}
-        status = (await door.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", body)).json["status"]
+        status = (await server.request("POST", "/apis/authentication.k8s.io/v1/tokenreviews", body)).json["status"]
         return status["authenticated"], status.get("audiences")
 
     @pytest.mark.parametrize(
         "wrong", ["none", "hmac", "key", "claims", "future", "audience", "issuer", "uid", "cut", "crit", "algorithm", "header"]
     )
-    async def test_forged_tokens(self, door: Door, wrong: str) -> None:
-        good = await door.request_token()
-        assert (await door.tell(good)).code == 201
+    async def test_forged_tokens(self, server: AuthenticatingServer, wrong: str) -> None:
+        good = await server.request_token()
+        assert (await server.send_token(good)).code == 201
         parsed = jwt.parse(good)
         assert parsed is not None
         bad = forged(good, parsed.claims, wrong)
         assert bad != good
-        assert is_refused(await door.tell(bad))
+        assert is_refused(await server.send_token(bad))
 
-    async def test_a_token_grants_what_its_account_has(self, door: Door) -> None:
-        token = await door.request_token()
-        refused = await door.tell(token, path="/api/v1/namespaces/a/pods")
+    async def test_token_has_the_rights_of_its_account(self, server: AuthenticatingServer) -> None:
+        token = await server.request_token()
+        refused = await server.send_token(token, path="/api/v1/namespaces/a/pods")
         assert 'User "system:serviceaccount:a:robot" cannot list resource "pods"' in refused.json["message"]
-        await door.bind("system:serviceaccount:a:robot", "ClusterRole", "view", namespace="a")
-        assert (await door.tell(token, path="/api/v1/namespaces/a/pods")).code == 200
+        await server.bind("system:serviceaccount:a:robot", "ClusterRole", "view", namespace="a")
+        assert (await server.send_token(token, path="/api/v1/namespaces/a/pods")).code == 200
 
 
 def forged(good: str, claims: dict[str, Any], wrong: str) -> str:
-    """A token that is wrong in one way."""
+    """Returns a token that is invalid in one way."""
     head, body, signature = good.split(".")
     header = json.loads(base64.urlsafe_b64decode(head + "=="))
     if wrong == "none":
-        return joined({"alg": "none", "typ": "JWT"}, claims) + "."
+        return signing_input({"alg": "none", "typ": "JWT"}, claims) + "."
     if wrong == "hmac":
-        text = joined({**header, "alg": "HS256"}, claims)
+        text = signing_input({**header, "alg": "HS256"}, claims)
         public = KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         return f"{text}.{encoded(hmac.new(public, text.encode(), hashlib.sha256).digest())}"
     if wrong == "key":
-        return elliptic(claims, OTHER_KEY, header["kid"])
+        return es256_token(claims, OTHER_KEY, header["kid"])
     if wrong == "claims":
         return f"{head}.{encoded(json.dumps({**claims, 'sub': 'system:admin'}).encode())}.{signature}"
     if wrong == "crit":
-        return elliptic(claims, KEY, header["kid"], crit=["x"])
+        return es256_token(claims, KEY, header["kid"], crit=["x"])
     if wrong == "algorithm":
-        return elliptic(claims, KEY, header["kid"], alg="HS256")
+        return es256_token(claims, KEY, header["kid"], alg="HS256")
     if wrong == "cut":
         return good[:-8]
     if wrong == "header":
@@ -211,108 +214,112 @@ def forged(good: str, claims: dict[str, Any], wrong: str) -> str:
     return jwt.sign({**claims, **changed}, KEY, header["kid"])
 
 
-class TestListed:
-    """Tokens of a file."""
+class TestTokenFile:
+    """Tokens of the token file."""
 
     LINE = f'{hashlib.sha256(b"secret-of-ann").hexdigest()},ann,7,"staff, admins"\n'
 
-    async def test_a_token_is_of_whom_the_file_says_until_it_says_otherwise(self, door: Door, tmp_path: Path) -> None:
+    async def test_token_file_is_read_again_when_it_changes(self, server: AuthenticatingServer, tmp_path: Path) -> None:
         file = tmp_path / "tokens.csv"
         file.write_text(f"# people\n\n{self.LINE}")
-        listed = Listed(file)
-        door.recognition = Recognition(door.clock, door.api.accounts, listed=listed)
-        user = (await door.tell("secret-of-ann")).json["status"]["userInfo"]
+        listed = TokenFile(file)
+        server.authenticator = RequestAuthenticator(server.clock, server.api.service_accounts, token_file=listed)
+        user = (await server.send_token("secret-of-ann")).json["status"]["userInfo"]
         assert user == {"username": "ann", "uid": "7", "groups": ["staff", "admins", "system:authenticated"]}
-        assert is_refused(await door.tell("secret-of-bob"))
-        assert is_refused(await door.tell(hashlib.sha256(b"secret-of-ann").hexdigest()))
+        assert is_refused(await server.send_token("secret-of-bob"))
+        assert is_refused(await server.send_token(hashlib.sha256(b"secret-of-ann").hexdigest()))
         assert not listed.refresh()
         file.write_text("nonsense\n")
         assert not listed.refresh()
-        assert (await door.tell("secret-of-ann")).code == 201
+        assert (await server.send_token("secret-of-ann")).code == 201
         file.write_text("# nobody\n")
         assert listed.refresh()
-        assert is_refused(await door.tell("secret-of-ann"))
+        assert is_refused(await server.send_token("secret-of-ann"))
 
-    async def test_another_character_is_not_a_question_mark(self, door: Door, tmp_path: Path) -> None:
+    async def test_unencodable_characters_do_not_match_a_question_mark(self, server: AuthenticatingServer, tmp_path: Path) -> None:
         (tmp_path / "tokens.csv").write_text(f"{hashlib.sha256(b'is it me?').hexdigest()},ann,7\n")
-        recognition = Recognition(door.clock, door.api.accounts, listed=Listed(tmp_path / "tokens.csv"))
-        assert (await recognition.of_token("is it me?", ())).user.name == "ann"
+        authenticator = RequestAuthenticator(
+            server.clock, server.api.service_accounts, token_file=TokenFile(tmp_path / "tokens.csv")
+        )
+        assert (await authenticator.authenticate_token("is it me?", ())).user.name == "ann"
         for wrong in ("is it me\N{EURO SIGN}", "is it me\N{INVERTED QUESTION MARK}", "is it me\udcff"):
             with pytest.raises(errors.Unauthorized):
-                await recognition.of_token(wrong, ())
+                await authenticator.authenticate_token(wrong, ())
 
     @pytest.mark.parametrize("line", ["plain-token,ann,7", f"{'0' * 64},,7", f"{'0' * 63},ann"])
-    def test_a_file_that_lists_something_else(self, tmp_path: Path, line: str) -> None:
+    def test_invalid_token_file_lines_are_rejected(self, tmp_path: Path, line: str) -> None:
         (tmp_path / "tokens.csv").write_text(line)
         with pytest.raises(errors.CannotOpen, match="probate token"):
-            Listed(tmp_path / "tokens.csv")
+            TokenFile(tmp_path / "tokens.csv")
 
 
-class TestPeers:
+class TestClientCertificates:
     """Client certificates."""
 
-    def test_whom_a_certificate_is_of(self) -> None:
+    def test_certificate_subject_becomes_the_user(self) -> None:
         subject = ((("organizationName", "staff"),), (("organizationName", "admins"),), (("commonName", "ann"),))
         now = float(int(time.time()))
         root = authority.new_authority(now, lifetime=timedelta(days=3650))
         one = authority.issue(root, Subject("ann"), now, lifetime=timedelta(days=365))
         chain = [ssl.PEM_cert_to_DER_cert(pair.certificate.decode()) for pair in (one, root)]
-        peer = client_certificates.peer_of({"subject": subject}, chain)
+        peer = client_certificates.parse_identity({"subject": subject}, chain)
         assert peer is not None
         assert peer.user == User("ann", ("staff", "admins", "system:authenticated"))
-        assert peer.ends == now + 365 * 86400
-        assert client_certificates.peer_of({"subject": ((("organizationName", "system:masters"),),)}, chain) is None
-        assert client_certificates.peer_of({"subject": subject}, []) is None
-        assert client_certificates.peer_of({"subject": subject}, [b"nonsense"]) is None
-        assert client_certificates.peer_of({}, chain) is None
+        assert peer.not_after == now + 365 * 86400
+        assert client_certificates.parse_identity({"subject": ((("organizationName", "system:masters"),),)}, chain) is None
+        assert client_certificates.parse_identity({"subject": subject}, []) is None
+        assert client_certificates.parse_identity({"subject": subject}, [b"nonsense"]) is None
+        assert client_certificates.parse_identity({}, chain) is None
 
-    async def test_it_is_looked_at_with_each_request_when_it_begins_and_ends(self, door: Door) -> None:
-        now = door.clock.now()
-        peer = Peer(User("ann", ("system:authenticated",)), now + 10, now + 20)
+    async def test_certificate_validity_is_checked_with_each_request(self, server: AuthenticatingServer) -> None:
+        now = server.clock.now()
+        peer = ClientIdentity(User("ann", ("system:authenticated",)), now + 10, now + 20)
         scope = {"headers": [], "path": "/livez", "peer": peer}
         for seconds, is_known in ((0, False), (15, True), (10, False)):
-            await door.clock.advance(seconds)
+            await server.clock.advance(seconds)
             if is_known:
-                assert (await door.recognition(scope)).name == "ann"
+                assert (await server.authenticator(scope)).name == "ann"
             else:
                 with pytest.raises(errors.Unauthorized):
-                    await door.recognition(scope)
+                    await server.authenticator(scope)
 
 
 class TestOidc:
-    """ID tokens of an issuer elsewhere."""
+    """ID tokens of an OpenID Connect issuer."""
 
     @pytest.fixture
     def issuer(self, tmp_path: Path) -> Any:
-        with issuing(tmp_path) as one:
+        with run_issuer(tmp_path) as one:
             yield one
 
-    def _believe(self, door: Door, issuer: Issuer, **more: str) -> None:
+    def _trust(self, server: AuthenticatingServer, issuer: Issuer, **more: str) -> None:
         trusted = Trusted(issuer.url, "probate", groups_claim="groups", ca_file=str(issuer.ca_file), **more)
-        door.recognition = Recognition(door.clock, door.api.accounts, oidc=Oidc(trusted, door.clock, Inline()))
+        server.authenticator = RequestAuthenticator(
+            server.clock, server.api.service_accounts, oidc=OidcVerifier(trusted, server.clock, InlineOffload())
+        )
 
-    def _claims(self, door: Door, issuer: Issuer, **more: Any) -> dict[str, Any]:
-        return {"iss": issuer.url, "aud": "probate", "sub": "ann", "exp": door.clock.now() + 60, **more}
+    def _claims(self, server: AuthenticatingServer, issuer: Issuer, **more: Any) -> dict[str, Any]:
+        return {"iss": issuer.url, "aud": "probate", "sub": "ann", "exp": server.clock.now() + 60, **more}
 
-    async def test_the_claims_say_who_it_is(self, door: Door, issuer: Issuer) -> None:
-        self._believe(door, issuer, groups_prefix="oidc:")
-        token = issuer.keys[0].token(self._claims(door, issuer, groups=["staff"], aud=["x", "probate"]))
-        user = (await door.tell(token)).json["status"]["userInfo"]
+    async def test_claims_become_the_user(self, server: AuthenticatingServer, issuer: Issuer) -> None:
+        self._trust(server, issuer, groups_prefix="oidc:")
+        token = issuer.keys[0].token(self._claims(server, issuer, groups=["staff"], aud=["x", "probate"]))
+        user = (await server.send_token(token)).json["status"]["userInfo"]
         assert user == {"username": f"{issuer.url}#ann", "groups": ["oidc:staff", "system:authenticated"]}
-        await door.clock.advance(61)
-        assert is_refused(await door.tell(token))
+        await server.clock.advance(61)
+        assert is_refused(await server.send_token(token))
 
-    async def test_no_group_of_the_system_comes_from_elsewhere(self, door: Door, issuer: Issuer) -> None:
-        self._believe(door, issuer, username_prefix="-")
-        token = issuer.keys[0].token(self._claims(door, issuer, groups=["system:masters", "staff"]))
-        assert (await door.tell(token)).json["status"]["userInfo"]["groups"] == ["staff", "system:authenticated"]
-        assert is_refused(await door.tell(issuer.keys[0].token(self._claims(door, issuer, sub="system:admin"))))
+    async def test_system_groups_of_an_issuer_are_ignored(self, server: AuthenticatingServer, issuer: Issuer) -> None:
+        self._trust(server, issuer, username_prefix="-")
+        token = issuer.keys[0].token(self._claims(server, issuer, groups=["system:masters", "staff"]))
+        assert (await server.send_token(token)).json["status"]["userInfo"]["groups"] == ["staff", "system:authenticated"]
+        assert is_refused(await server.send_token(issuer.keys[0].token(self._claims(server, issuer, sub="system:admin"))))
 
-    async def test_an_email_address_has_to_be_verified(self, door: Door, issuer: Issuer) -> None:
-        self._believe(door, issuer, username_claim="email")
+    async def test_email_must_be_verified(self, server: AuthenticatingServer, issuer: Issuer) -> None:
+        self._trust(server, issuer, username_claim="email")
         for verified, code in ((True, 201), (False, 401)):
-            token = issuer.keys[0].token(self._claims(door, issuer, email="ann@acme.com", email_verified=verified))
-            assert (await door.tell(token)).code == code
+            token = issuer.keys[0].token(self._claims(server, issuer, email="ann@acme.com", email_verified=verified))
+            assert (await server.send_token(token)).code == code
 
     @pytest.mark.parametrize(
         "change",
@@ -328,14 +335,14 @@ class TestOidc:
             {"sub": 7},
         ],
     )
-    async def test_claims_that_are_not_believed(self, door: Door, issuer: Issuer, change: dict[str, Any]) -> None:
-        self._believe(door, issuer)
-        assert is_refused(await door.tell(issuer.keys[0].token({**self._claims(door, issuer), **change})))
+    async def test_invalid_claims_are_rejected(self, server: AuthenticatingServer, issuer: Issuer, change: dict[str, Any]) -> None:
+        self._trust(server, issuer)
+        assert is_refused(await server.send_token(issuer.keys[0].token({**self._claims(server, issuer), **change})))
 
-    async def test_signatures_that_are_not_believed(self, door: Door, issuer: Issuer) -> None:
-        self._believe(door, issuer)
-        claims = self._claims(door, issuer)
-        forger = Key("one")
+    async def test_invalid_signatures_are_rejected(self, server: AuthenticatingServer, issuer: Issuer) -> None:
+        self._trust(server, issuer)
+        claims = self._claims(server, issuer)
+        forger = IssuerKey("one")
         for token in (
             forger.token(claims),
             issuer.keys[0].token(claims, algorithm="none"),
@@ -343,78 +350,78 @@ class TestOidc:
             issuer.keys[0].token(claims, algorithm="ES256"),
             issuer.keys[0].token(claims, algorithm="RS512"),
             issuer.keys[0].token(claims, name="unknown"),
-            elliptic(claims, OTHER_KEY, "one"),
+            es256_token(claims, OTHER_KEY, "one"),
         ):
-            assert is_refused(await door.tell(token))
+            assert is_refused(await server.send_token(token))
 
-    async def test_new_keys_are_fetched_and_not_more_often_than_that(self, door: Door, issuer: Issuer) -> None:
-        self._believe(door, issuer)
-        claims = self._claims(door, issuer, exp=door.clock.now() + 9_000)
+    async def test_unknown_keys_are_fetched_at_a_limited_rate(self, server: AuthenticatingServer, issuer: Issuer) -> None:
+        self._trust(server, issuer)
+        claims = self._claims(server, issuer, exp=server.clock.now() + 9_000)
         old = issuer.keys[0]
-        assert (await door.tell(old.token(claims))).code == 201
-        new = Key("two")
+        assert (await server.send_token(old.token(claims))).code == 201
+        new = IssuerKey("two")
         issuer.keys = [new]
         for _ in range(5):
-            assert is_refused(await door.tell(new.token(claims)))
-        assert issuer.asked == 2
-        await door.clock.advance(11)
-        assert (await door.tell(new.token(claims))).code == 201
-        assert is_refused(await door.tell(old.token({**claims, "extra": 1})))
+            assert is_refused(await server.send_token(new.token(claims)))
+        assert issuer.requests == 2
+        await server.clock.advance(11)
+        assert (await server.send_token(new.token(claims))).code == 201
+        assert is_refused(await server.send_token(old.token({**claims, "extra": 1})))
 
-    async def test_keys_on_curves(self, door: Door, issuer: Issuer) -> None:
-        self._believe(door, issuer)
+    async def test_elliptic_curve_keys(self, server: AuthenticatingServer, issuer: Issuer) -> None:
+        self._trust(server, issuer)
         numbers = OTHER_KEY.public_key().public_numbers()
-        described = {"kty": "EC", "crv": "P-256", "kid": "curve", "x": number(numbers.x), "y": number(numbers.y)}
-        issuer.keys = [type("Curve", (), {"published": described})]
-        assert (await door.tell(elliptic(self._claims(door, issuer), OTHER_KEY, "curve"))).code == 201
+        described = {"kty": "EC", "crv": "P-256", "kid": "curve", "x": encode_integer(numbers.x), "y": encode_integer(numbers.y)}
+        issuer.keys = [type("Curve", (), {"jwk": described})]
+        assert (await server.send_token(es256_token(self._claims(server, issuer), OTHER_KEY, "curve"))).code == 201
 
-    async def test_an_issuer_that_does_not_answer_or_answers_nonsense(self, door: Door, issuer: Issuer) -> None:
-        self._believe(door, issuer)
+    async def test_unusable_issuer_responses(self, server: AuthenticatingServer, issuer: Issuer) -> None:
+        self._trust(server, issuer)
         issuer.is_broken = True
-        token = issuer.keys[0].token(self._claims(door, issuer))
-        assert is_refused(await door.tell(token))
+        token = issuer.keys[0].token(self._claims(server, issuer))
+        assert is_refused(await server.send_token(token))
         issuer.is_broken = False
-        await door.clock.advance(11)
-        assert (await door.tell(token)).code == 201
+        await server.clock.advance(11)
+        assert (await server.send_token(token)).code == 201
 
 
-async def test_without_credentials_one_may_ask_how_the_server_is_and_no_more(door: Door) -> None:
-    door.app = App(door.api, recognise=door.recognition, recall=door.recognition.recall)
-    del door.api.readiness["collector"]  # which does not run here
+async def test_requests_without_credentials_may_only_read_health(server: AuthenticatingServer) -> None:
+    server.app = App(server.api, authenticate=server.authenticator, authenticate_cached=server.authenticator.cached_user)
+    del server.api.readiness_checks["garbage-collector-controller"]  # which does not run here
     for path, code in (("/livez", 200), ("/readyz", 200), ("/healthz", 200), ("/api", 401), ("/version", 401), ("/metrics", 401)):
-        assert (await door.ask("GET", path)).code == code, path
-    assert is_refused(await door.ask("GET", "/api/v1/namespaces/a/secrets"))
-    assert (await door.ask("GET", "/livez/../api/v1/secrets")).code in {401, 403}
-    assert (await door.ask("GET", "/readyz", headers=[(b"impersonate-user", b"system:admin")])).code == 403
+        assert (await server.request("GET", path)).code == code, path
+    assert is_refused(await server.request("GET", "/api/v1/namespaces/a/secrets"))
+    assert (await server.request("GET", "/livez/../api/v1/secrets")).code in {401, 403}
+    assert (await server.request("GET", "/readyz", headers=[(b"impersonate-user", b"system:admin")])).code == 403
 
 
 @pytest.mark.parametrize(
     "header", [b"Basic YTpi", b"Bearer", b"Bearer ", b"Bearer \xff\xfe", b"Bearer a.b.c", b"", b"Bearer " + b"x" * 90_000]
 )
-async def test_headers_that_say_nothing(door: Door, header: bytes) -> None:
-    door.app = App(door.api, recognise=door.recognition, recall=door.recognition.recall)
-    assert is_refused(await door.ask("GET", "/livez", headers=[(b"authorization", header)]))
+async def test_invalid_authorization_headers(server: AuthenticatingServer, header: bytes) -> None:
+    server.app = App(server.api, authenticate=server.authenticator, authenticate_cached=server.authenticator.cached_user)
+    assert is_refused(await server.request("GET", "/livez", headers=[(b"authorization", header)]))
 
 
-async def test_one_token_at_a_time(door: Door) -> None:
-    token = await door.request_token()
-    assert is_refused(await door.tell(token, (b"authorization", f"Bearer {token}".encode())))
+async def test_two_authorization_headers_are_refused(server: AuthenticatingServer) -> None:
+    token = await server.request_token()
+    assert is_refused(await server.send_token(token, (b"authorization", f"Bearer {token}".encode())))
 
 
-async def test_who_tries_again_and_again_has_to_wait_and_nobody_else(door: Door) -> None:
-    token = await door.request_token()
-    assert (await door.tell(token, address="here")).code == 201
-    for attempt in range(failure_limit.AT_ONCE):
-        assert is_refused(await door.tell(f"guess{attempt}", address="here")), attempt
-    before = door.clock.now()
-    telling = asyncio.ensure_future(door.tell("more", address="here"))
+async def test_who_tries_again_and_again_has_to_wait_and_nobody_else(server: AuthenticatingServer) -> None:
+    token = await server.request_token()
+    assert (await server.send_token(token, address="here")).code == 201
+    for attempt in range(failure_limit.BURST):
+        assert is_refused(await server.send_token(f"guess{attempt}", address="here")), attempt
+    before = server.clock.now()
+    telling = asyncio.ensure_future(server.send_token("more", address="here"))
     while not telling.done():
-        await door.clock.advance(0.5)
-    told = await telling
-    assert told.code == 429
-    assert door.clock.now() - before >= authenticator.PACE_SECONDS
-    assert int(told.headers["retry-after"]) >= 1
-    assert (await door.tell(token, address="here")).code == 201
-    assert is_refused(await door.tell("guess", address="there"))
-    await door.clock.advance(failure_limit.AT_ONCE * failure_limit.SECONDS_EACH + 2)
-    assert is_refused(await door.tell("guess", address="here"))
+        await server.clock.advance(0.5)
+    response = await telling
+    assert response.code == 429
+    assert server.clock.now() - before >= authenticator.FAILURE_DELAY_SECONDS
+    assert int(response.headers["retry-after"]) >= 1
+    assert (await server.send_token(token, address="here")).code == 201
+    assert is_refused(await server.send_token("guess", address="there"))
+    await server.clock.advance(failure_limit.BURST * failure_limit.SECONDS_PER_FAILURE + 2)
+    assert is_refused(await server.send_token("guess", address="here"))

@@ -1,4 +1,4 @@
-"""Nobody asks for the certificate of a master."""
+"""Certificates in the group system:masters cannot be requested."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ def asked(*groups: str, kind: _ASN1Type = _ASN1Type.UTF8String) -> bytes:
     ],
 )
 async def test_certificate_was_asked_for_as(groups: list[str], signer: str, code: int) -> None:
-    async with running() as house:
+    async with running() as server:
         spec = {"request": base64.b64encode(asked(*groups)).decode(), "signerName": signer, "usages": ["client auth"]}
-        told = await house.ask("POST", REQUESTS, {"metadata": {"name": "r"}, "spec": spec})
-        assert told.code == code, told.body
+        response = await server.request("POST", REQUESTS, {"metadata": {"name": "r"}, "spec": spec})
+        assert response.code == code, response.body
 
 
 @pytest.mark.parametrize("kind", [_ASN1Type.UTF8String, _ASN1Type.PrintableString, _ASN1Type.BMPString])
-def test_groups_are_read_however_they_are_written(kind: _ASN1Type) -> None:
+def test_groups_are_read_in_any_asn1_string_type(kind: _ASN1Type) -> None:
     assert certificates.organizations(asked("a", "b", kind=kind)) == ["a", "b"]
 
 
 @pytest.mark.parametrize("text", [b"", b"-----BEGIN X-----\nAAAA\n-----END X-----", b"-----BEGIN X-----\n!\n-----END X-----"])
-def test_what_is_no_request_names_no_groups(text: bytes) -> None:
+def test_invalid_requests_have_no_groups(text: bytes) -> None:
     assert certificates.organizations(text) == []
 
 
 def test_blocks_that_never_end_held_up_everybody() -> None:
-    """They were each looked for to the end of the text: 72 KB of them took seconds, on the loop."""
+    """Each was searched to the end of the text: 72 KB of them took seconds, on the event loop."""
     many = b"-----BEGIN A-----\n" * 100_000
     assert certificates.organizations(many + asked("a")) == ["a"]
-    pem = signed_certificates.root("somebody").pem
+    pem = signed_certificates.new_root("somebody").pem
     assert certificates.not_after(many + pem) == certificates.not_after(pem) is not None
 
 

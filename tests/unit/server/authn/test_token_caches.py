@@ -1,4 +1,4 @@
-"""Caches of credentials: whatever is evicted or reloaded during a look-up, one stays what it is and ends in time."""
+"""Token caches: eviction or reloading during a lookup neither changes a token's user nor extends its life."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from probate.core.aio.offload import Inline
+from probate.core.aio.offload import InlineOffload
 from probate.core.clock import FakeClock
 from probate.server.app import App
 from probate.server.authn import oidc, service_accounts
-from probate.server.authn.authenticator import Recognition
+from probate.server.authn.authenticator import RequestAuthenticator
 from probate.server.authn.oidc import Issuer as Trusted
-from probate.server.authn.oidc import Oidc
-from probate.server.authn.service_accounts import Accounts
-from probate.server.authn.token_file import Listed
-from probate.store.contract import Found, Store
-from support.in_process_server import Told
-from support.oidc_issuer import Key, issuing
-from support.rbac_server import Guarded, guarded
+from probate.server.authn.oidc import OidcVerifier
+from probate.server.authn.service_accounts import TokenIssuer
+from probate.server.authn.token_file import TokenFile
+from probate.store.contract import ReadResult, Store
+from support.in_process_server import Response
+from support.oidc_issuer import IssuerKey, run_issuer
+from support.rbac_server import RbacServer, running_with_rbac
 
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 PEM = ec.generate_private_key(ec.SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 ACCOUNT = "/api/v1/namespaces/a/serviceaccounts/robot"
 MANY = 4_100
-"""More tokens than any cache of them holds."""
+"""More tokens than any token cache holds."""
 
 
 class HeldStore:
@@ -46,107 +46,120 @@ class HeldStore:
         return getattr(self._inner, name)
 
     def hold(self) -> None:
-        """Hold the next read."""
+        """Makes the next read wait."""
         self.may_end.clear()
 
-    async def read_many(self, keys: Sequence[str]) -> list[Found]:
-        found = await self._inner.read_many(keys)
+    async def read_many(self, keys: Sequence[str]) -> list[ReadResult]:
+        result = await self._inner.read_many(keys)
         if not self.may_end.is_set() and not self.is_reading.is_set():
             self.is_reading.set()
             await self.may_end.wait()
-        return found
+        return result
 
 
-class Door(Guarded):
-    """A server that wants to know who asks."""
+class AuthenticatingServer(RbacServer):
+    """A server with authentication."""
 
     clock: FakeClock
-    recognition: Recognition
+    authenticator: RequestAuthenticator
 
-    async def tell(self, token: str) -> Told:
-        """What is answered to who shows a token."""
-        everybody, self.app = self.app, App(self.api, recognise=self.recognition, recall=self.recognition.recall)
+    async def send_token(self, token: str) -> Response:
+        """Returns the response to a request with this token."""
+        unauthenticated_app, self.app = (
+            self.app,
+            App(self.api, authenticate=self.authenticator, authenticate_cached=self.authenticator.cached_user),
+        )
         headers = [(b"authorization", f"Bearer {token}".encode())]
-        asking = asyncio.ensure_future(self.ask("POST", WHO, {}, headers=headers, client=("10.0.0.1", 1)))
+        lookup = asyncio.ensure_future(self.request("POST", WHO, {}, headers=headers, client=("10.0.0.1", 1)))
         await asyncio.sleep(0)
-        self.app = everybody
-        return await asking
+        self.app = unauthenticated_app
+        return await lookup
 
 
 @pytest.fixture
-async def door() -> AsyncIterator[Door]:
+async def server() -> AsyncIterator[AuthenticatingServer]:
     clock = FakeClock(start=1_800_000_000.0)
-    async with guarded(clock) as house:
-        house.__class__ = Door
-        assert isinstance(house, Door)
-        house.api.accounts = Accounts(house.store, clock, key=lambda: PEM)
-        await house.create("serviceaccounts", "a", {"metadata": {"name": "robot"}})
-        yield house
+    async with running_with_rbac(clock) as server:
+        server.__class__ = AuthenticatingServer
+        assert isinstance(server, AuthenticatingServer)
+        server.api.service_accounts = TokenIssuer(server.store, clock, key=lambda: PEM)
+        await server.create("serviceaccounts", "a", {"metadata": {"name": "robot"}})
+        yield server
 
 
-async def token_of(door: Door, number: int = 0) -> str:
-    uid = (await door.ask("GET", ACCOUNT)).json["metadata"]["uid"]
-    return door.api.accounts.issue(service_accounts.Wanted("a", "robot", uid, (), 600), id_=f"id-{number}")[0]
+async def token_of(server: AuthenticatingServer, number: int = 0) -> str:
+    uid = (await server.request("GET", ACCOUNT)).json["metadata"]["uid"]
+    return server.api.service_accounts.issue(service_accounts.TokenRequest("a", "robot", uid, (), 600), id_=f"id-{number}")[0]
 
 
-async def looked_up_while_the_cache_is_evicted(door: Door, tmp_path: Path) -> str:
-    """A token whose first look-up waited for the store while more others were looked up than a cache holds."""
+async def token_with_evicted_cache_entry(server: AuthenticatingServer, tmp_path: Path) -> str:
+    """Returns a token whose first lookup waited for the store while more other tokens were looked up than a cache holds."""
     (tmp_path / "tokens.csv").write_text(f"{hashlib.sha256(b'of-ann').hexdigest()},ann\n")
-    store: Any = HeldStore(door.store)
-    known = Accounts(store, door.clock, key=lambda: PEM)
-    door.recognition = Recognition(door.clock, known, listed=Listed(tmp_path / "tokens.csv"))
-    token = await token_of(door)
-    others = [await token_of(door, number) for number in range(1, 3)]
-    uid = (await door.ask("GET", ACCOUNT)).json["metadata"]["uid"]
+    store: Any = HeldStore(server.store)
+    known = TokenIssuer(store, server.clock, key=lambda: PEM)
+    server.authenticator = RequestAuthenticator(server.clock, known, token_file=TokenFile(tmp_path / "tokens.csv"))
+    token = await token_of(server)
+    others = [await token_of(server, number) for number in range(1, 3)]
+    uid = (await server.request("GET", ACCOUNT)).json["metadata"]["uid"]
     store.hold()
-    asking = asyncio.ensure_future(door.tell(token))
+    lookup = asyncio.ensure_future(server.send_token(token))
     await store.is_reading.wait()
     for number in range(MANY):
-        one = door.api.accounts.issue(service_accounts.Wanted("a", "robot", uid, (), 600), id_=f"more-{number}")[0]
-        await door.recognition.of_token(one, ())
+        one = server.api.service_accounts.issue(service_accounts.TokenRequest("a", "robot", uid, (), 600), id_=f"more-{number}")[0]
+        await server.authenticator.authenticate_token(one, ())
     store.may_end.set()
-    assert (await asking).code == 201
-    assert (await door.tell(others[0])).code == 201
+    assert (await lookup).code == 201
+    assert (await server.send_token(others[0])).code == 201
     return token
 
 
-async def test_token_whose_cache_entry_was_evicted_during_its_lookup_outlived_its_expiry(door: Door, tmp_path: Path) -> None:
-    token = await looked_up_while_the_cache_is_evicted(door, tmp_path)
-    assert (await door.tell(token)).code == 201
-    await door.clock.advance(601)
-    assert (await door.tell(token)).code == 401
+async def test_token_whose_cache_entry_was_evicted_during_its_lookup_outlived_its_expiry(
+    server: AuthenticatingServer, tmp_path: Path
+) -> None:
+    token = await token_with_evicted_cache_entry(server, tmp_path)
+    assert (await server.send_token(token)).code == 201
+    await server.clock.advance(601)
+    assert (await server.send_token(token)).code == 401
 
 
-async def test_token_whose_cache_entry_was_evicted_during_its_lookup_outlived_its_account(door: Door, tmp_path: Path) -> None:
-    token = await looked_up_while_the_cache_is_evicted(door, tmp_path)
-    await door.ask("DELETE", ACCOUNT)
-    assert (await door.tell(token)).code == 401
+async def test_token_whose_cache_entry_was_evicted_during_its_lookup_outlived_its_account(
+    server: AuthenticatingServer, tmp_path: Path
+) -> None:
+    token = await token_with_evicted_cache_entry(server, tmp_path)
+    await server.request("DELETE", ACCOUNT)
+    assert (await server.send_token(token)).code == 401
 
 
-async def test_token_of_an_issuer_outlived_the_key_that_signed_it(door: Door, tmp_path: Path) -> None:
-    with issuing(tmp_path) as issuer:
+async def test_token_of_an_issuer_outlived_the_key_that_signed_it(server: AuthenticatingServer, tmp_path: Path) -> None:
+    with run_issuer(tmp_path) as issuer:
         trusted = Trusted(issuer.url, "probate", ca_file=str(issuer.ca_file))
-        door.recognition = Recognition(door.clock, door.api.accounts, oidc=Oidc(trusted, door.clock, Inline()))
-        claims = {"iss": issuer.url, "aud": "probate", "sub": "ann", "exp": door.clock.now() + 9_000}
+        server.authenticator = RequestAuthenticator(
+            server.clock, server.api.service_accounts, oidc=OidcVerifier(trusted, server.clock, InlineOffload())
+        )
+        claims = {"iss": issuer.url, "aud": "probate", "sub": "ann", "exp": server.clock.now() + 9_000}
         withdrawn = issuer.keys[0].token(claims)
-        assert (await door.tell(withdrawn)).code == 201
-        issuer.keys = [Key("two")]
-        await door.clock.advance(oidc.AGAIN_SECONDS + 1)
-        assert (await door.tell(withdrawn)).code == 201  # nobody has had a reason to ask the issuer again
-        assert (await door.tell(issuer.keys[0].token(claims))).code == 201
-        assert (await door.tell(withdrawn)).code == 401
+        assert (await server.send_token(withdrawn)).code == 201
+        issuer.keys = [IssuerKey("two")]
+        await server.clock.advance(oidc.MIN_FETCH_INTERVAL_SECONDS + 1)
+        assert (await server.send_token(withdrawn)).code == 201  # nothing has made the server fetch the keys again
+        assert (await server.send_token(issuer.keys[0].token(claims))).code == 201
+        assert (await server.send_token(withdrawn)).code == 401
 
 
-async def test_token_of_an_issuer_is_checked_against_its_keys_again_after_an_hour(door: Door, tmp_path: Path) -> None:
-    with issuing(tmp_path) as issuer:
+async def test_token_of_an_issuer_is_checked_against_its_keys_again_after_an_hour(
+    server: AuthenticatingServer, tmp_path: Path
+) -> None:
+    with run_issuer(tmp_path) as issuer:
         trusted = Trusted(issuer.url, "probate", ca_file=str(issuer.ca_file))
-        door.recognition = Recognition(door.clock, door.api.accounts, oidc=Oidc(trusted, door.clock, Inline()))
-        claims = {"iss": issuer.url, "aud": "probate", "sub": "ann", "exp": door.clock.now() + 9_000}
+        server.authenticator = RequestAuthenticator(
+            server.clock, server.api.service_accounts, oidc=OidcVerifier(trusted, server.clock, InlineOffload())
+        )
+        claims = {"iss": issuer.url, "aud": "probate", "sub": "ann", "exp": server.clock.now() + 9_000}
         token = issuer.keys[0].token(claims)
-        assert (await door.tell(token)).code == 201
-        await door.clock.advance(oidc.OLD_SECONDS + 1)
-        assert (await door.tell(token)).code == 201
-        assert issuer.asked == 4  # its description and its keys, twice
-        issuer.keys = [Key("one")]
-        await door.clock.advance(oidc.OLD_SECONDS + 1)
-        assert (await door.tell(token)).code == 401
+        assert (await server.send_token(token)).code == 201
+        await server.clock.advance(oidc.MAX_KEY_AGE_SECONDS + 1)
+        assert (await server.send_token(token)).code == 201
+        assert issuer.requests == 4  # its description and its keys, twice
+        issuer.keys = [IssuerKey("one")]
+        await server.clock.advance(oidc.MAX_KEY_AGE_SECONDS + 1)
+        assert (await server.send_token(token)).code == 401

@@ -1,4 +1,4 @@
-"""To hold an owner takes the right to hold it: through a reference as through a finalizer."""
+"""Blocking an owner by a reference takes the same right as blocking it by a finalizer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from probate.server.authz.owner_checks import Owners
-from support.in_process_server import Told
-from support.rbac_server import Guarded, guarded
+from probate.server.authz.owner_checks import OwnerChecks
+from support.in_process_server import Response
+from support.rbac_server import RbacServer, running_with_rbac
 
 MAPS = "/api/v1/namespaces/a/configmaps"
 MERGE = "application/merge-patch+json"
@@ -19,51 +19,51 @@ FINALIZERS = {"verbs": ["update"], "apiGroups": [""], "resources": ["secrets/fin
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[Guarded]:
-    async with guarded() as one:
-        await one.grant("ann", WRITE, namespace="a")
-        yield one
+async def server() -> AsyncIterator[RbacServer]:
+    async with running_with_rbac() as item:
+        await item.grant("ann", WRITE, namespace="a")
+        yield item
 
 
 def reference(*, uid: str = "u", name: str = "owner", blocks: bool | None = True, kind: str = "Secret", version: str = "v1") -> Any:
-    found = {"apiVersion": version, "kind": kind, "name": name, "uid": uid}
-    return found if blocks is None else {**found, "blockOwnerDeletion": blocks}
+    result = {"apiVersion": version, "kind": kind, "name": name, "uid": uid}
+    return result if blocks is None else {**result, "blockOwnerDeletion": blocks}
 
 
-async def uid_of(house: Guarded, name: str = "owner", resource: str = "secrets", namespace: str = "a") -> str:
-    """That of a new owner."""
-    made = await house.create(resource, namespace, {"metadata": {"name": name}})
-    return str(made["metadata"]["uid"])
+async def uid_of(server: RbacServer, name: str = "owner", resource: str = "secrets", namespace: str = "a") -> str:
+    """Returns the uid of a new owner."""
+    created = await server.create(resource, namespace, {"metadata": {"name": name}})
+    return str(created["metadata"]["uid"])
 
 
 def dependent(*references: Any) -> Any:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "ownerReferences": list(references)}}
 
 
-async def create(house: Guarded, body: Any) -> Told:
-    return await house.ask_as("ann", "POST", MAPS, body)
+async def create(server: RbacServer, body: Any) -> Response:
+    return await server.ask_as("ann", "POST", MAPS, body)
 
 
-async def patch(house: Guarded, body: Any) -> Told:
-    await house.create("configmaps", "a", {"metadata": {"name": "x"}})
-    return await house.ask_as("ann", "PATCH", f"{MAPS}/x", body, media=MERGE)
+async def patch(server: RbacServer, body: Any) -> Response:
+    await server.create("configmaps", "a", {"metadata": {"name": "x"}})
+    return await server.ask_as("ann", "PATCH", f"{MAPS}/x", body, media=MERGE)
 
 
-async def update(house: Guarded, body: Any) -> Told:
-    await house.create("configmaps", "a", {"metadata": {"name": "x"}})
-    return await house.ask_as("ann", "PUT", f"{MAPS}/x", body)
+async def update(server: RbacServer, body: Any) -> Response:
+    await server.create("configmaps", "a", {"metadata": {"name": "x"}})
+    return await server.ask_as("ann", "PUT", f"{MAPS}/x", body)
 
 
-async def apply(house: Guarded, body: Any) -> Told:
-    return await house.ask_as("ann", "PATCH", f"{MAPS}/x", body, media=APPLY, query={"fieldManager": "ann"})
+async def apply(server: RbacServer, body: Any) -> Response:
+    return await server.ask_as("ann", "PATCH", f"{MAPS}/x", body, media=APPLY, query={"fieldManager": "ann"})
 
 
 WAYS = {"create": create, "patch": patch, "update": update, "apply": apply}
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_blocking_an_owner_without_the_right_to_hold_it_is_refused_naming_the_rule(house: Guarded, way: str) -> None:
-    refused = await WAYS[way](house, dependent(reference(blocks=False), reference(uid="v")))
+async def test_blocking_without_the_right_is_refused_naming_the_rule(server: RbacServer, way: str) -> None:
+    refused = await WAYS[way](server, dependent(reference(blocks=False), reference(uid="v")))
     assert refused.code == 422, refused.body
     [cause] = refused.json["details"]["causes"]
     assert cause["field"] == "metadata.ownerReferences[1].blockOwnerDeletion"
@@ -75,95 +75,95 @@ async def test_blocking_an_owner_without_the_right_to_hold_it_is_refused_naming_
 @pytest.mark.parametrize(
     "rule", [{"verbs": ["update"], "resources": ["secrets/finalizers"]}, {"verbs": ["update", "delete"], "resources": ["secrets"]}]
 )
-async def test_who_may_hold_the_owner_may_block_it(house: Guarded, way: str, rule: Any) -> None:
-    await house.grant("ann", {**rule, "apiGroups": [""], "resourceNames": ["owner"]}, namespace="a")
-    assert (await WAYS[way](house, dependent(reference(uid=await uid_of(house))))).code in {200, 201}
+async def test_right_to_the_owner_allows_blocking_it(server: RbacServer, way: str, rule: Any) -> None:
+    await server.grant("ann", {**rule, "apiGroups": [""], "resourceNames": ["owner"]}, namespace="a")
+    assert (await WAYS[way](server, dependent(reference(uid=await uid_of(server))))).code in {200, 201}
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_owner_that_is_not_there_or_another_cannot_be_held_and_which_of_both_is_not_told(house: Guarded, way: str) -> None:
-    await house.grant("ann", FINALIZERS, namespace="a")
-    absent = await WAYS[way](house, dependent(reference()))
-    await uid_of(house)
-    another = await house.ask_as("ann", "POST", MAPS, dependent(reference()))
+async def test_missing_and_mismatched_owners_get_the_same_error(server: RbacServer, way: str) -> None:
+    await server.grant("ann", FINALIZERS, namespace="a")
+    absent = await WAYS[way](server, dependent(reference()))
+    await uid_of(server)
+    another = await server.ask_as("ann", "POST", MAPS, dependent(reference()))
     assert (absent.code, another.code) == (422, 422)
     assert absent.json["details"]["causes"] == another.json["details"]["causes"]
-    assert "there is no Secret owner with the uid u, so it cannot be held" in absent.json["message"]
+    assert "there is no Secret owner with the uid u, so it cannot be blocked" in absent.json["message"]
 
 
-async def test_nothing_is_asked_if_that_is_wanted(house: Guarded) -> None:
-    house.api.owners = Owners.NONE
-    assert (await create(house, dependent(reference()))).code == 201
-    less = await house.ask_as("bob", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": None}}, media=MERGE)
+async def test_check_can_be_switched_off(server: RbacServer) -> None:
+    server.api.owner_permission_mode = OwnerChecks.NONE
+    assert (await create(server, dependent(reference()))).code == 201
+    less = await server.ask_as("bob", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": None}}, media=MERGE)
     assert less.code == 403
-    await house.grant("bob", {**WRITE, "verbs": ["patch"]}, namespace="a")
-    less = await house.ask_as("bob", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": None}}, media=MERGE)
+    await server.grant("bob", {**WRITE, "verbs": ["patch"]}, namespace="a")
+    less = await server.ask_as("bob", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": None}}, media=MERGE)
     assert less.code == 200
 
 
 @pytest.mark.parametrize("verbs", [["update"], ["delete"], ["get", "list", "patch"]])
-async def test_half_of_the_right_is_none(house: Guarded, verbs: list[str]) -> None:
-    await house.grant("ann", {"verbs": verbs, "apiGroups": [""], "resources": ["secrets"]}, namespace="a")
-    assert (await create(house, dependent(reference()))).code == 422
+async def test_update_or_delete_alone_is_not_enough(server: RbacServer, verbs: list[str]) -> None:
+    await server.grant("ann", {"verbs": verbs, "apiGroups": [""], "resources": ["secrets"]}, namespace="a")
+    assert (await create(server, dependent(reference()))).code == 422
 
 
-async def test_right_to_another_owner_is_none(house: Guarded) -> None:
+async def test_right_to_another_owner_is_not_enough(server: RbacServer) -> None:
     rule = {"verbs": ["update"], "apiGroups": [""], "resources": ["secrets/finalizers"], "resourceNames": ["other"]}
-    await house.grant("ann", rule, namespace="a")
-    assert (await create(house, dependent(reference(uid=await uid_of(house))))).code == 422
-    assert (await create(house, dependent(reference(name="other", uid=await uid_of(house, "other"))))).code == 201
+    await server.grant("ann", rule, namespace="a")
+    assert (await create(server, dependent(reference(uid=await uid_of(server))))).code == 422
+    assert (await create(server, dependent(reference(name="other", uid=await uid_of(server, "other"))))).code == 201
 
 
-async def test_right_to_a_cluster_wide_owner_has_to_be_cluster_wide(house: Guarded) -> None:
+async def test_cluster_scoped_owner_needs_a_cluster_wide_right(server: RbacServer) -> None:
     rule = {"verbs": ["update"], "apiGroups": [""], "resources": ["nodes/finalizers"]}
-    await house.grant("ann", rule, namespace="a")
-    node = reference(kind="Node", uid=await uid_of(house, resource="nodes", namespace=""))
-    refused = await create(house, dependent(node))
+    await server.grant("ann", rule, namespace="a")
+    node = reference(kind="Node", uid=await uid_of(server, resource="nodes", namespace=""))
+    refused = await create(server, dependent(node))
     assert "at the cluster scope" in refused.json["message"]
-    await house.grant("ann", rule)
-    assert (await create(house, dependent(node))).code == 201
+    await server.grant("ann", rule)
+    assert (await create(server, dependent(node))).code == 201
 
 
-async def test_refusal_says_nothing_about_whether_the_owner_is_there(house: Guarded) -> None:
-    absent = await create(house, dependent(reference()))
-    made = await house.create("secrets", "a", {"metadata": {"name": "owner"}})
-    there = await create(house, dependent(reference()))
-    exact = await create(house, dependent(reference(uid=made["metadata"]["uid"])))
+async def test_error_does_not_reveal_whether_the_owner_exists(server: RbacServer) -> None:
+    absent = await create(server, dependent(reference()))
+    created = await server.create("secrets", "a", {"metadata": {"name": "owner"}})
+    there = await create(server, dependent(reference()))
+    exact = await create(server, dependent(reference(uid=created["metadata"]["uid"])))
     assert absent.code == there.code == exact.code == 422
     assert absent.json == there.json == exact.json
 
 
-async def test_owner_of_an_unknown_kind_cannot_be_blocked(house: Guarded) -> None:
-    refused = await create(house, dependent(reference(kind="Orb", version="orbs.example.com/v1")))
+async def test_owner_of_an_unknown_kind_cannot_be_blocked(server: RbacServer) -> None:
+    refused = await create(server, dependent(reference(kind="Orb", version="orbs.example.com/v1")))
     assert refused.code == 422
     assert "no kind Orb of orbs.example.com/v1 is served" in refused.json["message"]
 
 
-async def test_reference_that_does_not_block_takes_no_right_unless_that_is_wanted(house: Guarded) -> None:
-    assert (await create(house, dependent(reference(blocks=False), reference(uid="v", blocks=None)))).code == 201
-    house.api.owners = Owners.ALL
-    refused = await house.ask_as("ann", "POST", MAPS, {"metadata": {"name": "y", "ownerReferences": [reference(blocks=None)]}})
-    assert [one["field"] for one in refused.json["details"]["causes"]] == ["metadata.ownerReferences[0]"]
+async def test_non_blocking_reference_takes_a_right_only_if_configured(server: RbacServer) -> None:
+    assert (await create(server, dependent(reference(blocks=False), reference(uid="v", blocks=None)))).code == 201
+    server.api.owner_permission_mode = OwnerChecks.ALL
+    refused = await server.ask_as("ann", "POST", MAPS, {"metadata": {"name": "y", "ownerReferences": [reference(blocks=None)]}})
+    assert [item["field"] for item in refused.json["details"]["causes"]] == ["metadata.ownerReferences[0]"]
 
 
-@pytest.mark.parametrize("owners", [Owners.BLOCKING, Owners.ALL])
-async def test_what_somebody_else_has_set_can_stay(house: Guarded, owners: Owners) -> None:
-    house.api.owners = owners
-    await house.create("configmaps", "a", dependent(reference()))
-    told = await house.ask_as("ann", "PATCH", f"{MAPS}/x", {"data": {"a": "b"}}, media=MERGE)
-    assert told.code == 200
-    less = await house.ask_as("ann", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": None}}, media=MERGE)
+@pytest.mark.parametrize("owners", [OwnerChecks.BLOCKING, OwnerChecks.ALL])
+async def test_existing_references_may_stay(server: RbacServer, owners: OwnerChecks) -> None:
+    server.api.owner_permission_mode = owners
+    await server.create("configmaps", "a", dependent(reference()))
+    response = await server.ask_as("ann", "PATCH", f"{MAPS}/x", {"data": {"a": "b"}}, media=MERGE)
+    assert response.code == 200
+    less = await server.ask_as("ann", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": None}}, media=MERGE)
     assert less.code == 200
-    again = await house.ask_as("ann", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": [reference()]}}, media=MERGE)
+    again = await server.ask_as("ann", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": [reference()]}}, media=MERGE)
     assert again.code == 422
-    assert (await house.ask("GET", f"{MAPS}/x")).json["metadata"].get("ownerReferences") is None
+    assert (await server.request("GET", f"{MAPS}/x")).json["metadata"].get("ownerReferences") is None
 
 
-async def test_reference_that_begins_to_block_takes_the_right(house: Guarded) -> None:
-    await house.create("configmaps", "a", dependent(reference(blocks=False)))
-    told = await house.ask_as("ann", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": [reference()]}}, media=MERGE)
-    assert told.code == 422
+async def test_reference_that_begins_to_block_takes_the_right(server: RbacServer) -> None:
+    await server.create("configmaps", "a", dependent(reference(blocks=False)))
+    response = await server.ask_as("ann", "PATCH", f"{MAPS}/x", {"metadata": {"ownerReferences": [reference()]}}, media=MERGE)
+    assert response.code == 422
 
 
-async def test_master_may_block_anything(house: Guarded) -> None:
-    assert (await house.ask("POST", MAPS, dependent(reference()))).code == 201
+async def test_master_may_block_anything(server: RbacServer) -> None:
+    assert (await server.request("POST", MAPS, dependent(reference()))).code == 201

@@ -1,7 +1,7 @@
-"""Every right there is, both ways. The table is what the server says of itself: each verb of each resource and subresource, and
-each path that is no resource. Who has exactly the rule for it may; who has every rule but that one may not.
+"""Tests every permission both ways. The table comes from discovery: each verb of each resource and subresource, and each
+non-resource path. A user with exactly the rule for a request may send it; a user with every rule but that one may not.
 
-What is asked is not carried out (dry runs, watches from nonsense): it is refused for other reasons, or is not, and that is all.
+The requests change nothing (dry runs, watches from an invalid revision): only whether they are forbidden matters.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from support.rbac_server import RBAC, Guarded, guarded
+from support.rbac_server import RBAC, RbacServer, running_with_rbac
 
 Rule = dict[str, list[str]]
 
@@ -33,8 +33,8 @@ PATHS += ["/livez", "/livez/ping", "/readyz", "/healthz", "/version", "/metrics"
 QUESTIONS = ["dependents", "owners"]
 
 
-class Right(NamedTuple):
-    """One line: what is asked for in the words of rules, and how."""
+class Permission(NamedTuple):
+    """A permission in the terms of rules, and the request that needs it."""
 
     verb: str
     group: str
@@ -45,121 +45,121 @@ class Right(NamedTuple):
 
     @property
     def rule(self) -> Rule:
-        """Exactly this."""
+        """Returns the rule for exactly this permission."""
         names = {"resourceNames": [self.name]} if self.name else {}
         return {"verbs": [self.verb], "apiGroups": [self.group], "resources": [self.resource], **names}
 
 
-class Table:
-    """All rights to resources, and all words that rules about them can have."""
+class PermissionTable:
+    """All permissions on resources, and all values that rules about them can have."""
 
-    def __init__(self, rights: list[Right]) -> None:
+    def __init__(self, rights: list[Permission]) -> None:
         self.rights = rights
-        self._groups = sorted({one.group for one in rights})
-        self._resources = sorted({one.resource for one in rights})
+        self._groups = sorted({item.group for item in rights})
+        self._resources = sorted({item.resource for item in rights})
         self._verbs = [*VERBS, *OTHER_VERBS]
 
-    def all_but(self, right: Right) -> list[Rule]:
-        """Rules that together allow everything but this, in all of the cluster."""
-        other_verbs = [verb for verb in self._verbs if verb != right.verb]
+    def all_but(self, permission: Permission) -> list[Rule]:
+        """Returns rules that together allow everything but this, in the whole cluster."""
+        other_verbs = [verb for verb in self._verbs if verb != permission.verb]
         groups, resources = (
-            [one for one in self._groups if one != right.group],
-            [one for one in self._resources if one != right.resource],
+            [item for item in self._groups if item != permission.group],
+            [item for item in self._resources if item != permission.resource],
         )
         rules = [
             {"verbs": other_verbs, "apiGroups": ["*"], "resources": ["*"]},
-            {"verbs": [right.verb], "apiGroups": groups, "resources": ["*"]},
-            {"verbs": [right.verb], "apiGroups": [right.group], "resources": resources},
+            {"verbs": [permission.verb], "apiGroups": groups, "resources": ["*"]},
+            {"verbs": [permission.verb], "apiGroups": [permission.group], "resources": resources},
             {"verbs": ["*"], "nonResourceURLs": ["*"]},
         ]
-        if right.name:
-            rules.append({**right.rule, "resourceNames": ["another", right.name.upper(), "*"]})
-        elif right.verb != "list":  # what is limited to a name says nothing about all of them
-            rules.append({**right.rule, "resourceNames": ["x"]})
+        if permission.name:
+            rules.append({**permission.rule, "resourceNames": ["another", permission.name.upper(), "*"]})
+        elif permission.verb != "list":  # a rule limited to names does not allow a list of all objects
+            rules.append({**permission.rule, "resourceNames": ["x"]})
         return rules
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[Guarded]:
-    async with guarded() as one:
-        await one.ask("DELETE", f"{RBAC}/clusterrolebindings")  # what everybody may do would be in the way
-        await one.ask("DELETE", f"{RBAC}/namespaces/kube-system/rolebindings")
-        yield one
+async def server() -> AsyncIterator[RbacServer]:
+    async with running_with_rbac() as item:
+        await item.request("DELETE", f"{RBAC}/clusterrolebindings")  # the default bindings would allow too much
+        await item.request("DELETE", f"{RBAC}/namespaces/kube-system/rolebindings")
+        yield item
 
 
-async def table_of(house: Guarded) -> Table:
-    return Table([right async for right in _rights(house)])
+async def table_of(server: RbacServer) -> PermissionTable:
+    return PermissionTable([permission async for permission in _rights(server)])
 
 
-async def _rights(house: Guarded) -> AsyncIterator[Right]:
-    groups = (await house.ask("GET", "/apis")).json["groups"]
-    versions = [one["groupVersion"] for group in groups for one in group["versions"]]
+async def _rights(server: RbacServer) -> AsyncIterator[Permission]:
+    groups = (await server.request("GET", "/apis")).json["groups"]
+    versions = [item["groupVersion"] for group in groups for item in group["versions"]]
     for root, version in [("/api/v1", "v1"), *((f"/apis/{version}", version) for version in versions)]:
         group = version.rpartition("/")[0]
-        for kind in (await house.ask("GET", root)).json["resources"]:
-            for right in _of_kind(root, group, kind):
-                yield right
+        for kind in (await server.request("GET", root)).json["resources"]:
+            for permission in _of_kind(root, group, kind):
+                yield permission
 
 
-def _of_kind(root: str, group: str, kind: dict[str, Any]) -> Iterator[Right]:
+def _of_kind(root: str, group: str, kind: dict[str, Any]) -> Iterator[Permission]:
     plural, _, part = kind["name"].partition("/")
     for verb in kind["verbs"]:
         is_named = bool(part) or verb not in OF_COLLECTIONS
         name = "x" if is_named else ""
         below = "/".join(filter(None, (plural, name, part)))
         if kind["namespaced"]:
-            yield Right(verb, group, kind["name"], "a", name, f"{root}/namespaces/a/{below}")
+            yield Permission(verb, group, kind["name"], "a", name, f"{root}/namespaces/a/{below}")
             if verb in {"list", "watch"}:
-                yield Right(verb, group, kind["name"], "", "", f"{root}/{plural}")
+                yield Permission(verb, group, kind["name"], "", "", f"{root}/{plural}")
         else:
-            yield Right(verb, group, kind["name"], "", name, f"{root}/{below}")
+            yield Permission(verb, group, kind["name"], "", name, f"{root}/{below}")
 
 
-async def ask(house: Guarded, who: str, right: Right, method: str = "") -> Any:
-    query = {"get": {}, "list": {}, "watch": {"watch": "1", "resourceVersion": "nonsense"}}.get(right.verb, {"dryRun": "All"})
-    body: Any = None if right.verb in {"get", "list", "watch"} else {}
-    if right.verb == "update":  # of one that is not there: else it would be created, if that is allowed as well
+async def ask(server: RbacServer, user: str, permission: Permission, method: str = "") -> Any:
+    query = {"get": {}, "list": {}, "watch": {"watch": "1", "resourceVersion": "nonsense"}}.get(permission.verb, {"dryRun": "All"})
+    body: Any = None if permission.verb in {"get", "list", "watch"} else {}
+    if permission.verb == "update":  # without this, an update of a missing object would create it if create is allowed too
         body = {"metadata": {"uid": "another"}}
-    media = "application/merge-patch+json" if right.verb == "patch" else "application/json"
-    return await house.ask_as(who, method or VERBS[right.verb], right.path, body, query=query, media=media)
+    media = "application/merge-patch+json" if permission.verb == "patch" else "application/json"
+    return await server.ask_as(user, method or VERBS[permission.verb], permission.path, body, query=query, media=media)
 
 
-async def test_resources(house: Guarded) -> None:
-    table, numbers = await table_of(house), itertools.count()
+async def test_resources(server: RbacServer) -> None:
+    table, numbers = await table_of(server), itertools.count()
     assert len(table.rights) > 600
-    assert {right.verb for right in table.rights} == set(VERBS)
-    for right in table.rights:
+    assert {permission.verb for permission in table.rights} == set(VERBS)
+    for permission in table.rights:
         number = next(numbers)
-        await house.grant(f"has-{number}", right.rule, namespace=right.namespace)
-        assert (await ask(house, f"has-{number}", right)).code != 403, right
-        await house.grant(f"lacks-{number}", *table.all_but(right))
-        if right.namespace:  # and everything elsewhere
-            await house.grant(f"lacks-{number}", {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, namespace="b")
-        refused = await ask(house, f"lacks-{number}", right)
-        assert refused.code == 403, right
-        assert refused.json["details"]["causes"][0]["reason"] == "MissingRule", right
+        await server.grant(f"has-{number}", permission.rule, namespace=permission.namespace)
+        assert (await ask(server, f"has-{number}", permission)).code != 403, permission
+        await server.grant(f"lacks-{number}", *table.all_but(permission))
+        if permission.namespace:  # plus everything in other namespaces
+            await server.grant(f"lacks-{number}", {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, namespace="b")
+        refused = await ask(server, f"lacks-{number}", permission)
+        assert refused.code == 403, permission
+        assert refused.json["details"]["causes"][0]["reason"] == "MissingRule", permission
 
 
-async def test_a_role_in_one_namespace_is_no_right_to_all_of_them(house: Guarded) -> None:
+async def test_role_in_one_namespace_does_not_grant_all_namespaces(server: RbacServer) -> None:
     for namespace in ("a", "b"):
-        await house.grant("ann", {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, namespace=namespace)
-    everywhere = [one for one in (await table_of(house)).rights if not one.namespace]
+        await server.grant("ann", {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, namespace=namespace)
+    everywhere = [item for item in (await table_of(server)).rights if not item.namespace]
     assert len(everywhere) > 200
-    for right in everywhere:
-        is_itself = right.resource.partition("/")[0] == "namespaces" and right.name
-        assert (await ask(house, "ann", right)).code == 403 or is_itself, right
+    for permission in everywhere:
+        is_itself = permission.resource.partition("/")[0] == "namespaces" and permission.name
+        assert (await ask(server, "ann", permission)).code == 403 or is_itself, permission
 
 
-async def test_other_ways_to_ask_for_the_same(house: Guarded) -> None:
+async def test_aliases_of_a_request_take_the_same_right(server: RbacServer) -> None:
     """HEAD is a get or a list; the old paths of watches are watches; the version does not matter."""
     ways = [
-        (Right("get", "", "configmaps", "a", "x", "/api/v1/namespaces/a/configmaps/x"), "HEAD"),
-        (Right("list", "", "configmaps", "a", "", "/api/v1/namespaces/a/configmaps"), "HEAD"),
-        (Right("watch", "", "configmaps", "a", "", "/api/v1/watch/namespaces/a/configmaps"), "GET"),
-        (Right("watch", "", "configmaps", "a", "x", "/api/v1/watch/namespaces/a/configmaps/x"), "GET"),
-        (Right("watch", "apps", "deployments", "", "", "/apis/apps/v1/watch/deployments"), "GET"),
+        (Permission("get", "", "configmaps", "a", "x", "/api/v1/namespaces/a/configmaps/x"), "HEAD"),
+        (Permission("list", "", "configmaps", "a", "", "/api/v1/namespaces/a/configmaps"), "HEAD"),
+        (Permission("watch", "", "configmaps", "a", "", "/api/v1/watch/namespaces/a/configmaps"), "GET"),
+        (Permission("watch", "", "configmaps", "a", "x", "/api/v1/watch/namespaces/a/configmaps/x"), "GET"),
+        (Permission("watch", "apps", "deployments", "", "", "/apis/apps/v1/watch/deployments"), "GET"),
         (
-            Right(
+            Permission(
                 "get",
                 "autoscaling",
                 "horizontalpodautoscalers",
@@ -170,7 +170,7 @@ async def test_other_ways_to_ask_for_the_same(house: Guarded) -> None:
             "GET",
         ),
         (
-            Right(
+            Permission(
                 "get",
                 "autoscaling",
                 "horizontalpodautoscalers",
@@ -181,46 +181,46 @@ async def test_other_ways_to_ask_for_the_same(house: Guarded) -> None:
             "GET",
         ),
     ]
-    table = await table_of(house)
-    for number, (right, method) in enumerate(ways):
-        await house.grant(f"has-{number}", right.rule, namespace=right.namespace)
-        assert (await ask(house, f"has-{number}", right, method)).code != 403, right
-        await house.grant(f"lacks-{number}", *table.all_but(right))
-        assert (await ask(house, f"lacks-{number}", right, method)).code == 403, right
+    table = await table_of(server)
+    for number, (permission, method) in enumerate(ways):
+        await server.grant(f"has-{number}", permission.rule, namespace=permission.namespace)
+        assert (await ask(server, f"has-{number}", permission, method)).code != 403, permission
+        await server.grant(f"lacks-{number}", *table.all_but(permission))
+        assert (await ask(server, f"lacks-{number}", permission, method)).code == 403, permission
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
-async def test_paths_that_are_no_resources(house: Guarded, path: str, method: str) -> None:
+async def test_non_resource_paths(server: RbacServer, path: str, method: str) -> None:
     verb = method.lower()
-    await house.grant("has", {"verbs": [verb], "nonResourceURLs": [path]})
-    assert (await house.ask_as("has", method, path)).code != 403
-    others = [one for one in ("get", "head", "post", "put", "patch", "delete", "list", "watch", "create") if one != verb]
+    await server.grant("has", {"verbs": [verb], "nonResourceURLs": [path]})
+    assert (await server.ask_as("has", method, path)).code != 403
+    others = [item for item in ("get", "head", "post", "put", "patch", "delete", "list", "watch", "create") if item != verb]
     longer, shorter = f"{path}x", path[:-1]
-    await house.grant(
+    await server.grant(
         "lacks",
         {"verbs": others, "nonResourceURLs": ["*"]},
         {"verbs": ["*"], "nonResourceURLs": [longer, f"{path}/", f"{path}/*", shorter, path.upper(), f"/x{path}", "/none*"]},
         {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     )
-    assert (await house.ask_as("lacks", method, path)).code == 403
-    await house.grant("lacks", {"verbs": [verb], "nonResourceURLs": [f"{shorter}*"]})
-    assert (await house.ask_as("lacks", method, path)).code != 403
+    assert (await server.ask_as("lacks", method, path)).code == 403
+    await server.grant("lacks", {"verbs": [verb], "nonResourceURLs": [f"{shorter}*"]})
+    assert (await server.ask_as("lacks", method, path)).code != 403
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-async def test_questions_of_our_own(house: Guarded, question: str) -> None:
-    path, asked = f"/apis/probate.dev/v1alpha1/{question}", dict[str, Any](query={"uid": "u"})
+async def test_ownership_api(server: RbacServer, question: str) -> None:
+    path, request = f"/apis/probate.dev/v1alpha1/{question}", dict[str, Any](query={"uid": "u"})
     rule = {"verbs": ["get"], "apiGroups": ["probate.dev"], "resources": [question]}
-    await house.grant("has", rule)
-    assert (await house.ask_as("has", "GET", path, **asked)).code != 403
-    other = next(one for one in QUESTIONS if one != question)
-    await house.grant(
+    await server.grant("has", rule)
+    assert (await server.ask_as("has", "GET", path, **request)).code != 403
+    other = next(item for item in QUESTIONS if item != question)
+    await server.grant(
         "lacks",
         {**rule, "verbs": ["list", "create"]},
         {**rule, "resources": [other]},
         {**rule, "apiGroups": ["", "apps"]},
         {"verbs": ["*"], "nonResourceURLs": ["*"]},
     )
-    await house.grant("lacks", {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, namespace="a")
-    assert (await house.ask_as("lacks", "GET", path, **asked)).code == 403
+    await server.grant("lacks", {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, namespace="a")
+    assert (await server.ask_as("lacks", "GET", path, **request)).code == 403

@@ -1,4 +1,4 @@
-"""What every server has besides namespaces, roles and its own Service: priority classes, flows, and the range of addresses."""
+"""Default objects besides namespaces, roles and the server's Service: priority classes, flow schemas, the ServiceCIDR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from probate.kinds import validation
 from probate.kinds.flowcontrol import bootstrap_flows
 from probate.server.bootstrap import default_objects
-from support.in_process_server import House, running
+from support.in_process_server import InProcessServer, running
 
 FLOWS = f"/apis/{bootstrap_flows.GROUP}/v1"
 SCHEMAS, LEVELS = f"{FLOWS}/flowschemas", f"{FLOWS}/prioritylevelconfigurations"
@@ -21,56 +21,56 @@ MERGE = "application/merge-patch+json"
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    async with running(collects=False) as one:
-        await default_objects.ensure(one.api)
-        yield one
+async def server() -> AsyncIterator[InProcessServer]:
+    async with running(collects=False) as item:
+        await default_objects.ensure(item.api)
+        yield item
 
 
-async def found(house: House, path: str) -> Any:
-    told = await house.ask("GET", path)
-    assert told.code == 200, told.body
-    return told.json
+async def result(server: InProcessServer, path: str) -> Any:
+    response = await server.request("GET", path)
+    assert response.code == 200, response.body
+    return response.json
 
 
-async def change(house: House, path: str, change: Any) -> None:
-    assert (await house.ask("PATCH", path, change, media=MERGE)).code == 200
+async def change(server: InProcessServer, path: str, change: Any) -> None:
+    assert (await server.request("PATCH", path, change, media=MERGE)).code == 200
 
 
-async def names(house: House, path: str) -> list[str]:
-    return [one["metadata"]["name"] for one in (await found(house, path))["items"]]
+async def names(server: InProcessServer, path: str) -> list[str]:
+    return [item["metadata"]["name"] for item in (await result(server, path))["items"]]
 
 
-async def test_all_of_it_is_there(house: House) -> None:
-    classes = {one["metadata"]["name"]: one["value"] for one in (await found(house, CLASSES))["items"]}
+async def test_all_default_objects_exist(server: InProcessServer) -> None:
+    classes = {item["metadata"]["name"]: item["value"] for item in (await result(server, CLASSES))["items"]}
     assert classes == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-    assert len(await names(house, SCHEMAS)) == 13
-    assert len(await names(house, LEVELS)) == 8
-    range_ = await found(house, RANGE)
+    assert len(await names(server, SCHEMAS)) == 13
+    assert len(await names(server, LEVELS)) == 8
+    range_ = await result(server, RANGE)
     assert range_["spec"] == {"cidrs": ["10.96.0.0/12"]}
     assert range_["metadata"]["finalizers"] == ["networking.k8s.io/service-cidr-finalizer"]
-    assert [(one["type"], one["status"]) for one in range_["status"]["conditions"]] == [("Ready", "True")]
+    assert [(item["type"], item["status"]) for item in range_["status"]["conditions"]] == [("Ready", "True")]
 
 
-async def test_flows_lead_to_levels_that_are_there(house: House) -> None:
-    levels = await names(house, LEVELS)
-    for schema in (await found(house, SCHEMAS))["items"]:
+async def test_flow_schemas_name_existing_levels(server: InProcessServer) -> None:
+    levels = await names(server, LEVELS)
+    for schema in (await result(server, SCHEMAS))["items"]:
         assert schema["spec"]["priorityLevelConfiguration"]["name"] in levels
-        assert [(one["type"], one["status"]) for one in schema["status"]["conditions"]] == [("Dangling", "False")]
+        assert [(item["type"], item["status"]) for item in schema["status"]["conditions"]] == [("Dangling", "False")]
 
 
-async def test_a_second_start_writes_nothing(house: House) -> None:
-    before = await house.store.revision()
-    await default_objects.ensure(house.api)
-    assert await house.store.revision() == before
+async def test_a_second_start_writes_nothing(server: InProcessServer) -> None:
+    before = await server.store.revision()
+    await default_objects.ensure(server.api)
+    assert await server.store.revision() == before
 
 
-async def test_what_is_gone_comes_back_at_the_next_start(house: House) -> None:
+async def test_deleted_objects_are_recreated_at_the_next_start(server: InProcessServer) -> None:
     for path in (f"{SCHEMAS}/exempt", f"{LEVELS}/system"):
-        assert (await house.ask("DELETE", path)).code == 200
-    await default_objects.ensure(house.api)
+        assert (await server.request("DELETE", path)).code == 200
+    await default_objects.ensure(server.api)
     for path in (f"{SCHEMAS}/exempt", f"{LEVELS}/system"):
-        await found(house, path)
+        await result(server, path)
 
 
 @pytest.mark.parametrize(
@@ -83,34 +83,36 @@ async def test_what_is_gone_comes_back_at_the_next_start(house: House) -> None:
         pytest.param("workload-low", None, True, id="suggested, and changed"),
     ],
 )
-async def test_what_was_changed(house: House, name: str, annotation: str | None, is_kept: bool) -> None:
+async def test_changed_objects_are_restored_unless_annotated(
+    server: InProcessServer, name: str, annotation: str | None, is_kept: bool
+) -> None:
     path = f"{LEVELS}/{name}"
     annotations = {bootstrap_flows.AUTO_UPDATE: annotation}
-    await change(house, path, {"metadata": {"annotations": annotations}, "spec": {"limited": {"nominalConcurrencyShares": 7}}})
-    await default_objects.ensure(house.api)
-    level = await found(house, path)
+    await change(server, path, {"metadata": {"annotations": annotations}, "spec": {"limited": {"nominalConcurrencyShares": 7}}})
+    await default_objects.ensure(server.api)
+    level = await result(server, path)
     assert (level["spec"]["limited"]["nominalConcurrencyShares"] == 7) is is_kept
     assert level["metadata"]["annotations"][bootstrap_flows.AUTO_UPDATE] == ("false" if is_kept else "true")
     assert level["metadata"]["generation"] == (2 if is_kept else 3)
 
 
-async def test_what_was_never_changed_follows(house: House) -> None:
+async def test_unchanged_objects_follow_new_defaults(server: InProcessServer) -> None:
     path = f"{SCHEMAS}/probes"
-    await change(house, path, {"metadata": {"annotations": None}})
-    await default_objects.ensure(house.api)
-    assert (await found(house, path))["metadata"]["annotations"] == {bootstrap_flows.AUTO_UPDATE: "true"}
+    await change(server, path, {"metadata": {"annotations": None}})
+    await default_objects.ensure(server.api)
+    assert (await result(server, path))["metadata"]["annotations"] == {bootstrap_flows.AUTO_UPDATE: "true"}
 
 
 def test_flows_have_no_problems() -> None:
     kinds = {bootstrap_flows.SCHEMAS: "FlowSchema", bootstrap_flows.LEVELS: "PriorityLevelConfiguration"}
-    for seed in bootstrap_flows.seeds():
+    for seed in bootstrap_flows.bootstrap_objects():
         assert validation.create(bootstrap_flows.GROUP, "v1", kinds[seed.resource], seed.object) == [], seed.object["metadata"][
             "name"
         ]
 
 
-async def test_starts_leave_the_seeds_alone() -> None:
-    before = copy.deepcopy(bootstrap_flows.seeds())
-    async with running(collects=False) as house:
-        await default_objects.ensure(house.api)
-    assert bootstrap_flows.seeds() == before
+async def test_starting_does_not_modify_the_seeds() -> None:
+    before = copy.deepcopy(bootstrap_flows.bootstrap_objects())
+    async with running(collects=False) as server:
+        await default_objects.ensure(server.api)
+    assert bootstrap_flows.bootstrap_objects() == before

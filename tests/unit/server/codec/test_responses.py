@@ -11,7 +11,7 @@ import pytest
 from probate.core import errors
 from probate.core.clock import FakeClock
 from probate.server.codec import compression
-from support.in_process_server import House, running
+from support.in_process_server import InProcessServer, running
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 FAR, HERE = ("192.0.2.7", 4711), ("127.0.0.1", 4711)
@@ -19,13 +19,13 @@ WANTS_GZIP = ((b"accept-encoding", b"deflate, gzip"),)
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
+async def house() -> AsyncIterator[InProcessServer]:
     async with running(clock=FakeClock()) as found:
         yield found
 
 
-async def test_every_answer_has_an_id_of_its_own_and_is_not_kept(house: House) -> None:
-    told = [await house.ask("GET", path) for path in (MAPS, f"{MAPS}/absent", "/version", "/healthz")]
+async def test_every_answer_has_an_id_of_its_own_and_is_not_kept(house: InProcessServer) -> None:
+    told = [await house.request("GET", path) for path in (MAPS, f"{MAPS}/absent", "/version", "/healthz")]
     ids = [one.headers["audit-id"] for one in told]
     assert len(set(ids)) == len(ids)
     assert all(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", one) for one in ids)
@@ -33,60 +33,62 @@ async def test_every_answer_has_an_id_of_its_own_and_is_not_kept(house: House) -
     assert told[-1].headers["x-content-type-options"] == "nosniff"
 
 
-async def test_document_that_is_asked_for_by_its_hash_may_be_kept_and_an_old_hash_leads_to_the_new_one(house: House) -> None:
-    index = (await house.ask("GET", "/openapi/v3")).json
+async def test_document_that_is_asked_for_by_its_hash_may_be_kept_and_an_old_hash_leads_to_the_new_one(
+    house: InProcessServer,
+) -> None:
+    index = (await house.request("GET", "/openapi/v3")).json
     path, _, wanted = index["paths"]["apis/apps/v1"]["serverRelativeURL"].partition("?hash=")
-    kept = await house.ask("GET", path, query={"hash": wanted})
+    kept = await house.request("GET", path, query={"hash": wanted})
     assert (kept.code, kept.headers["cache-control"]) == (200, "public, max-age=31536000, immutable")
-    moved = await house.ask("GET", path, query={"hash": "OLD"})
+    moved = await house.request("GET", path, query={"hash": "OLD"})
     assert (moved.code, moved.headers["location"]) == (301, f"{path}?hash={wanted}")
     assert "immutable" not in moved.headers["cache-control"]
 
 
 @pytest.mark.parametrize("path", ["/api", "/apis"])
-async def test_discovery_that_a_client_has_already_is_not_sent_again(house: House, path: str) -> None:
+async def test_discovery_that_a_client_has_already_is_not_sent_again(house: InProcessServer, path: str) -> None:
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-    first = await house.ask("GET", path, accept=accept)
-    again = await house.ask("GET", path, accept=accept, headers=((b"if-none-match", first.headers["etag"].encode()),))
+    first = await house.request("GET", path, accept=accept)
+    again = await house.request("GET", path, accept=accept, headers=((b"if-none-match", first.headers["etag"].encode()),))
     assert (first.code, again.code, again.body, again.headers["etag"]) == (200, 304, b"", first.headers["etag"])
 
 
-async def test_large_answer_is_made_smaller_for_who_asks_for_that_and_is_far_away(house: House) -> None:
+async def test_large_answer_is_made_smaller_for_who_asks_for_that_and_is_far_away(house: InProcessServer) -> None:
     for name in ("a", "b"):
-        made = await house.ask("POST", MAPS, {"metadata": {"name": name}, "data": {"x": "y" * compression.LEAST_BYTES}})
+        made = await house.request("POST", MAPS, {"metadata": {"name": name}, "data": {"x": "y" * compression.LEAST_BYTES}})
         assert made.code == 201
-    plain = await house.ask("GET", MAPS, client=FAR)
-    small = await house.ask("GET", MAPS, headers=WANTS_GZIP, client=FAR)
+    plain = await house.request("GET", MAPS, client=FAR)
+    small = await house.request("GET", MAPS, headers=WANTS_GZIP, client=FAR)
     assert (small.headers["content-encoding"], small.headers["vary"]) == ("gzip", "Accept-Encoding")
     assert gzip.decompress(small.body) == plain.body
     assert len(small.body) < len(plain.body) // 10
     for asked in ({"client": HERE, "headers": WANTS_GZIP}, {"client": FAR, "headers": ((b"accept-encoding", b"gzip;q=0.0"),)}):
-        assert "content-encoding" not in (await house.ask("GET", MAPS, **asked)).headers  # type: ignore[arg-type]
-    assert "content-encoding" not in (await house.ask("GET", "/version", headers=WANTS_GZIP, client=FAR)).headers
+        assert "content-encoding" not in (await house.request("GET", MAPS, **asked)).headers  # type: ignore[arg-type]
+    assert "content-encoding" not in (await house.request("GET", "/version", headers=WANTS_GZIP, client=FAR)).headers
 
 
-async def test_hash_of_the_storage_version_is_told_of_what_is_stored(house: House) -> None:
-    told = {one["name"]: one.get("storageVersionHash") for one in (await house.ask("GET", "/api/v1")).json["resources"]}
+async def test_hash_of_the_storage_version_is_told_of_what_is_stored(house: InProcessServer) -> None:
+    told = {one["name"]: one.get("storageVersionHash") for one in (await house.request("GET", "/api/v1")).json["resources"]}
     assert (told["pods"], told["bindings"], told["pods/status"]) == ("xPOwRZ+Yhw8=", None, None)
-    scalers = (await house.ask("GET", "/apis/autoscaling/v1")).json["resources"]
+    scalers = (await house.request("GET", "/apis/autoscaling/v1")).json["resources"]
     assert scalers[0]["storageVersionHash"] == "qwQve8ut294="
 
 
 async def test_store_that_does_not_answer_is_told_where_it_is_asked_for_and_does_not_restart_the_server(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: InProcessServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def check() -> None:
         raise errors.StoreUnavailable("the store sleeps")
 
     monkeypatch.setattr(house.api.store, "check", check)
     for path, code in (("/livez", 200), ("/livez/etcd", 500), ("/healthz/etcd", 500), ("/readyz", 500), ("/readyz/store", 500)):
-        assert (await house.ask("GET", path)).code == code, path
-    told = (await house.ask("GET", "/readyz")).body.decode()
+        assert (await house.request("GET", path)).code == code, path
+    told = (await house.request("GET", "/readyz")).body.decode()
     assert "[-]etcd failed: the store sleeps" in told
-    assert (await house.ask("GET", "/readyz", query={"exclude": ["etcd", "store", "collector"]})).code == 200
+    assert (await house.request("GET", "/readyz", query={"exclude": ["etcd", "store", "garbage-collector-controller"]})).code == 200
 
 
-async def test_version_says_what_it_is_compatible_with(house: House) -> None:
-    told = (await house.ask("GET", "/version")).json
+async def test_version_says_what_it_is_compatible_with(house: InProcessServer) -> None:
+    told = (await house.request("GET", "/version")).json
     assert (told["emulationMajor"], told["emulationMinor"]) == (told["major"], told["minor"])
     assert (told["minCompatibilityMajor"], told["minCompatibilityMinor"]) == ("1", "36")

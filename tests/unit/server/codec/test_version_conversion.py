@@ -19,8 +19,8 @@ async def test_object_in_a_version_that_is_not_stored_was_not_made_into_the_one_
     about = {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}}
     async with running(collects=False) as house:
         first = {**about, "spec": spec if way == "create" else {**spec, "targetCPUUtilizationPercentage": 10}}
-        assert (await house.ask("POST", SCALERS, first)).code == 201
-        told = await house.ask("GET" if way == "create" else "PUT", f"{SCALERS}/web", {**about, "spec": spec})
+        assert (await house.request("POST", SCALERS, first)).code == 201
+        told = await house.request("GET" if way == "create" else "PUT", f"{SCALERS}/web", {**about, "spec": spec})
         assert told.json["spec"] == spec
-        shown = (await house.ask("GET", SCALERS.replace("v1", "v2") + "/web")).json
+        shown = (await house.request("GET", SCALERS.replace("v1", "v2") + "/web")).json
         assert shown["spec"]["metrics"] == [{"type": "Resource", "resource": {"name": "cpu", "target": CPU}}]

@@ -1,63 +1,63 @@
-"""Lists that are kept: for as long as their range is calm, and within bounds."""
+"""ListCache: a list is returned while its range is unchanged, and the cache stays within its size."""
 
 from __future__ import annotations
 
-from probate.server.objects.list_cache import Listing, Listings, Place
-from probate.store.contract import Calm, Revision
+from probate.server.objects.list_cache import CachedList, ListCache, ListKey
+from probate.store.contract import Revision, UnchangedSince
 
 
-def place(prefix: str) -> Place:
-    return Place("", "v1", "Pod", prefix, 500)
+def list_key(prefix: str) -> ListKey:
+    return ListKey("", "v1", "Pod", prefix, 500)
 
 
-def listing(size: int, revision: int = 5) -> Listing:
-    return Listing(b"x" * size, Revision(revision), "", None)
+def cached_list(size: int, revision: int = 5) -> CachedList:
+    return CachedList(b"x" * size, Revision(revision), "", None)
 
 
-def calm(since: int, now: int) -> Calm:
-    return Calm(Revision(since), Revision(now))
+def unchanged(since: int, now: int) -> UnchangedSince:
+    return UnchangedSince(Revision(since), Revision(now))
 
 
-def test_list_is_found_while_its_range_is_calm() -> None:
-    lists, kept = Listings(), listing(10, revision=5)
-    lists.keep(place("a"), kept)
-    assert lists.find(place("a"), calm(5, 5)) is kept
-    assert lists.find(place("a"), calm(3, 9)) is kept
+def test_list_is_returned_while_its_range_is_unchanged() -> None:
+    lists, kept = ListCache(), cached_list(10, revision=5)
+    lists.put(list_key("a"), kept)
+    assert lists.get(list_key("a"), unchanged(5, 5)) is kept
+    assert lists.get(list_key("a"), unchanged(3, 9)) is kept
 
 
-def test_list_is_not_found_once_its_range_has_changed_or_nothing_is_known_of_it() -> None:
-    lists = Listings()
-    lists.keep(place("a"), listing(10, revision=5))
-    assert lists.find(place("a"), calm(6, 9)) is None
-    assert lists.find(place("a"), None) is None
-    assert lists.find(place("b"), calm(3, 9)) is None
+def test_list_is_not_returned_once_its_range_has_changed_or_is_unknown() -> None:
+    lists = ListCache()
+    lists.put(list_key("a"), cached_list(10, revision=5))
+    assert lists.get(list_key("a"), unchanged(6, 9)) is None
+    assert lists.get(list_key("a"), None) is None
+    assert lists.get(list_key("b"), unchanged(3, 9)) is None
 
 
-def test_list_of_a_later_revision_than_the_readers_is_not_shown_to_it() -> None:
-    lists = Listings()
-    lists.keep(place("a"), listing(10, revision=5))
-    assert lists.find(place("a"), calm(3, 4)) is None
+def test_list_newer_than_the_readers_revision_is_not_returned() -> None:
+    lists = ListCache()
+    lists.put(list_key("a"), cached_list(10, revision=5))
+    assert lists.get(list_key("a"), unchanged(3, 4)) is None
 
 
-def test_what_was_not_asked_for_longest_makes_room() -> None:
-    lists = Listings(10_000)
+def test_least_recently_used_list_is_evicted() -> None:
+    lists = ListCache(10_000)
     for name in "abc":
-        lists.keep(place(name), listing(2_400))
-    assert lists.find(place("a"), calm(1, 9)) is not None
-    lists.keep(place("d"), listing(2_400))
-    assert [name for name in "abcd" if lists.find(place(name), calm(1, 9))] == ["a", "c", "d"]
+        lists.put(list_key(name), cached_list(2_400))
+    assert lists.get(list_key("a"), unchanged(1, 9)) is not None
+    lists.put(list_key("d"), cached_list(2_400))
+    assert [name for name in "abcd" if lists.get(list_key(name), unchanged(1, 9))] == ["a", "c", "d"]
 
 
-def test_list_that_is_kept_again_takes_its_room_once() -> None:
-    lists = Listings(10_000)
-    lists.keep(place("a"), listing(2_400))
+def test_list_that_is_cached_again_counts_once() -> None:
+    lists = ListCache(10_000)
+    lists.put(list_key("a"), cached_list(2_400))
     for _ in range(20):
-        lists.keep(place("b"), listing(2_400))
-    assert lists.find(place("a"), calm(1, 9)) is not None
+        lists.put(list_key("b"), cached_list(2_400))
+    assert lists.get(list_key("a"), unchanged(1, 9)) is not None
 
 
-def test_very_long_list_is_not_kept_and_neither_is_what_it_replaces() -> None:
-    lists = Listings(10_000)
-    lists.keep(place("a"), listing(100))
-    lists.keep(place("a"), listing(2_600))
-    assert lists.find(place("a"), calm(1, 9)) is None
+def test_oversized_list_is_not_cached_and_evicts_its_predecessor() -> None:
+    lists = ListCache(10_000)
+    lists.put(list_key("a"), cached_list(100))
+    lists.put(list_key("a"), cached_list(2_600))
+    assert lists.get(list_key("a"), unchanged(1, 9)) is None

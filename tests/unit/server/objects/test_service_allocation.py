@@ -1,4 +1,4 @@
-"""Ranges so small that they run out: the last one is found, and then there is none."""
+"""Service allocation from ranges so small that they run out."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from probate.kinds.builtin import catalog
 from probate.kinds.core.services import allocation_pools
 from probate.server.app import App
 from probate.server.bootstrap import namespaces
-from probate.server.context import Api
-from probate.server.kind_registry import Kinds
+from probate.server.context import ServerContext
+from probate.server.kind_registry import KindRegistry
 from probate.store.sqlite.store import open_memory
 
 SERVICES = "/api/v1/namespaces/default/services"
@@ -28,7 +28,14 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
     store = await open_memory()
     small = allocation_pools.Pools(allocation_pools.addresses("10.0.0.0/26"), allocation_pools.node_ports(30000, 30063))
     chance = random.Random(1)  # noqa: S311
-    api = Api(store, Kinds(store, catalog.load()), FakeClock(), new_uid=lambda: str(uuid.uuid4()), random=chance, pools=small)
+    api = ServerContext(
+        store,
+        KindRegistry(store, catalog.load()),
+        FakeClock(),
+        new_uid=lambda: str(uuid.uuid4()),
+        random=chance,
+        service_pools=small,
+    )
     await namespaces.ensure_namespaces(api)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(App(api)), base_url="http://test") as client:
         yield client
@@ -39,7 +46,7 @@ async def create(client: httpx.AsyncClient, name: str, **spec: object) -> httpx.
     return await client.post(SERVICES, json={"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **spec}})
 
 
-async def test_every_address_is_given_once_and_those_for_asking_last(client: httpx.AsyncClient) -> None:
+async def test_every_address_is_allocated_once_and_the_static_band_last(client: httpx.AsyncClient) -> None:
     given = [(await create(client, f"s{number}")).json()["spec"]["clusterIP"] for number in range(62)]
     assert set(given) == ADDRESSES
     assert {int(address.rpartition(".")[2]) > 16 for address in given[:46]} == {True}
@@ -50,7 +57,7 @@ async def test_every_address_is_given_once_and_those_for_asking_last(client: htt
     assert (await create(client, "late")).json()["spec"]["clusterIP"] == given[7]
 
 
-async def test_services_that_race_for_the_last_addresses_get_different_ones(client: httpx.AsyncClient) -> None:
+async def test_services_that_race_for_the_last_addresses_get_different_addresses(client: httpx.AsyncClient) -> None:
     for number in range(58):
         assert (await create(client, f"s{number}")).status_code == 201
     answers = await asyncio.gather(*(create(client, f"late{number}") for number in range(4)))
@@ -58,7 +65,7 @@ async def test_services_that_race_for_the_last_addresses_get_different_ones(clie
     assert len({answer.json()["spec"]["clusterIP"] for answer in answers}) == 4
 
 
-async def test_node_ports_run_out_too(client: httpx.AsyncClient) -> None:
+async def test_node_ports_run_out(client: httpx.AsyncClient) -> None:
     ports = [{"name": f"p{number}", "port": number} for number in range(1, 65)]
     spec = (await create(client, "all", type="NodePort", ports=ports)).json()["spec"]
     assert {port["nodePort"] for port in spec["ports"]} == set(range(30000, 30064))

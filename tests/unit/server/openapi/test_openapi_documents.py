@@ -7,7 +7,7 @@ from typing import Any
 from probate.api.catalog import Catalog, Resource, Subresource
 from probate.kinds.builtin import catalog as builtin_catalog
 from probate.server.openapi import protobuf
-from probate.server.openapi.documents import Documents
+from probate.server.openapi.openapi_documents import Documents
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 SCALE = Subresource("scale", "Scale", ("get", "patch", "update"), "autoscaling", "v1")

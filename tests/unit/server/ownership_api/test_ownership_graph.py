@@ -1,4 +1,4 @@
-"""`/debug/ownership` against golden files: `PROBATE_UPDATE=1` writes them anew. No collector runs, so that everything stays."""
+"""`/debug/ownership` against golden files. `PROBATE_UPDATE=1` rewrites them. No collector runs, so all objects stay as created."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from support.in_process_server import FakeClock, House, running
+from support.in_process_server import FakeClock, InProcessServer, running
 
 PATH = "/debug/ownership"
 FOLDER = "/api/v1/namespaces/default/configmaps"
@@ -19,10 +19,10 @@ GOLDEN = Path(__file__).parents[3] / "data"
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    async with running(clock=FakeClock(), collects=False) as house:
-        await house.create("namespaces", "", {"metadata": {"name": "other"}})
-        yield house
+async def server() -> AsyncIterator[InProcessServer]:
+    async with running(clock=FakeClock(), collects=False) as server:
+        await server.create("namespaces", "", {"metadata": {"name": "other"}})
+        yield server
 
 
 def reference(owner: Any, **more: Any) -> Any:
@@ -30,136 +30,136 @@ def reference(owner: Any, **more: Any) -> Any:
     return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"], **more}
 
 
-async def make(house: House, name: str, *references: Any, namespace: str = "default") -> Any:
-    return await house.create("configmaps", namespace, {"metadata": {"name": name, "ownerReferences": references}})
+async def create_configmap(server: InProcessServer, name: str, *references: Any, namespace: str = "default") -> Any:
+    return await server.create("configmaps", namespace, {"metadata": {"name": name, "ownerReferences": references}})
 
 
-async def make_family(house: House) -> dict[str, Any]:
-    """One of everything that the graph can show."""
-    house.uids = itertools.count(101)  # whatever a server makes for itself at its start
-    top = await house.create("apis/scheduling.k8s.io/v1/priorityclasses", "", {"metadata": {"name": "top"}, "value": 1})
-    app = await make(house, "app", reference(top))
-    part = await make(house, "part", reference(app, blockOwnerDeletion=True))
-    leaving = await make(house, "leaving", reference(app, blockOwnerDeletion=True))
-    left = await make(house, "left", reference(leaving))
+async def create_family(server: InProcessServer) -> dict[str, Any]:
+    """Creates one object of every state that the graph can show."""
+    server.uids = itertools.count(101)  # whatever a server makes for itself at its start
+    top = await server.create("apis/scheduling.k8s.io/v1/priorityclasses", "", {"metadata": {"name": "top"}, "value": 1})
+    app = await create_configmap(server, "app", reference(top))
+    part = await create_configmap(server, "part", reference(app, blockOwnerDeletion=True))
+    leaving = await create_configmap(server, "leaving", reference(app, blockOwnerDeletion=True))
+    left = await create_configmap(server, "left", reference(leaving))
     gone = {"apiVersion": "v1", "kind": "Secret", "name": 'a "gone" \\one', "uid": "gone-uid"}
-    shared = await make(house, "shared", reference(app, blockOwnerDeletion=True), gone)
-    await make(house, "far", reference(app, blockOwnerDeletion=True), namespace="other")
-    await make(house, "unsure", {**reference(app), "apiVersion": "none.example.com/v1", "kind": "Nothing"})
-    await make(house, "sibling", reference(top))
-    await make(house, "stranger")
-    assert (await house.ask("DELETE", f"{FOLDER}/app", {"propagationPolicy": "Foreground"})).code == 200
-    assert (await house.ask("DELETE", f"{FOLDER}/leaving", {"propagationPolicy": "Orphan"})).code == 200
+    shared = await create_configmap(server, "shared", reference(app, blockOwnerDeletion=True), gone)
+    await create_configmap(server, "far", reference(app, blockOwnerDeletion=True), namespace="other")
+    await create_configmap(server, "unsure", {**reference(app), "apiVersion": "none.example.com/v1", "kind": "Nothing"})
+    await create_configmap(server, "sibling", reference(top))
+    await create_configmap(server, "stranger")
+    assert (await server.request("DELETE", f"{FOLDER}/app", {"propagationPolicy": "Foreground"})).code == 200
+    assert (await server.request("DELETE", f"{FOLDER}/leaving", {"propagationPolicy": "Orphan"})).code == 200
     return {"top": top, "app": app, "part": part, "leaving": leaving, "left": left, "shared": shared}
 
 
-def check_is_golden(name: str, found: bytes) -> None:
+def assert_golden(name: str, found: bytes) -> None:
     path = GOLDEN / name
     if os.environ.get("PROBATE_UPDATE"):
         path.write_bytes(found)
     assert found.decode() == path.read_text()
 
 
-async def graph(house: House, **query: Any) -> Any:
-    told = await house.ask("GET", PATH, query=query)
-    assert told.code == 200, told.body
-    assert told.headers["content-type"] == "application/json"
-    return told.json
+async def graph(server: InProcessServer, **query: Any) -> Any:
+    response = await server.request("GET", PATH, query=query)
+    assert response.code == 200, response.body
+    assert response.headers["content-type"] == "application/json"
+    return response.json
 
 
 def names(found: Any) -> list[str]:
     return sorted(node["name"] for node in found["nodes"])
 
 
-async def test_graph_as_dot_is_the_golden_one(house: House) -> None:
-    family = await make_family(house)
-    told = await house.ask("GET", PATH, query={"uid": family["app"]["metadata"]["uid"]}, accept="*/*")
-    assert (told.code, told.headers["content-type"]) == (200, "text/vnd.graphviz; charset=utf-8")
-    check_is_golden("ownership.dot", told.body)
+async def test_dot_matches_the_golden_file(server: InProcessServer) -> None:
+    family = await create_family(server)
+    response = await server.request("GET", PATH, query={"uid": family["app"]["metadata"]["uid"]}, accept="*/*")
+    assert (response.code, response.headers["content-type"]) == (200, "text/vnd.graphviz; charset=utf-8")
+    assert_golden("ownership.dot", response.body)
 
 
-async def test_graph_as_json_is_the_golden_one(house: House) -> None:
-    family = await make_family(house)
-    found = await graph(house, uid=family["app"]["metadata"]["uid"])
-    check_is_golden("ownership.json", orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+async def test_json_matches_the_golden_file(server: InProcessServer) -> None:
+    family = await create_family(server)
+    found = await graph(server, uid=family["app"]["metadata"]["uid"])
+    assert_golden("ownership.json", orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 
-async def test_graph_leads_up_to_all_owners_and_down_to_all_dependents_and_not_to_siblings(house: House) -> None:
-    family = await make_family(house)
-    found = await graph(house, uid=family["left"]["metadata"]["uid"])
+async def test_graph_has_all_owners_and_dependents_but_no_siblings(server: InProcessServer) -> None:
+    family = await create_family(server)
+    found = await graph(server, uid=family["left"]["metadata"]["uid"])
     assert names(found) == ["app", "leaving", "left", "top"]
-    found = await graph(house, uid=family["top"]["metadata"]["uid"])
+    found = await graph(server, uid=family["top"]["metadata"]["uid"])
     assert {"top", "app", "sibling", "left"} <= set(names(found))
     assert "stranger" not in names(found)
 
 
-async def test_graph_of_an_object_by_its_name_is_that_by_its_uid(house: House) -> None:
-    family = await make_family(house)
-    named = await graph(house, apiVersion="v1", kind="ConfigMap", namespace="default", name="app")
-    assert named == await graph(house, uid=family["app"]["metadata"]["uid"])
+async def test_graph_by_name_equals_graph_by_uid(server: InProcessServer) -> None:
+    family = await create_family(server)
+    named = await graph(server, apiVersion="v1", kind="ConfigMap", namespace="default", name="app")
+    assert named == await graph(server, uid=family["app"]["metadata"]["uid"])
 
 
-async def test_graph_of_a_namespace_has_what_is_owned_or_goes(house: House) -> None:
-    await make_family(house)
-    assert names(await graph(house, namespace="other")) == ["app", "far"]
-    assert "stranger" not in names(await graph(house, namespace="default"))
-    assert {"unsure", "leaving", "top"} <= set(names(await graph(house, namespace="default")))
+async def test_graph_of_a_namespace_has_owned_and_deleting_objects(server: InProcessServer) -> None:
+    await create_family(server)
+    assert names(await graph(server, namespace="other")) == ["app", "far"]
+    assert "stranger" not in names(await graph(server, namespace="default"))
+    assert {"unsure", "leaving", "top"} <= set(names(await graph(server, namespace="default")))
 
 
-async def test_graph_of_an_owner_that_is_gone_shows_who_refers_to_it(house: House) -> None:
-    await make_family(house)
-    found = await graph(house, uid="gone-uid")
+async def test_graph_of_a_missing_owner_has_its_dependents(server: InProcessServer) -> None:
+    await create_family(server)
+    found = await graph(server, uid="gone-uid")
     assert {"shared", 'a "gone" \\one'} <= set(names(found))
     assert found["notes"] == ["uid gone-uid was not found anywhere"]
 
 
-async def test_graph_shows_a_circle_once(house: House) -> None:
-    one = await make(house, "one")
-    two = await make(house, "two", reference(one))
+async def test_graph_of_a_cycle_has_each_object_once(server: InProcessServer) -> None:
+    one = await create_configmap(server, "one")
+    two = await create_configmap(server, "two", reference(one))
     one["metadata"]["ownerReferences"] = [reference(two), reference(one)]
-    assert (await house.ask("PUT", f"{FOLDER}/one", one)).code == 200
-    found = await graph(house, uid=one["metadata"]["uid"])
+    assert (await server.request("PUT", f"{FOLDER}/one", one)).code == 200
+    found = await graph(server, uid=one["metadata"]["uid"])
     assert names(found) == ["one", "two"]
     assert len(found["edges"]) == 3
 
 
 @pytest.mark.parametrize("limit", [3, 5])
-async def test_graph_that_is_too_large_is_cut_and_says_so(house: House, limit: int) -> None:
-    owner = await make(house, "owner")
+async def test_graph_over_the_limit_is_marked_as_cut(server: InProcessServer, limit: int) -> None:
+    owner = await create_configmap(server, "owner")
     for number in range(5):
-        await make(house, f"child-{number}", reference(owner))
+        await create_configmap(server, f"child-{number}", reference(owner))
     query = {"uid": owner["metadata"]["uid"], "limit": limit}
-    found = await graph(house, **query)
+    found = await graph(server, **query)
     assert (found["cut"], found["limit"], len(found["nodes"]), len(found["edges"])) == (True, limit, limit, limit - 1)
-    told = await house.ask("GET", PATH, query=query, accept="text/vnd.graphviz")
-    assert f'label="cut: only the first {limit} objects are shown";' in told.body.decode()
-    whole = await graph(house, **{**query, "limit": 6})
+    response = await server.request("GET", PATH, query=query, accept="text/vnd.graphviz")
+    assert f'label="cut: only the first {limit} objects are shown";' in response.body.decode()
+    whole = await graph(server, **{**query, "limit": 6})
     assert (whole["cut"], len(whole["nodes"])) == (False, 6)
 
 
-async def test_object_that_nobody_refers_to_is_looked_for_within_a_bound(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    stranger = await make(house, "stranger")
+async def test_unreferenced_uid_is_searched_up_to_a_limit(server: InProcessServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    stranger = await create_configmap(server, "stranger")
     uid = stranger["metadata"]["uid"]
-    assert names(await graph(house, uid=uid)) == ["stranger"]
-    monkeypatch.setattr("probate.server.ownership_api.graph.WALK", 1)
-    monkeypatch.setattr("probate.server.ownership_api.graph.SLICE", 1)
-    await make(house, "before-it")
-    found = await graph(house, uid=uid)
+    assert names(await graph(server, uid=uid)) == ["stranger"]
+    monkeypatch.setattr("probate.server.ownership_api.graph.MAX_SCANNED", 1)
+    monkeypatch.setattr("probate.server.ownership_api.graph.PAGE_SIZE", 1)
+    await create_configmap(server, "before-it")
+    found = await graph(server, uid=uid)
     assert (names(found), found["notes"]) == ([], [f"uid {uid} was not found among the first 1 objects"])
 
 
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ({}, "say which part to show"),
-        ({"uid": "a b"}, "is no uid"),
+        ({}, "select a part of the graph"),
+        ({"uid": "a b"}, "is not a valid uid"),
         ({"uid": [f"u{number}" for number in range(51)]}, "give at most 50"),
-        ({"uid": "a", "limit": "0x"}, "must be a whole number"),
-        ({"uid": "a", "limit": "5001"}, "at most 5000 objects are shown"),
-        ({"uid": "a", "limit": "-1"}, "at most 5000 objects are shown"),
+        ({"uid": "a", "limit": "0x"}, "must be an integer"),
+        ({"uid": "a", "limit": "5001"}, "the graph has at most 5000 objects"),
+        ({"uid": "a", "limit": "-1"}, "the graph has at most 5000 objects"),
     ],
 )
-async def test_a_question_that_makes_no_sense_is_a_clear_status(house: House, query: Any, message: str) -> None:
-    told = await house.ask("GET", PATH, query=query)
-    assert (told.code, told.json["kind"]) == (400, "Status")
-    assert message in told.json["message"]
+async def test_invalid_request_is_rejected_with_a_clear_message(server: InProcessServer, query: Any, message: str) -> None:
+    response = await server.request("GET", PATH, query=query)
+    assert (response.code, response.json["kind"]) == (400, "Status")
+    assert message in response.json["message"]

@@ -1,4 +1,4 @@
-"""Two who delete the same object at once."""
+"""Concurrent deletes of the same object."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "a", "image
 
 
 @pytest.mark.parametrize("turns", range(12))
-async def test_delete_said_that_a_pod_was_still_going_when_another_had_removed_it(turns: int) -> None:
-    async with running(collects=False) as house:
-        await house.create("pods", "default", POD)
+async def test_delete_reported_a_terminating_pod_that_another_request_had_removed(turns: int) -> None:
+    async with running(collects=False) as server:
+        await server.create("pods", "default", POD)
 
         async def other() -> int:
-            await house.turns(turns)
-            return (await house.ask("DELETE", f"{PODS}/web")).code
+            await server.yield_to_loop(turns)
+            return (await server.request("DELETE", f"{PODS}/web")).code
 
         options = {"gracePeriodSeconds": 0, "orphanDependents": False}
-        first, second = await asyncio.gather(house.ask("DELETE", f"{PODS}/web", options), other())
-        assert (await house.ask("GET", f"{PODS}/web")).code == 404
+        first, second = await asyncio.gather(server.request("DELETE", f"{PODS}/web", options), other())
+        assert (await server.request("GET", f"{PODS}/web")).code == 404
         assert first.code == 200, first.body
         assert second in {200, 404}

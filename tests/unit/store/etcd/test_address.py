@@ -5,28 +5,28 @@ from pathlib import Path
 import pytest
 
 from probate.core import errors
-from probate.store.etcd.rpc.address import Address, Tls, parse
+from probate.store.etcd.rpc.address import EtcdAddress, TlsFiles, parse
 
 
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("etcd://10.0.0.1:2379", Address(("10.0.0.1:2379",), "probate")),
-        ("etcd://localhost", Address(("localhost:2379",), "probate")),
-        ("etcd://a:1,b:2,[::1]:3/team-1", Address(("a:1", "b:2", "[::1]:3"), "team-1")),
-        ("etcd://a/x?ca=/c.pem", Address(("a:2379",), "x", Tls(Path("/c.pem")))),
+        ("etcd://10.0.0.1:2379", EtcdAddress(("10.0.0.1:2379",), "probate")),
+        ("etcd://localhost", EtcdAddress(("localhost:2379",), "probate")),
+        ("etcd://a:1,b:2,[::1]:3/team-1", EtcdAddress(("a:1", "b:2", "[::1]:3"), "team-1")),
+        ("etcd://a/x?ca=/c.pem", EtcdAddress(("a:2379",), "x", TlsFiles(Path("/c.pem")))),
         (
             "etcd://a/?ca=/c.pem&cert=/me.pem&key=/me.key",
-            Address(("a:2379",), "probate", Tls(Path("/c.pem"), Path("/me.pem"), Path("/me.key"))),
+            EtcdAddress(("a:2379",), "probate", TlsFiles(Path("/c.pem"), Path("/me.pem"), Path("/me.key"))),
         ),
     ],
 )
-def test_address_is_read(text: str, address: Address) -> None:
+def test_address_is_parsed(text: str, address: EtcdAddress) -> None:
     assert parse(text) == address
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "reason"),
     [
         ("http://a:2379", "begin with etcd://"),
         ("etcd://", "HOST:PORT is missing"),
@@ -47,6 +47,6 @@ def test_address_is_read(text: str, address: Address) -> None:
         ("etcd://a?ca=/a&key=/b", "belong together"),
     ],
 )
-def test_mistake_is_named(text: str, why: str) -> None:
-    with pytest.raises(errors.CannotOpen, match=why):
+def test_mistake_is_named(text: str, reason: str) -> None:
+    with pytest.raises(errors.CannotOpen, match=reason):
         parse(text)

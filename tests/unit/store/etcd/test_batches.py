@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from probate.core import errors
-from probate.store.contract import Absent, EmptyRange, Outcome, Revision, Txn, Unchanged, create, delete, update
-from probate.store.etcd.batches import Run, dependencies
+from probate.store.contract import Absent, CommitResult, EmptyRange, Revision, Txn, Unchanged, create, delete, update
+from probate.store.etcd.batches import BatchRun, dependencies
 
 X, Y = "objects/pods/a/x", "objects/pods/a/y"
 
@@ -16,7 +16,11 @@ X, Y = "objects/pods/a/x", "objects/pods/a/y"
     [
         pytest.param([create(X, b""), create(Y, b"")], [set(), set()], id="other keys"),
         pytest.param([create(X, b""), update(X, b"", revision=Revision(5))], [set(), {0}], id="the same object"),
-        pytest.param([create(X, b"", enter=["owned/u/x"]), create(Y, b"", enter=["owned/u/x"])], [set(), {0}], id="the same entry"),
+        pytest.param(
+            [create(X, b"", add_entries=["owned/u/x"]), create(Y, b"", add_entries=["owned/u/x"])],
+            [set(), {0}],
+            id="the same entry",
+        ),
         pytest.param([create(X, b""), create(Y, b"", guards=[Absent(X)])], [set(), {0}], id="guards what is changed"),
         pytest.param([create(Y, b"", guards=[Absent(X)]), create(X, b"")], [set(), {0}], id="changes what is guarded"),
         pytest.param(
@@ -26,11 +30,11 @@ X, Y = "objects/pods/a/x", "objects/pods/a/y"
         ),
         pytest.param(
             [
-                create(X, b"", enter=["owned/u/x"]),
-                create(Y, b"", enter=["owned/u/y"]),
+                create(X, b"", add_entries=["owned/u/x"]),
+                create(Y, b"", add_entries=["owned/u/y"]),
                 delete("objects/apps/a/o", revision=Revision(2), guards=[EmptyRange("owned/u/")]),
-                create("objects/pods/a/z", b"", enter=["owned/u/z"]),
-                create("objects/pods/a/v", b"", enter=["owned/uu/v"]),
+                create("objects/pods/a/z", b"", add_entries=["owned/u/z"]),
+                create("objects/pods/a/v", b"", add_entries=["owned/uu/v"]),
             ],
             [set(), set(), {0, 1}, {2}, set()],
             id="an empty range",
@@ -47,16 +51,16 @@ X, Y = "objects/pods/a/x", "objects/pods/a/y"
         ),
     ],
 )
-def test_waits_for_earlier_ones_it_depends_on(txns: list[Txn], waits: list[set[int]]) -> None:
+def test_transaction_waits_for_earlier_ones_it_depends_on(txns: list[Txn], waits: list[set[int]]) -> None:
     assert dependencies(txns) == waits
 
 
-async def test_none_is_begun_after_one_has_failed_and_those_under_way_are_waited_for() -> None:
+async def test_none_is_started_after_a_failure_and_those_in_progress_are_awaited() -> None:
     begun: list[str] = []
     both_begun = asyncio.Event()
     finish = asyncio.Event()
 
-    async def commit(txn: Txn) -> Outcome:
+    async def commit(txn: Txn) -> CommitResult:
         begun.append(txn.key)
         if txn.key == X:
             both_begun.set()
@@ -65,7 +69,7 @@ async def test_none_is_begun_after_one_has_failed_and_those_under_way_are_waited
         raise errors.OutcomeUnknown("away")
 
     txns = [create(Y, b""), create(X, b""), create("objects/pods/a/z", b"")]
-    run = asyncio.ensure_future(Run(txns, commit, side_by_side=2).outcomes())
+    run = asyncio.ensure_future(BatchRun(txns, commit, concurrency=2).results())
     await both_begun.wait()
     assert not run.done()
     finish.set()

@@ -1,4 +1,4 @@
-"""The functions that expressions may call: CEL's own, its extensions that Kubernetes has, and Kubernetes' own.
+"""The functions that expressions can call: CEL's own, the CEL extensions that Kubernetes enables, and Kubernetes' own.
 
 docs/cel.md lists them.
 """
@@ -10,7 +10,7 @@ from probate.api.cel.library import (
     ip_addresses,
     lists,
     named_formats,
-    quantities,
+    quantity_functions,
     regular_expressions,
     semantic_versions,
     urls,
@@ -30,7 +30,7 @@ STANDARD = Library(
     sets.LIBRARY,
     library_math.LIBRARY,
     regular_expressions.LIBRARY,
-    quantities.LIBRARY,
+    quantity_functions.LIBRARY,
     urls.LIBRARY,
     ip_addresses.LIBRARY,
     named_formats.LIBRARY,

@@ -1,13 +1,13 @@
-"""`authorizer.group('apps').resource('deployments').check('create').allowed()`: asking who may do what.
+"""The authorizer library: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
 
-Who answers is given with the variable `authorizer`: something that has `decide`. Where nobody is configured, everything is allowed.
+The variable `authorizer` provides the `CelAuthorizer` that answers the checks. Without an authorizer, everything is allowed.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.rbac.cel_authorizer import Attributes, Decider, Verdict
+from probate.api.rbac.cel_authorizer import Attributes, AuthorizationDecision, CelAuthorizer
 from probate.lib.cel.cost_meter import Meter
 from probate.lib.cel.evaluation import Run
 from probate.lib.cel.field_access import ABSENT, Lazy
@@ -17,69 +17,72 @@ LIBRARY = Library()
 function = LIBRARY.function
 
 CHECK_COST = 350_000
-"""As in Kubernetes: so that one expression asks twice or so."""
+"""Cost of one check, as in Kubernetes: limits an expression to about two checks."""
 
 
 class Authorizer(Lazy):
-    """The variable: asks about the one who makes the request, or about a service account. `own` is what the request is about."""
+    """The variable `authorizer`: checks permissions of the requesting user or of a service account.
+
+    `own` holds the attributes of the request itself.
+    """
 
     __slots__ = ("account", "decider", "own")
     cel_type = "kubernetes.authorization.Authorizer"
 
-    def __init__(self, decider: Decider, account: tuple[str, str] | None = None, own: Attributes | None = None) -> None:
+    def __init__(self, decider: CelAuthorizer, account: tuple[str, str] | None = None, own: Attributes | None = None) -> None:
         self.decider = decider
         self.account = account
         self.own = own
 
     def find(self, name: str, _: Run) -> Any:
-        """`authorizer.requestResource`: what the request is about."""
+        """Returns `authorizer.requestResource`, the resource of the request itself."""
         if name != "requestResource" or self.own is None:
             return ABSENT
         return ResourceCheck(self.decider, self.own)
 
 
 class Check:
-    """What would be done, as far as it has been said."""
+    """A permission check with the attributes specified so far."""
 
     __slots__ = ("attributes", "decider")
 
-    def __init__(self, decider: Decider, attributes: Attributes) -> None:
+    def __init__(self, decider: CelAuthorizer, attributes: Attributes) -> None:
         self.decider = decider
         self.attributes = attributes
 
     def with_(self, **changes: Any) -> Any:
-        """The same, with more said."""
+        """Returns a copy with more attributes."""
         return type(self)(self.decider, self.attributes._replace(**changes))
 
 
 class PathCheck(Check):
-    """Of a path that is no resource."""
+    """A check of a non-resource path."""
 
     __slots__ = ()
     cel_type = "kubernetes.authorization.PathCheck"
 
 
 class GroupCheck(Check):
-    """Of a group, whose resource is still to be said."""
+    """A check of an API group whose resource is not yet specified."""
 
     __slots__ = ()
     cel_type = "kubernetes.authorization.GroupCheck"
 
 
 class ResourceCheck(Check):
-    """Of a resource."""
+    """A check of a resource."""
 
     __slots__ = ()
     cel_type = "kubernetes.authorization.ResourceCheck"
 
 
 class Decision:
-    """What was decided."""
+    """The result of a check."""
 
     __slots__ = ("verdict",)
     cel_type = "kubernetes.authorization.Decision"
 
-    def __init__(self, verdict: Verdict) -> None:
+    def __init__(self, verdict: AuthorizationDecision) -> None:
         self.verdict = verdict
 
 

@@ -1,4 +1,4 @@
-"""IP addresses and CIDRs, in the forms that Kubernetes takes: no leading zeros, no zones, no IPv4 within IPv6."""
+"""IP addresses and CIDRs in the forms that Kubernetes accepts: no leading zeros, no zones, no IPv4-mapped IPv6."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ function = LIBRARY.function
 
 
 class IP:
-    """An address."""
+    """An IP address."""
 
     __slots__ = ("address",)
     cel_type = "net.IP"
@@ -34,7 +34,7 @@ class IP:
 
 
 class CIDR:
-    """An address with the length of its prefix."""
+    """An IP address with a prefix length."""
 
     __slots__ = ("face",)
     cel_type = "net.CIDR"
@@ -53,7 +53,7 @@ class CIDR:
 
 
 def parse_ip(text: str) -> IP:
-    """The address; `CelError` if it is none."""
+    """Parses an IP address. Raises `CelError` if the text is invalid."""
     if "%" in text:
         raise CelError(f'IP Address "{text[:60]}" with zone value is not allowed')
     try:
@@ -66,7 +66,7 @@ def parse_ip(text: str) -> IP:
 
 
 def parse_cidr(text: str) -> CIDR:
-    """The CIDR; `CelError` if it is none."""
+    """Parses a CIDR. Raises `CelError` if the text is invalid."""
     address, slash, length = text.partition("/")
     wrong = CelError(f'network address parse error during conversion from string: "{text[:60]}"')
     if not slash or not length.isascii() or not length.isdigit() or (length != "0" and length.startswith("0")):

@@ -1,4 +1,4 @@
-"""What Kubernetes, and CEL's extension, have for lists."""
+"""The list functions of Kubernetes and of the CEL lists extension."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Named formats: `format.dns1123Label().validate(self.name)` gives what is wrong, if anything; `format.named('uuid')` asks by
-name.
+"""Named formats.
+
+`format.dns1123Label().validate(self.name)` returns the errors, if any; `format.named('uuid')` looks a format up by name.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]
 
 
 def _prefixed(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """Of what a name is made with."""
-    return lambda text: names.check_prefix(check, text)
+    """Returns the check for the prefix of generated names (generateName)."""
+    return lambda text: names.validate_prefix(check, text)
 
 
 def _wrong_if(fails: Callable[[str], bool], message: str) -> Callable[[str], list[str]]:
@@ -57,14 +58,14 @@ def _is_no_moment(text: str) -> bool:
 
 
 FORMATS: dict[str, Callable[[str], list[str]]] = {
-    "dns1123Label": names.dns_label,
-    "dns1123Subdomain": names.dns_subdomain,
-    "dns1035Label": names.dns_1035_label,
-    "qualifiedName": names.qualified_name,
-    "dns1123LabelPrefix": _prefixed(names.dns_label),
-    "dns1123SubdomainPrefix": _prefixed(names.dns_subdomain),
-    "dns1035LabelPrefix": _prefixed(names.dns_1035_label),
-    "labelValue": names.label_value,
+    "dns1123Label": names.validate_dns_label,
+    "dns1123Subdomain": names.validate_dns_subdomain,
+    "dns1035Label": names.validate_dns_1035_label,
+    "qualifiedName": names.validate_qualified_name,
+    "dns1123LabelPrefix": _prefixed(names.validate_dns_label),
+    "dns1123SubdomainPrefix": _prefixed(names.validate_dns_subdomain),
+    "dns1035LabelPrefix": _prefixed(names.validate_dns_1035_label),
+    "labelValue": names.validate_label_value,
     "uri": _wrong_if(lambda text: urls.parse(text) is None, "invalid URI"),
     "uuid": _wrong_if(lambda text: not _UUID.fullmatch(text), "does not match the UUID format"),
     "byte": _wrong_if(_is_no_base64, "invalid base64"),
@@ -74,7 +75,7 @@ FORMATS: dict[str, Callable[[str], list[str]]] = {
 
 
 class NamedFormat:
-    """A format that texts may have."""
+    """A named string format."""
 
     __slots__ = ("name",)
     cel_type = "kubernetes.NamedFormat"

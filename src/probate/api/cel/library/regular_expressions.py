@@ -1,4 +1,4 @@
-"""`find` and `findAll`, by patterns as Go has them."""
+"""`find` and `findAll` with patterns in Go's syntax."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _up_to(meter: Meter, text: str, pattern: str, limit: int) -> list[str]:
             break
         start, end = match
         meter.charge(1 + max(end - at, 1) // 3)
-        if end > start or start != last:  # nothing, right behind a match, is no match of its own
+        if end > start or start != last:  # an empty match directly after a match is skipped
             found.append(text[start:end])
         last = end
         at = end if end > start else end + 1

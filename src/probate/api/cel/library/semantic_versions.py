@@ -21,7 +21,7 @@ _LOOSE = re.compile(rf"[vV]?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:-({_LABELS}
 
 
 class Semver:
-    """A version. What follows a `+` does not count."""
+    """A semantic version. Build metadata after `+` is ignored."""
 
     __slots__ = ("numbers", "order", "text")
     cel_type = "kubernetes.Semver"
@@ -45,12 +45,12 @@ class Semver:
 
 
 def _label(text: str) -> tuple[bool, int, str]:
-    """Numbers come before texts."""
+    """Orders numeric identifiers before alphanumeric ones."""
     return (False, int(text), "") if text.isdigit() else (True, 0, text)
 
 
 def parse(text: str, *, is_loose: bool = False) -> Semver | None:
-    """The version; None if the text is none."""
+    """Parses a semantic version; None if the text is invalid."""
     match = (_LOOSE if is_loose else _STRICT).fullmatch(text.strip() if is_loose else text) if len(text) <= MAX_TEXT else None
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""URLs."""
+"""The URL functions of Kubernetes."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class URL:
 
 
 def parse(text: str) -> URL | None:
-    """The URL; None if it is none that is absolute."""
+    """Parses a URL; None if it is none that is absolute."""
     if _BAD.search(text) or _PERCENT.search(text.partition("?")[0]):
         return None
     try:
         parts = urlsplit(text)
-        parts.port  # noqa: B018 it is looked at when it is asked for
+        parts.port  # noqa: B018 accessing the property validates the port
     except ValueError:
         return None
     if not parts.scheme and not text.startswith("/"):

@@ -1,7 +1,7 @@
-"""x-kubernetes-validations: rules in CEL, at any level of a schema.
+"""x-kubernetes-validations: CEL rules at any level of a schema.
 
-compiling    the rules of one level, ready to be evaluated
-checking     what is wrong with the rules of a definition: they do not compile, or could cost too much
-places       the field that a rule's failure is reported at
-running      what is wrong with an object by its rules
+compiled_rules   compiles the rules of each schema level
+rule_check       checks the rules of a CustomResourceDefinition: whether they compile and what they can cost
+field_path       resolves the field at which a failure is reported
+evaluation       evaluates the rules for an object
 """

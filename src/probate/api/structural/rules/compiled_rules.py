@@ -1,8 +1,7 @@
-"""The rules of one level of a schema, ready to be evaluated.
+"""Compiles the rules of a schema, level by level.
 
-A schema's rules are compiled when the first object is held against them, and kept with the schema: a definition that changes
-brings a schema of its own. A rule that does not compile any more (definitions are checked when they are written) fails what it
-should judge.
+The rules of a schema are compiled when the first object is validated, and cached by schema: a changed CustomResourceDefinition has
+a new schema. A rule that no longer compiles (the server checks rules on write) rejects every object that it applies to.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from probate.lib.cel.programs import Program, compile_expression
 from probate.lib.cel.types import Type, optional_of
 
 MAX_MESSAGE = 5 * 1024
-"""Bytes of a message that an expression makes."""
+"""Maximum size in bytes of a message from a messageExpression."""
 
 
 class Rule(NamedTuple):
-    """One rule. `program` is why it does not compile, if it does not."""
+    """One rule. If it does not compile, `program` is the error."""
 
     written: dict[str, Any]
     program: Program | CompileError
@@ -34,74 +33,74 @@ class Rule(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The rule as messages show it."""
+        """The source of the rule as messages contain it."""
         return str(self.written.get("rule") or "").strip()
 
     @property
-    def told(self) -> str:
-        """What is said when it fails, if no expression says it."""
+    def failure_message(self) -> str:
+        """The message of a failure, unless messageExpression provides one."""
         message = str(self.written.get("message") or "").strip()
         return message or f"failed rule: {self.text}"
 
 
 class Level:
-    """One node of a schema: its own rules, and whether there are any below."""
+    """One schema node: its own rules, and the levels below it that have rules."""
 
     __slots__ = ("has_rules", "items", "properties", "rules", "schema", "values")
 
     def __init__(self, schema: Schema, types: Declarations, *, is_root: bool = False) -> None:
         work_limits.spend(5)
         self.schema = schema
-        self.rules = _rules(schema, types, is_root=is_root) if schema.rules else ()
+        self.rules = _rules(schema, types, is_root=is_root) if schema.validation_rules else ()
         below = {name: Level(one, types) for name, one in schema.properties.items()}
         self.properties = {name: one for name, one in below.items() if one.has_rules}
-        self.items = _if_ruled(schema.items, types)
-        self.values = _if_ruled(schema.values, types)
+        self.items = _level_with_rules(schema.items, types)
+        self.values = _level_with_rules(schema.values, types)
         self.has_rules: bool = bool(self.rules or self.properties or self.items or self.values)
 
 
 class Rules(NamedTuple):
-    """All rules of one schema, and what makes values as its expressions see them."""
+    """All rules of a schema, and the adapter that converts values for its expressions."""
 
     root: Level
     adapt: Adapter | None
 
 
-def _if_ruled(schema: Schema | None, types: Declarations) -> Level | None:
+def _level_with_rules(schema: Schema | None, types: Declarations) -> Level | None:
     level = Level(schema, types) if schema is not None else None
     return level if level is not None and level.has_rules else None
 
 
 def _rules(schema: Schema, types: Declarations, *, is_root: bool) -> tuple[Rule, ...]:
     kind = types.of(schema, is_root=is_root)
-    return () if kind is None else tuple(made(one, kind) for one in schema.rules)
+    return () if kind is None else tuple(compile_rule(one, kind) for one in schema.validation_rules)
 
 
-def made(written: dict[str, Any], kind: Type) -> Rule:
-    """The rule, compiled for values of the type."""
+def compile_rule(written: dict[str, Any], kind: Type) -> Rule:
+    """Compiles a rule for values of this type."""
     takes_optional = written.get("optionalOldSelf") is True
     environment = Environment({"self": kind, "oldSelf": optional_of(kind) if takes_optional else kind}, STANDARD)
-    program = attempt(str(written.get("rule") or ""), environment)
-    message = attempt(str(written.get("messageExpression") or ""), environment) if written.get("messageExpression") else None
+    program = try_compile(str(written.get("rule") or ""), environment)
+    message = try_compile(str(written.get("messageExpression") or ""), environment) if written.get("messageExpression") else None
     uses_old = isinstance(program, Program) and program.uses("oldSelf")
     return Rule(written, program, message if isinstance(message, Program) else None, uses_old, takes_optional)
 
 
-def attempt(source: str, environment: Environment) -> Program | CompileError:
-    """The program, or what is wrong with its source."""
+def try_compile(source: str, environment: Environment) -> Program | CompileError:
+    """Compiles an expression; returns the error instead of raising it."""
     try:
         return compile_expression(source, environment)
     except CompileError as error:
         return error
 
 
-def compiled(schema: Schema, *, is_root: bool = True) -> Rules | None:
-    """The rules of a schema, of a whole object's if it `is_root`; None if it has none."""
+def compile_rules(schema: Schema, *, is_root: bool = True) -> Rules | None:
+    """Returns the compiled rules of a schema; None without rules. `is_root`: the schema describes a root object."""
     return _compiled(_Identity(schema), is_root)
 
 
 class _Identity:
-    """A schema as a key: the very same one, and kept alive, so that nothing else gets its identity."""
+    """A cache key that compares a schema by identity and keeps it alive, so that no other schema can get its id."""
 
     __slots__ = ("schema",)
 

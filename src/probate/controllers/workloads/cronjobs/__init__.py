@@ -1,1 +1,1 @@
-"""CronJobs: a Job at each time of a schedule, and the last few of those that are over."""
+"""CronJobs: a Job for each time of a schedule, and a limited history of finished Jobs."""

@@ -1,42 +1,42 @@
-"""The controller of CronJobs. Each look removes Jobs that are over, writes down which go on, starts one if it is due, and makes an
-appointment for when the next one is.
+"""The CronJob controller. Each sync deletes finished Jobs beyond the history limits, updates the list of active Jobs, creates a Job
+if one is due, and requeues the CronJob for its next scheduled time.
 
-One that is being deleted starts none, but still removes and writes down. (CJ-10)
+A CronJob that is being deleted creates no Jobs, but still deletes finished ones and updates its status. (CJ-10)
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
-from probate.api.timestamps import timestamp
-from probate.client.informers import Informer, Name, controller_of, name_of
-from probate.client.objects import Client, Object, has_cause
+from probate.api.objects import Object
+from probate.api.timestamps import format_time
+from probate.client.informers import Informer, NamespacedName, controller_of, name_of
+from probate.client.objects import Client, has_cause
 from probate.client.resources import is_deleting
 from probate.controllers.runtime import durations
-from probate.controllers.runtime.context import Means
+from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.workers import Workers
-from probate.controllers.workloads.cronjobs import job_history, schedule
-from probate.controllers.workloads.cronjobs.schedule import Plan
+from probate.controllers.workloads.cronjobs import job_history, job_template, schedule
+from probate.controllers.workloads.cronjobs.schedule import ScheduleTimes
 from probate.controllers.workloads.owner_kinds import CRON_JOB, JOB, namespace_of
 from probate.core import errors
 from probate.lib import cron
 from probate.lib.cron import BadSchedule
 
 COMPONENT = "cronjob-controller"
-SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-SKEWS = tuple(float(2**power) for power in range(10))
-MOST_SHOWN = 200
-LONGEST_SECONDS = 3600.0
-"""Until a look even if nothing is due before: so that a clock that was set is noticed."""
+SKEW_BUCKETS = tuple(float(2**power) for power in range(10))
+MAX_SHOWN_LENGTH = 200
+MAX_REQUEUE_SECONDS = 3600.0
+"""The longest time between two syncs, even if no Job is due earlier, so that the controller notices a clock change."""
 
 
-def start(means: Means) -> list[Workers]:
-    """The controller's workers, which are told by the informers where to look."""
-    return [CronJobs(means).workers]
+def start(context: Context) -> list[Workers]:
+    """Returns the controller's workers. Informer events enqueue the keys that they reconcile."""
+    return [CronJobController(context).workers]
 
 
-class Draft:
-    """What the CronJob says of itself after this look."""
+class CronJobStatus:
+    """The status that this sync writes."""
 
     def __init__(self, cron_job: Object) -> None:
         self._before = cron_job.get("status") or {}
@@ -44,208 +44,192 @@ class Draft:
         self.last_scheduled: str | None = self._before.get("lastScheduleTime")
         self.last_success: str | None = self._before.get("lastSuccessfulTime")
 
-    def drop(self, uid: str) -> None:
-        self.active = [one for one in self.active if one["uid"] != uid]
+    def remove(self, uid: str) -> None:
+        self.active = [job for job in self.active if job["uid"] != uid]
 
-    def status(self) -> Object:
-        said = {"active": self.active, "lastScheduleTime": self.last_scheduled, "lastSuccessfulTime": self.last_success}
-        return {name: value for name, value in said.items() if value}
+    def to_object(self) -> Object:
+        fields = {"active": self.active, "lastScheduleTime": self.last_scheduled, "lastSuccessfulTime": self.last_success}
+        return {name: value for name, value in fields.items() if value}
 
     @property
-    def is_news(self) -> bool:
-        return self.status() != self._before
+    def is_changed(self) -> bool:
+        return self.to_object() != self._before
 
 
-class CronJobs:
-    """The controller of CronJobs."""
+class CronJobController:
+    """Reconciles CronJobs with their Jobs."""
 
-    def __init__(self, means: Means) -> None:
-        self._clock = means.clock
-        self._tell = CRON_JOB.voice(means.events, COMPONENT)
-        self._client: Client = means.client
-        self._jobs: Informer = means.informers.of(JOB.resource)
-        self._cron_jobs: Informer = means.informers.of(CRON_JOB.resource)
-        self.workers = Workers(COMPONENT, self._sync, means.clock)
-        told = "How late Jobs were started."
-        self._skew = means.metrics.histogram("cronjob_controller_job_creation_skew_duration_seconds", told, bounds=SKEWS)
-        self._cron_jobs.listen(self._take_cron_job)
-        self._jobs.listen(self._take_job)
+    def __init__(self, context: Context) -> None:
+        self._clock = context.clock
+        self._record_event = CRON_JOB.event_recorder(context.events, COMPONENT)
+        self._client: Client = context.client
+        self._jobs: Informer = context.informers.for_resource(JOB.resource)
+        self._cron_jobs: Informer = context.informers.for_resource(CRON_JOB.resource)
+        self.workers = Workers(COMPONENT, self._sync, context.clock)
+        help_text = "How late Jobs were started."
+        self._skew = context.metrics.histogram(
+            "cronjob_controller_job_creation_skew_duration_seconds", help_text, bounds=SKEW_BUCKETS
+        )
+        self._cron_jobs.add_event_handler(self._on_cron_job_change)
+        self._jobs.add_event_handler(self._on_job_change)
 
-    def _take_cron_job(self, old: Object | None, new: Object | None) -> None:
-        one = new or old
-        if one is not None:
-            self.workers.add(name_of(one))
+    def _on_cron_job_change(self, old: Object | None, new: Object | None) -> None:
+        cron_job = new or old
+        if cron_job is not None:
+            self.workers.add(name_of(cron_job))
 
-    def _take_job(self, old: Object | None, new: Object | None) -> None:
-        for one in (old, new):
-            reference = controller_of(one) if one is not None else None
-            if one is None or reference is None:
+    def _on_job_change(self, old: Object | None, new: Object | None) -> None:
+        for job in (old, new):
+            reference = controller_of(job) if job is not None else None
+            if job is None or reference is None:
                 continue
-            owner = CRON_JOB.find(self._cron_jobs, namespace_of(one), reference)
+            owner = CRON_JOB.find(self._cron_jobs, namespace_of(job), reference)
             if owner is not None:
                 self.workers.add(name_of(owner))
 
-    async def _sync(self, name: Name) -> float | None:
+    async def _sync(self, name: NamespacedName) -> float | None:
         cron_job = self._cron_jobs.get(name)
         if cron_job is None:
             return None
-        draft = Draft(cron_job)
-        kept = await self._remove_old(cron_job, draft)
-        await self._take_stock(cron_job, draft)
-        planned = self._plan(cron_job)
+        status = CronJobStatus(cron_job)
+        failures = await self._delete_old_jobs(cron_job, status)
+        await self._update_active_jobs(cron_job, status)
+        times = self._schedule_times(cron_job)
         failure: errors.ApiError | None = None
-        if planned is not None and planned.due is not None:
+        if times is not None and times.due is not None:
             try:
-                await self._start(cron_job, draft, planned.due, is_late=planned.is_late)
+                await self._start_job(cron_job, status, times.due, has_many_missed=times.has_many_missed)
             except errors.ApiError as error:
                 failure = error
-        if draft.is_news:
-            await self._cron_jobs.update({**cron_job, "status": draft.status()}, "status")
-        if failure is not None or kept:
-            raise ExceptionGroup(f"jobs of {name} could not be started or removed", [*kept, *([failure] if failure else [])])
-        if planned is None or planned.next is None:
+        if status.is_changed:
+            await self._cron_jobs.update({**cron_job, "status": status.to_object()}, "status")
+        if failure is not None or failures:
+            raise ExceptionGroup(f"jobs of {name} could not be created or deleted", [*failures, *([failure] if failure else [])])
+        if times is None or times.next is None:
             return None
-        return min(durations.until(planned.next.timestamp(), self._clock.now()), LONGEST_SECONDS)
+        return min(durations.until(times.next.timestamp(), self._clock.now()), MAX_REQUEUE_SECONDS)
 
-    async def _remove_old(self, cron_job: Object, draft: Draft) -> list[errors.ApiError]:
-        """Before anything else, so that Jobs that are over leave room for others. Returns what went wrong. (CJ-2, CJ-3)"""
-        doomed = job_history.outdated(cron_job, self._jobs.controlled_by(cron_job["metadata"]["uid"]))
-        tried = [await self._delete(cron_job, draft, job) for job in doomed if not is_deleting(job)]
-        return [error for error in tried if error is not None]
+    async def _delete_old_jobs(self, cron_job: Object, status: CronJobStatus) -> list[errors.ApiError]:
+        """Deletes finished Jobs beyond the limits, before anything else so that they make room for new ones. Returns the errors.
+        (CJ-2, CJ-3)
+        """
+        to_delete = job_history.jobs_to_delete(cron_job, self._jobs.controlled_by(cron_job["metadata"]["uid"]))
+        results = [await self._delete(cron_job, status, job) for job in to_delete if not is_deleting(job)]
+        return [error for error in results if error is not None]
 
-    async def _delete(self, cron_job: Object, draft: Draft, job: Object) -> errors.ApiError | None:
-        """Delete the job. One that cannot be deleted keeps nobody waiting. Returns why it could not. (CJ-6, CJ-8)"""
+    async def _delete(self, cron_job: Object, status: CronJobStatus, job: Object) -> errors.ApiError | None:
+        """Deletes the Job. A failure does not stop the sync. Returns the error, or None. (CJ-6, CJ-8)"""
         name = job["metadata"]["name"]
         try:
             await self._jobs.delete(job, policy="Background")
         except errors.ApiError as error:
-            self._tell(cron_job, "Warning", "FailedDelete", f"Job {name} could not be deleted: {error}")
+            self._record_event(cron_job, "Warning", "FailedDelete", f"Job {name} could not be deleted: {error}")
             return error
-        draft.drop(job["metadata"]["uid"])
-        self._tell(cron_job, "Normal", "SuccessfulDelete", f"Deleted job {name}")
+        status.remove(job["metadata"]["uid"])
+        self._record_event(cron_job, "Normal", "SuccessfulDelete", f"Deleted job {name}")
         return None
 
-    async def _take_stock(self, cron_job: Object, draft: Draft) -> None:
-        """Which jobs go on, and when one last ended well. (CJ-9)"""
-        ours = {job["metadata"]["uid"]: job for job in self._jobs.controlled_by(cron_job["metadata"]["uid"])}
-        listed = {one["uid"]: one for one in draft.active}
-        for uid, job in ours.items():
-            end, name = job_history.end_of(job), job["metadata"]["name"]
-            if end and uid in listed:
-                draft.drop(uid)
-                self._tell(cron_job, "Normal", "SawCompletedJob", f"Saw completed job: {name}, condition: {end}")
-            elif not end and uid not in listed and not is_deleting(job):
-                told = f"Saw a job that the controller did not create or forgot: {name}"
-                self._tell(cron_job, "Warning", "UnexpectedJob", told)
-        for uid, one in listed.items():
-            if uid not in ours and not await self._is_there(one, uid):
-                draft.drop(uid)
-                self._tell(cron_job, "Normal", "MissingJob", f"Active job went missing: {one['name']}")
-        draft.last_success = job_history.last_success(draft.last_success, ours.values())
+    async def _update_active_jobs(self, cron_job: Object, status: CronJobStatus) -> None:
+        """Updates the list of active Jobs and the time of the last success. (CJ-9)"""
+        owned = {job["metadata"]["uid"]: job for job in self._jobs.controlled_by(cron_job["metadata"]["uid"])}
+        active = {reference["uid"]: reference for reference in status.active}
+        for uid, job in owned.items():
+            finished, name = job_history.finished_type(job), job["metadata"]["name"]
+            if finished and uid in active:
+                status.remove(uid)
+                self._record_event(cron_job, "Normal", "SawCompletedJob", f"Saw completed job: {name}, condition: {finished}")
+            elif not finished and uid not in active and not is_deleting(job):
+                message = f"Saw a job that the controller did not create or forgot: {name}"
+                self._record_event(cron_job, "Warning", "UnexpectedJob", message)
+        for uid, reference in active.items():
+            if uid not in owned and not await self._job_exists(reference, uid):
+                status.remove(uid)
+                self._record_event(cron_job, "Normal", "MissingJob", f"Active job went missing: {reference['name']}")
+        status.last_success = job_history.last_successful_time(status.last_success, owned.values())
 
-    async def _is_there(self, reference: Object, uid: str) -> bool:
-        found = await self._client.get(JOB.resource, reference["namespace"], reference["name"])
-        return found is not None and found["metadata"]["uid"] == uid
+    async def _job_exists(self, reference: Object, uid: str) -> bool:
+        job = await self._client.get(JOB.resource, reference["namespace"], reference["name"])
+        return job is not None and job["metadata"]["uid"] == uid
 
-    def _plan(self, cron_job: Object) -> Plan | None:
-        """What is due; None if nothing will be, as things are."""
+    def _schedule_times(self, cron_job: Object) -> ScheduleTimes | None:
+        """Returns the due times, or None if nothing will be due while the CronJob stays unchanged."""
         spec = cron_job["spec"]
         if is_deleting(cron_job):
             return None
         try:
-            schedule.zone(cron_job)
+            schedule.time_zone(cron_job)
         except BadSchedule as error:
-            self._tell(cron_job, "Warning", "UnknownTimeZone", f'invalid timeZone: "{_shown(spec["timeZone"])}": {error}')
+            self._record_event(
+                cron_job, "Warning", "UnknownTimeZone", f'invalid timeZone: "{_truncate(spec["timeZone"])}": {error}'
+            )
             return None
         if spec.get("suspend"):
             return None
         try:
-            planned = schedule.plan(cron_job, self._clock.now())
+            times = schedule.schedule_times(cron_job, self._clock.now())
         except BadSchedule as error:
-            self._tell(cron_job, "Warning", "UnparseableSchedule", f'unparseable schedule: "{_shown(spec["schedule"])}" : {error}')
+            self._record_event(
+                cron_job, "Warning", "UnparseableSchedule", f'unparseable schedule: "{_truncate(spec["schedule"])}" : {error}'
+            )
             return None
         if cron.has_zone(spec["schedule"]):
-            told = f'the schedule "{_shown(spec["schedule"])}" names a time zone: use spec.timeZone instead'
-            self._tell(cron_job, "Warning", "UnsupportedSchedule", told)
-        return planned
+            message = f'the schedule "{_truncate(spec["schedule"])}" names a time zone: use spec.timeZone instead'
+            self._record_event(cron_job, "Warning", "UnsupportedSchedule", message)
+        return times
 
-    async def _start(self, cron_job: Object, draft: Draft, due: datetime, *, is_late: bool) -> None:
+    async def _start_job(self, cron_job: Object, status: CronJobStatus, due: datetime, *, has_many_missed: bool) -> None:
         policy = cron_job["spec"].get("concurrencyPolicy")
-        if is_late:
-            told = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
-            self._tell(cron_job, "Warning", "TooManyMissedTimes", told)
-        if policy == "Forbid" and draft.active:
-            told = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            self._tell(cron_job, "Normal", "JobAlreadyActive", told)
+        if has_many_missed:
+            message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
+            self._record_event(cron_job, "Warning", "TooManyMissedTimes", message)
+        if policy == "Forbid" and status.active:
+            message = "Not starting job because prior execution is running and concurrency policy is Forbid"
+            self._record_event(cron_job, "Normal", "JobAlreadyActive", message)
             return
         if policy == "Replace":
-            for one in draft.active:
-                job = self._jobs.get(Name(one["namespace"], one["name"]))
-                if job is None or job["metadata"]["uid"] != one["uid"]:
+            for reference in status.active:
+                job = self._jobs.get(NamespacedName(reference["namespace"], reference["name"]))
+                if job is None or job["metadata"]["uid"] != reference["uid"]:
                     continue
-                failure = await self._delete(cron_job, draft, job)
+                failure = await self._delete(cron_job, status, job)
                 if failure is not None:
                     raise failure
-        made = await self._create(cron_job, due)
-        if made is not None:
-            draft.active = [*(one for one in draft.active if one["uid"] != made["metadata"]["uid"]), _reference(made)]
-        draft.last_scheduled = timestamp(due.timestamp())
+        created = await self._create(cron_job, due)
+        if created is not None:
+            status.active = [
+                *(reference for reference in status.active if reference["uid"] != created["metadata"]["uid"]),
+                job_template.job_reference(created),
+            ]
+        status.last_scheduled = format_time(due.timestamp())
 
     async def _create(self, cron_job: Object, due: datetime) -> Object | None:
-        """The job for that time, made now or before; None if it is over already."""
+        """Returns the Job for that time, created now or earlier, or None if it is finished already."""
         try:
-            made = await self._jobs.create(namespace_of(cron_job), new_job(cron_job, due))
+            created = await self._jobs.create(namespace_of(cron_job), job_template.new_job(cron_job, due))
         except errors.AlreadyExists:
-            return await self._met(cron_job, due)
+            return await self._existing_job(cron_job, due)
         except errors.ApiError as error:
             if not has_cause(error, "NamespaceTerminating"):
-                self._tell(cron_job, "Warning", "FailedCreate", f"Error creating job: {error}")
+                self._record_event(cron_job, "Warning", "FailedCreate", f"Error creating job: {error}")
             raise
         self._skew.observe((), max(0.0, self._clock.now() - due.timestamp()))
-        self._tell(cron_job, "Normal", "SuccessfulCreate", f"Created job {made['metadata']['name']}")
-        return made
+        self._record_event(cron_job, "Normal", "SuccessfulCreate", f"Created job {created['metadata']['name']}")
+        return created
 
-    async def _met(self, cron_job: Object, due: datetime) -> Object | None:
-        """Something of that name is there: ours, made before this could be written down, or somebody else's."""
-        there = await self._client.get(JOB.resource, namespace_of(cron_job), job_name(cron_job, due))
-        if there is None:
-            raise errors.Conflict(f"{job_name(cron_job, due)} is on its way out")
-        if (controller_of(there) or {}).get("uid") != cron_job["metadata"]["uid"]:
-            told = f"Error creating job: {job_name(cron_job, due)} is there, and is somebody else's"
-            self._tell(cron_job, "Warning", "FailedCreate", told)
+    async def _existing_job(self, cron_job: Object, due: datetime) -> Object | None:
+        """Returns the existing Job of that name if it is active and owned by this CronJob: it was created before the status
+        could be written. Otherwise returns None, and reports a Job of another owner.
+        """
+        existing = await self._client.get(JOB.resource, namespace_of(cron_job), job_template.job_name(cron_job, due))
+        if existing is None:
+            raise errors.Conflict(f"job {job_template.job_name(cron_job, due)} is being deleted")
+        if (controller_of(existing) or {}).get("uid") != cron_job["metadata"]["uid"]:
+            message = f"Error creating job: {job_template.job_name(cron_job, due)} already exists and belongs to another owner"
+            self._record_event(cron_job, "Warning", "FailedCreate", message)
             return None
-        return None if job_history.end_of(there) else there
+        return None if job_history.finished_type(existing) else existing
 
 
-def _shown(text: str) -> str:
-    """As much of a text as a message has of it."""
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
-
-
-def job_name(cron_job: Object, due: datetime) -> str:
-    """The same for the same time: so no time has two jobs. (CJ-11)"""
-    return f"{cron_job['metadata']['name']}-{int(due.timestamp()) // 60}"
-
-
-def new_job(cron_job: Object, due: datetime) -> Object:
-    """The job for that time."""
-    template = cron_job["spec"]["jobTemplate"]
-    described = template.get("metadata") or {}
-    when = due.isoformat(timespec="seconds")
-    meta = {
-        "name": job_name(cron_job, due),
-        "labels": described.get("labels") or {},
-        "annotations": {**(described.get("annotations") or {}), SCHEDULED: when.replace("+00:00", "Z") if _is_utc(due) else when},
-        "ownerReferences": [CRON_JOB.reference(cron_job)],
-    }
-    return {"metadata": meta, "spec": template["spec"]}
-
-
-def _is_utc(moment: datetime) -> bool:
-    return moment.utcoffset() == UTC.utcoffset(None)
-
-
-def _reference(job: Object) -> Object:
-    meta = job["metadata"]
-    named = {name: meta[name] for name in ("name", "namespace", "uid", "resourceVersion")}
-    return {"apiVersion": JOB.resource.api_version, "kind": JOB.name, **named}
+def _truncate(text: str) -> str:
+    """Returns the text, truncated for use in an event message."""
+    return text if len(text) <= MAX_SHOWN_LENGTH else f"{text[:MAX_SHOWN_LENGTH]}..."

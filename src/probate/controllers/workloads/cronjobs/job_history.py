@@ -1,38 +1,42 @@
-"""Which of a CronJob's Jobs are over, and which of those are kept. (CJ-1, CJ-4, CJ-5)"""
+"""The history of a CronJob: which Jobs are finished, and which of those exceed the limits. (CJ-1, CJ-4, CJ-5)"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from probate.client.objects import Object
+from probate.api.objects import Object
 
-ENDS = ("Complete", "Failed")
-
-
-def end_of(job: Object) -> str:
-    """Complete or Failed, whichever the job says first; empty if it is not over."""
-    told = (job.get("status") or {}).get("conditions") or []
-    return next((one["type"] for one in told if one["type"] in ENDS and one["status"] == "True"), "")
+FINISHED_TYPES = ("Complete", "Failed")
 
 
-def outdated(cron_job: Object, jobs: Iterable[Object]) -> list[Object]:
-    """The jobs beyond the limits, those that began first first."""
-    spec, doomed, over = cron_job["spec"], list[Object](), [(end_of(job), job) for job in jobs]
-    for end, limit in zip(ENDS, (spec.get("successfulJobsHistoryLimit"), spec.get("failedJobsHistoryLimit")), strict=True):
+def finished_type(job: Object) -> str:
+    """Returns Complete or Failed, whichever condition comes first; an empty string if the Job is not finished."""
+    conditions = (job.get("status") or {}).get("conditions") or []
+    return next(
+        (condition["type"] for condition in conditions if condition["type"] in FINISHED_TYPES and condition["status"] == "True"), ""
+    )
+
+
+def jobs_to_delete(cron_job: Object, jobs: Iterable[Object]) -> list[Object]:
+    """Returns the Jobs beyond the limits, earliest start first."""
+    spec, result, finished = cron_job["spec"], list[Object](), [(finished_type(job), job) for job in jobs]
+    for type_, limit in zip(
+        FINISHED_TYPES, (spec.get("successfulJobsHistoryLimit"), spec.get("failedJobsHistoryLimit")), strict=True
+    ):
         if limit is None:
             continue
-        ended = sorted((job for how, job in over if how == end), key=_by_start)
-        doomed += ended[: max(0, len(ended) - limit)]
-    return doomed
+        matching = sorted((job for finished_as, job in finished if finished_as == type_), key=_start_key)
+        result += matching[: max(0, len(matching) - limit)]
+    return result
 
 
-def last_success(before: str | None, jobs: Iterable[Object]) -> str | None:
-    """When a job last ended well."""
-    ends = [(job.get("status") or {}).get("completionTime") for job in jobs if end_of(job) == "Complete"]
-    return max((end for end in (*ends, before) if end), default=None)
+def last_successful_time(before: str | None, jobs: Iterable[Object]) -> str | None:
+    """Returns when a Job last completed."""
+    completion_times = [(job.get("status") or {}).get("completionTime") for job in jobs if finished_type(job) == "Complete"]
+    return max((time for time in (*completion_times, before) if time), default=None)
 
 
-def _by_start(job: Object) -> tuple[bool, str, str]:
-    """Sorts those that began first first; those that never began last."""
-    began = (job.get("status") or {}).get("startTime") or ""
-    return not began, began, job["metadata"]["name"]
+def _start_key(job: Object) -> tuple[bool, str, str]:
+    """Sorts by start time. Jobs that never started come last."""
+    start_time = (job.get("status") or {}).get("startTime") or ""
+    return not start_time, start_time, job["metadata"]["name"]

@@ -1,7 +1,7 @@
-"""When a CronJob's next Job is due, and whether one is due now: arithmetic on its schedule and on when the last one was.
+"""When a CronJob's next Job is due, and whether one is due now: arithmetic on the schedule and the last scheduled time.
 
-A Job that could not start in time, because nobody was there or because another one was still running, is made up for once: only
-the last of the times that were missed counts. With a deadline, only times that are not longer ago than that count.
+A Job that could not start in time, because no controller ran or because an earlier Job was still active, is made up for once: only
+the last of the missed times counts. With `startingDeadlineSeconds`, only times within the deadline count.
 """
 
 from __future__ import annotations
@@ -9,76 +9,78 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
-from probate.api.timestamps import seconds
-from probate.client.objects import Object
+from probate.api.objects import Object
+from probate.api.timestamps import parse_time
 from probate.lib import cron
 from probate.lib.cron import Every, Schedule
 
-MANY = 100
-"""Times that are missed before people are told: the clock, or the schedule, may not be what they think."""
+MANY_MISSED = 100
+"""The number of missed times above which an event warns the user: the clock or the schedule may be wrong."""
 
 
-FAR = 1e9
-"""Seconds from now that are as good as never. What somebody has written into a status may be later than there are years."""
+FAR_FUTURE_SECONDS = 1e9
+"""Seconds from now that count as never. A time that a client wrote into a status may lie beyond the last year that a datetime can
+hold.
+"""
 
 
-class Plan(NamedTuple):
-    """The time for which a Job is due now, if one is; whether many times were missed; the time after now."""
+class ScheduleTimes(NamedTuple):
+    """The time for which a Job is due now, if any; whether many times were missed; and the next time after now."""
 
     due: datetime | None
-    is_late: bool
+    has_many_missed: bool
     next: datetime | None
 
 
-def zone(cron_job: Object) -> tzinfo:
-    """The time zone of the schedule; `BadSchedule` if there is none of that name."""
+def time_zone(cron_job: Object) -> tzinfo:
+    """Returns the time zone of the schedule. Raises `BadSchedule` if the zone does not exist."""
     name = cron_job["spec"].get("timeZone")
     return cron.find_zone(name) if name else UTC
 
 
-def plan(cron_job: Object, now: float) -> Plan:
-    """What is due. `BadSchedule` if the schedule cannot be read."""
-    schedule, moment = cron.parse(cron_job["spec"]["schedule"]), datetime.fromtimestamp(now, zone(cron_job))
-    said = (cron_job.get("status") or {}).get("lastScheduleTime")
-    last = seconds(said or cron_job["metadata"]["creationTimestamp"])
+def schedule_times(cron_job: Object, now: float) -> ScheduleTimes:
+    """Returns what is due. Raises `BadSchedule` if the schedule cannot be parsed."""
+    schedule, moment = cron.parse(cron_job["spec"]["schedule"]), datetime.fromtimestamp(now, time_zone(cron_job))
+    last_schedule_time = (cron_job.get("status") or {}).get("lastScheduleTime")
+    last = parse_time(last_schedule_time or cron_job["metadata"]["creationTimestamp"])
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
     if deadline is not None:
         last = max(last, now - deadline)
-    after = datetime.fromtimestamp(min(max(last, 0.0), now + FAR), moment.tzinfo)
-    due = latest(schedule, after, moment)
-    coming = schedule.next_after((due or after) if isinstance(schedule, Every) else moment)
-    return Plan(due, due is not None and _are_many(schedule, after, due), coming)
+    after = datetime.fromtimestamp(min(max(last, 0.0), now + FAR_FUTURE_SECONDS), moment.tzinfo)
+    due = latest_time(schedule, after, moment)
+    next_time = schedule.next_after((due or after) if isinstance(schedule, Every) else moment)
+    return ScheduleTimes(due, due is not None and _has_many_between(schedule, after, due), next_time)
 
 
-def latest(schedule: Schedule, after: datetime, now: datetime) -> datetime | None:
-    """The last time of the schedule that is later than `after` and not later than `now`."""
+def latest_time(schedule: Schedule, after: datetime, now: datetime) -> datetime | None:
+    """Returns the last time of the schedule that is later than `after` and not later than `now`."""
     if isinstance(schedule, Every):
         start, times = after.replace(microsecond=0), int((now - after).total_seconds()) // schedule.seconds
         return start + timedelta(seconds=times * schedule.seconds) if times > 0 else None
-    # From now backwards, further each time, until something is found: years can be missed, and nobody wants to count them.
+    # Search backwards from now in doubling steps: years of times can be missed, and counting them all would be slow.
     back = timedelta(minutes=1)
     while True:
         since = max(after, now - back)
-        found = schedule.next_after(since)
-        if found is not None and found <= now:
-            return _last(schedule, found, now)
+        candidate = schedule.next_after(since)
+        if candidate is not None and candidate <= now:
+            return _last_before(schedule, candidate, now)
         if since == after:
             return None
         back *= 2
 
 
-def _last(schedule: Schedule, found: datetime, now: datetime) -> datetime:
+def _last_before(schedule: Schedule, candidate: datetime, now: datetime) -> datetime:
     while True:
-        following = schedule.next_after(found)
+        following = schedule.next_after(candidate)
         if following is None or following > now:
-            return found
-        found = following
+            return candidate
+        candidate = following
 
 
-def _are_many(schedule: Schedule, after: datetime, due: datetime) -> bool:
-    """Whether more than so many times lie between."""
+def _has_many_between(schedule: Schedule, after: datetime, due: datetime) -> bool:
+    """Returns whether more than `MANY_MISSED` times lie between the two."""
     moment: datetime | None = after
-    for _ in range(MANY + 1):
+    for _ in range(MANY_MISSED + 1):
         moment = schedule.next_after(moment) if moment is not None else None
         if moment is None or moment >= due:
             return False

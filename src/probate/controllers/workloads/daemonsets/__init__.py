@@ -1,1 +1,1 @@
-"""DaemonSets: one pod on every node that it is meant for, for as long as the node is there."""
+"""DaemonSets: one pod on every eligible node, for as long as the node exists."""

@@ -1,7 +1,7 @@
-"""What is to happen next to the pods of a DaemonSet: a pure decision, node by node.
+"""Decides the next changes to the pods of a DaemonSet, node by node, as a pure function.
 
-An update takes an old pod away and lets a new one come, as long as not too many nodes are without one (`maxUnavailable`); or it
-lets the new one come first, as long as not too many nodes have two (`maxSurge`). A pod that does not serve is replaced at once.
+A rolling update deletes an old pod and then creates the new one, while at most `maxUnavailable` nodes are without a pod; or it
+creates the new pod first, while at most `maxSurge` nodes have two. A pod that is not available is replaced at once.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from probate.client.objects import Object
+from probate.api.objects import Object
 from probate.client.resources import is_deleting
 from probate.controllers.workloads import int_or_percent, pod_template
 from probate.controllers.workloads.daemonsets import placement
-from probate.controllers.workloads.daemonsets.placement import HASH, Verdict
+from probate.controllers.workloads.daemonsets.placement import REVISION_LABEL, Placement
 
-Test = Callable[[Object], bool]
-"""Whether a pod has served for long enough."""
+PodPredicate = Callable[[Object], bool]
+"""Returns whether the pod is available: ready for at least `minReadySeconds`."""
 
 
-class Place(NamedTuple):
-    """A node and the set's pods on it, the oldest first."""
+class NodePods(NamedTuple):
+    """A node and the DaemonSet's pods on it, oldest first."""
 
     node: str
-    verdict: Verdict
+    placement: Placement
     pods: list[Object]
 
     @property
-    def staying(self) -> list[Object]:
+    def not_deleting(self) -> list[Object]:
         return [pod for pod in self.pods if not is_deleting(pod)]
 
     @property
@@ -35,108 +35,115 @@ class Place(NamedTuple):
         return [pod for pod in self.pods if pod_template.is_active(pod)]
 
 
-class Bounds(NamedTuple):
-    """How many nodes may have two pods, and how many may have none."""
+class UpdateLimits(NamedTuple):
+    """On how many nodes an update may run two pods, and on how many none."""
 
-    surge: int
-    unavailable: int
+    max_surge: int
+    max_unavailable: int
 
 
-class Steps(NamedTuple):
-    """The nodes to make a pod for, the pods to delete, and those to delete because they have ended."""
+class PodChanges(NamedTuple):
+    """The nodes to create a pod for, the pods to delete, and the finished pods to delete."""
 
-    makes: list[str]
+    creates: list[str]
     deletes: list[Object]
-    ended: list[Object]
+    finished: list[Object]
 
 
-def places(set_: Object, nodes: Iterable[Object], ours: Iterable[Object]) -> list[Place]:
-    """All nodes, and such as are no more but have pods."""
+def node_pods(daemon_set: Object, nodes: Iterable[Object], pods: Iterable[Object]) -> list[NodePods]:
+    """Returns all existing nodes, and the nodes that no longer exist but still have pods."""
     by_node: dict[str, list[Object]] = {}
-    for pod in sorted(ours, key=lambda one: (one["metadata"]["creationTimestamp"], one["metadata"]["name"])):
-        by_node.setdefault(placement.node_of(pod), []).append(pod)
-    there = [Place(_name(node), placement.judge(set_, node), by_node.pop(_name(node), [])) for node in nodes]
-    return [*there, *(Place(name, Verdict(should_run=False, may_stay=True), left) for name, left in by_node.items())]
+    for pod in sorted(pods, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["metadata"]["name"])):
+        by_node.setdefault(placement.target_node(pod), []).append(pod)
+    existing = [NodePods(_name(node), placement.node_placement(daemon_set, node), by_node.pop(_name(node), [])) for node in nodes]
+    gone = Placement(should_run=False, should_continue_running=True)
+    return [*existing, *(NodePods(name, gone, pods_left) for name, pods_left in by_node.items())]
 
 
-def bounds(set_: Object, wanted: int) -> Bounds:
-    """The bounds of an update on so many nodes. Something must always be allowed to happen."""
-    strategy = set_["spec"].get("updateStrategy") or {}
+def update_limits(daemon_set: Object, desired_nodes: int) -> UpdateLimits:
+    """Returns the limits of an update on so many nodes. At least one of them is positive, so the update always makes progress."""
+    strategy = daemon_set["spec"].get("updateStrategy") or {}
     rolling = strategy.get("rollingUpdate") or {}
     if strategy.get("type") == "OnDelete":
-        return Bounds(0, 0)
-    surge = int_or_percent.rounded_up(rolling.get("maxSurge") or 0, wanted)
-    said = rolling.get("maxUnavailable")
-    unavailable = int_or_percent.rounded_up(1 if said is None else said, wanted)
-    return Bounds(surge, unavailable if surge or unavailable else 1)
+        return UpdateLimits(0, 0)
+    max_surge = int_or_percent.round_up(rolling.get("maxSurge") or 0, desired_nodes)
+    configured = rolling.get("maxUnavailable")
+    max_unavailable = int_or_percent.round_up(1 if configured is None else configured, desired_nodes)
+    return UpdateLimits(max_surge, max_unavailable if max_surge or max_unavailable else 1)
 
 
-def place_pods(found: list[Place], known: set[str], limits: Bounds, hash_: str, is_available: Test) -> Steps:
-    """What it takes to have a pod on each node that should have one, and none elsewhere. `known` are the nodes there are."""
-    steps = Steps([], [], [])
-    for one in found:
-        if not one.node:
-            continue  # nobody knows where it will run
-        if one.node not in known:
-            # Whoever removes a node takes its pods. One that never came to it is ours to take.
-            steps.deletes.extend(pod for pod in one.staying if not pod["spec"].get("nodeName"))
-        elif one.verdict.should_run and not one.pods:
-            steps.makes.append(one.node)
-        elif not one.verdict.may_stay:
-            steps.deletes.extend(one.staying)
+def plan_placement(
+    nodes: list[NodePods], existing_nodes: set[str], limits: UpdateLimits, *, update_hash: str, is_available: PodPredicate
+) -> PodChanges:
+    """Returns the changes that leave one pod on each node that should run one, and none elsewhere. `existing_nodes` are the names
+    of the nodes that exist.
+    """
+    changes = PodChanges([], [], [])
+    for node in nodes:
+        if not node.node:
+            continue  # the scheduler has not chosen a node yet
+        if node.node not in existing_nodes:
+            # Pod GC deletes the pods of a node that is gone. A pod that was never bound to it is deleted here.
+            changes.deletes.extend(pod for pod in node.not_deleting if not pod["spec"].get("nodeName"))
+        elif node.placement.should_run and not node.pods:
+            changes.creates.append(node.node)
+        elif not node.placement.should_continue_running:
+            changes.deletes.extend(node.not_deleting)
         else:
-            steps.ended.extend(pod for pod in one.staying if pod_template.is_finished(pod))
-            steps.deletes.extend(_excess(one.active, limits, hash_, is_available))
-    return steps
+            changes.finished.extend(pod for pod in node.not_deleting if pod_template.is_finished(pod))
+            changes.deletes.extend(_surplus(node.active, limits, update_hash, is_available))
+    return changes
 
 
-def _excess(active: list[Object], limits: Bounds, hash_: str, is_available: Test) -> list[Object]:
-    """Pods of one node that are too many: the oldest stays. During a surge, the oldest of each version may."""
-    if not limits.surge:
+def _surplus(active: list[Object], limits: UpdateLimits, update_hash: str, is_available: PodPredicate) -> list[Object]:
+    """Returns the surplus pods of one node: the oldest stays. During a surge the oldest pod of each version may stay."""
+    if not limits.max_surge:
         return active[1:]
-    new = [pod for pod in active if is_new(pod, hash_)]
-    old = [pod for pod in active if not is_new(pod, hash_)]
+    new = [pod for pod in active if is_updated(pod, update_hash)]
+    old = [pod for pod in active if not is_updated(pod, update_hash)]
     if new and old and (not pod_template.is_ready(old[0]) or is_available(new[0])):
         return [*new[1:], *old]
     return [*new[1:], *old[1:]]
 
 
-def roll(found: list[Place], limits: Bounds, hash_: str, is_available: Test) -> Steps:
-    """What it takes to bring the next nodes to the version of this hash."""
-    return _surge(found, limits, hash_, is_available) if limits.surge else _replace(found, limits, hash_, is_available)
+def plan_update(nodes: list[NodePods], limits: UpdateLimits, update_hash: str, is_available: PodPredicate) -> PodChanges:
+    """Returns the changes that bring the next nodes to the version of this hash."""
+    return (
+        _surge(nodes, limits, update_hash, is_available) if limits.max_surge else _replace(nodes, limits, update_hash, is_available)
+    )
 
 
-def _replace(found: list[Place], limits: Bounds, hash_: str, is_available: Test) -> Steps:
-    missing, broken, serving = 0, list[Object](), list[Object]()
-    for one in (one for one in found if one.verdict.should_run):
-        if len(one.active) != 1:
+def _replace(nodes: list[NodePods], limits: UpdateLimits, update_hash: str, is_available: PodPredicate) -> PodChanges:
+    missing, unavailable, available = 0, list[Object](), list[Object]()
+    for node in (node for node in nodes if node.placement.should_run):
+        if len(node.active) != 1:
             missing += 1
-        elif is_new(one.active[0], hash_):
-            missing += not is_available(one.active[0])
+        elif is_updated(node.active[0], update_hash):
+            missing += not is_available(node.active[0])
         else:
-            (serving if is_available(one.active[0]) else broken).append(one.active[0])
-    room = max(0, limits.unavailable - missing)
-    return Steps([], [*broken, *serving[: max(0, room - len(broken))]], [])
+            (available if is_available(node.active[0]) else unavailable).append(node.active[0])
+    room = max(0, limits.max_unavailable - missing)
+    return PodChanges([], [*unavailable, *available[: max(0, room - len(unavailable))]], [])
 
 
-def _surge(found: list[Place], limits: Bounds, hash_: str, is_available: Test) -> Steps:
-    doubled, broken, serving, over = 0, list[str](), list[str](), list[Object]()
-    for one in (one for one in found if one.verdict.should_run):
-        new = [pod for pod in one.active if is_new(pod, hash_)]
-        old = [pod for pod in one.active if not is_new(pod, hash_)]
+def _surge(nodes: list[NodePods], limits: UpdateLimits, update_hash: str, is_available: PodPredicate) -> PodChanges:
+    surging, unavailable, available, outdated = 0, list[str](), list[str](), list[Object]()
+    for node in (node for node in nodes if node.placement.should_run):
+        new = [pod for pod in node.active if is_updated(pod, update_hash)]
+        old = [pod for pod in node.active if not is_updated(pod, update_hash)]
         if len(new) > 1 or len(old) > 1:
-            doubled += 1
+            surging += 1
         elif old and new:
-            doubled += not is_available(new[0])
-            over += old if is_available(new[0]) else []
+            surging += not is_available(new[0])
+            outdated += old if is_available(new[0]) else []
         elif old:
-            (serving if is_available(old[0]) else broken).append(one.node)
-    return Steps([*broken, *serving[: max(0, limits.surge - doubled)]], over, [])
+            (available if is_available(old[0]) else unavailable).append(node.node)
+    return PodChanges([*unavailable, *available[: max(0, limits.max_surge - surging)]], outdated, [])
 
 
-def is_new(pod: Object, hash_: str) -> bool:
-    """Whether the pod is of the version that is wanted."""
-    return bool((pod["metadata"].get("labels") or {}).get(HASH) == hash_)
+def is_updated(pod: Object, update_hash: str) -> bool:
+    """Returns whether the pod is of the desired version."""
+    return bool((pod["metadata"].get("labels") or {}).get(REVISION_LABEL) == update_hash)
 
 
 def _name(node: Object) -> str:

@@ -1,4 +1,6 @@
-"""How long to wait before a pod that has ended on a node is replaced there: longer each time, so that nothing spins."""
+"""Backoff for pods that finish on a node: each replacement on that node waits longer, so that a crashing pod causes no busy
+loop.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import NamedTuple
 from probate.controllers.runtime import durations
 
 FIRST_SECONDS = 1.0
-LONGEST_SECONDS = 900.0
+MAX_SECONDS = 900.0
 
 
 class _Record(NamedTuple):
@@ -15,25 +17,25 @@ class _Record(NamedTuple):
     until: float
 
 
-class Patience:
-    """When something may be done again. What was long ago is forgotten."""
+class FailedPodBackoff:
+    """When a finished pod may be replaced. Entries that are old enough are dropped."""
 
     def __init__(self) -> None:
-        self._records: dict[str, dict[str, _Record]] = {}  # by the set's uid, and by node
+        self._records: dict[str, dict[str, _Record]] = {}  # by uid of the DaemonSet, then by node
 
-    def waits(self, uid: str, node: str, now: float) -> float:
-        """In how many seconds the next pod of this set may be replaced on the node; 0 for now."""
+    def remaining(self, uid: str, node: str, now: float) -> float:
+        """Returns in how many seconds the DaemonSet's next pod on the node may be replaced; 0 for now."""
         record = self._records.get(uid, {}).get(node)
         return durations.until(record.until, now) if record is not None else 0.0
 
-    def note(self, uid: str, node: str, now: float) -> None:
-        """A pod was replaced."""
-        known = self._records.get(uid, {})
-        recent = {name: one for name, one in known.items() if now < one.until + 2 * LONGEST_SECONDS}
+    def record_replacement(self, uid: str, node: str, now: float) -> None:
+        """Records a replacement."""
+        records = self._records.get(uid, {})
+        recent = {name: record for name, record in records.items() if now < record.until + 2 * MAX_SECONDS}
         before = recent.get(node)
-        seconds = FIRST_SECONDS if before is None else min(2 * before.seconds, LONGEST_SECONDS)
+        seconds = FIRST_SECONDS if before is None else min(2 * before.seconds, MAX_SECONDS)
         self._records[uid] = {**recent, node: _Record(seconds, now + seconds)}
 
     def forget(self, uid: str) -> None:
-        """The set is gone."""
+        """Drops the entries of a deleted DaemonSet."""
         self._records.pop(uid, None)

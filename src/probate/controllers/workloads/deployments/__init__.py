@@ -1,1 +1,1 @@
-"""Deployment rollouts: pure decisions, and the controller that carries them out."""
+"""Deployments: pure rollout decisions, and the controller that applies them."""

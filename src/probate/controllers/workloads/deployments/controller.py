@@ -1,9 +1,10 @@
-"""Deployments: pods of one version, replaced by those of the next while the application goes on, or after it has stopped.
+"""The Deployment controller: it replaces the pods of one template version by those of the next, either in a rolling update or after
+all old pods have ended (Recreate).
 
-Each look finds the ReplicaSets there are, decides by `rollout` what they are to be, changes that, and writes down how things stand.
-A ReplicaSet that is being deleted is waited for: its pods count, but it is not touched, and if it is the one that is wanted,
-another one comes only after it. (Its controller does nothing for it any more, so a change would change nothing.) One that has no
-owner, has the wanted template and is deleted in the foreground is adopted, so that it is waited for too.
+Each sync claims the ReplicaSets, decides their sizes by `scaling`, applies them, and writes the status. A ReplicaSet that is being
+deleted is not changed, because its own controller would not act on the change. Its pods still count. If it has the desired
+template, its replacement is created only after it is gone. A ReplicaSet without a controller that has the desired template and is
+in foreground deletion is adopted, so that the Deployment waits for it too.
 """
 
 from __future__ import annotations
@@ -11,215 +12,230 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from probate.client.informers import Name, controller_of, name_of
-from probate.client.objects import Object, has_cause
+from probate.api.objects import Object
+from probate.client.informers import NamespacedName, controller_of, name_of
+from probate.client.objects import has_cause
 from probate.client.resources import is_deleting
-from probate.controllers.runtime.context import Means
+from probate.controllers.runtime.context import Context
 from probate.controllers.runtime.workers import Workers
 from probate.controllers.workloads import owner_selectors, pod_template
-from probate.controllers.workloads.adoption import Claims
-from probate.controllers.workloads.deployments import progress, replica_sets, revision_history, revisions, scaling
-from probate.controllers.workloads.deployments.replica_sets import Family, size
-from probate.controllers.workloads.deployments.scaling import Sizes
+from probate.controllers.workloads.adoption import ControllerRefManager
+from probate.controllers.workloads.deployments import progress, replica_counts, replica_sets, revision_history, revisions
+from probate.controllers.workloads.deployments.replica_counts import Sizes
+from probate.controllers.workloads.deployments.replica_sets import ReplicaSets, desired_replicas
 from probate.controllers.workloads.owner_kinds import DEPLOYMENT, PODS, REPLICA_SET, namespace_of
-from probate.controllers.workloads.owner_lookup import Routing
+from probate.controllers.workloads.owner_lookup import OwnerEnqueuer
 from probate.core import errors
 
 COMPONENT = "deployment-controller"
 
 
-def start(means: Means) -> list[Workers]:
-    """The controller's workers, which are told by the informers where to look."""
-    return [Deployments(means).workers]
+def start(context: Context) -> list[Workers]:
+    """Returns the controller's workers. Informer events enqueue the keys that they reconcile."""
+    return [DeploymentController(context).workers]
 
 
-class Draft:
-    """What the deployment says of itself after this look."""
+class DeploymentUpdate:
+    """The status and annotations that this sync writes."""
 
     def __init__(self, deployment: Object) -> None:
         self.deployment = deployment
         before = deployment.get("status") or {}
         self.conditions = list(before.get("conditions") or [])
         self.collisions: int | None = before.get("collisionCount")
-        self.annotations: dict[str, str] = dict(revisions.of(deployment))
+        self.annotations: dict[str, str] = dict(revisions.annotations_of(deployment))
 
-    def written(self, status: Object) -> Object:
-        """The deployment as it is to be written."""
+    def to_object(self, status: Object) -> Object:
+        """Returns the Deployment with this status and these annotations."""
         meta = {**self.deployment["metadata"], **({"annotations": self.annotations} if self.annotations else {})}
         return {**self.deployment, "metadata": meta, "status": status}
 
 
-class Deployments:
-    """The controller of Deployments."""
+class DeploymentController:
+    """Reconciles Deployments with their ReplicaSets."""
 
-    def __init__(self, means: Means) -> None:
-        self._clock = means.clock
-        self._tell = DEPLOYMENT.voice(means.events, COMPONENT)
-        self._client = means.client
-        self._pods = means.informers.of(PODS)
-        self._replica_sets = means.informers.of(REPLICA_SET.resource)
-        self._deployments = means.informers.of(DEPLOYMENT.resource)
-        self._claims = Claims(DEPLOYMENT, means.client, self._replica_sets)
-        self.workers = Workers(COMPONENT, self._sync, means.clock)
-        Routing(DEPLOYMENT, self._deployments, owner_selectors.of_expressions, self.workers.add).listen(self._replica_sets)
+    def __init__(self, context: Context) -> None:
+        self._clock = context.clock
+        self._record_event = DEPLOYMENT.event_recorder(context.events, COMPONENT)
+        self._client = context.client
+        self._pods = context.informers.for_resource(PODS)
+        self._replica_sets = context.informers.for_resource(REPLICA_SET.resource)
+        self._deployments = context.informers.for_resource(DEPLOYMENT.resource)
+        self._ref_manager = ControllerRefManager(DEPLOYMENT, context.client, self._replica_sets)
+        self.workers = Workers(COMPONENT, self._sync, context.clock)
+        OwnerEnqueuer(DEPLOYMENT, self._deployments, owner_selectors.label_selector, self.workers.add).listen(self._replica_sets)
 
-    async def _sync(self, name: Name) -> float | None:
+    async def _sync(self, name: NamespacedName) -> float | None:
         deployment = self._deployments.get(name)
         if deployment is None:
             return None
-        selector = owner_selectors.of_expressions(deployment)
+        selector = owner_selectors.label_selector(deployment)
         if selector.is_everything:
-            self._tell(
+            self._record_event(
                 deployment, "Warning", "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required."
             )
             return None
         is_match = functools.partial(owner_selectors.matches, selector)
-        adopts_deleting = functools.partial(replica_sets.is_awaited_by, deployment)
-        candidates = self._claims.candidates(deployment)
-        claimed = await self._claims.claim(deployment, candidates, is_match, adopts_deleting=adopts_deleting)
-        return await self._roll(Draft(deployment), replica_sets.of(deployment, claimed))
+        adopts_deleting = functools.partial(replica_sets.should_adopt_deleting, deployment)
+        candidates = self._ref_manager.candidates(deployment)
+        claimed = await self._ref_manager.claim(deployment, candidates, is_match, adopts_deleting=adopts_deleting)
+        return await self._roll(DeploymentUpdate(deployment), replica_sets.classify(deployment, claimed))
 
-    async def _roll(self, draft: Draft, members: Family) -> float | None:
-        deployment, now = draft.deployment, self._clock.now()
+    async def _roll(self, update: DeploymentUpdate, owned: ReplicaSets) -> float | None:
+        deployment, now = update.deployment, self._clock.now()
         if is_deleting(deployment):
-            return await self._describe(draft, members)
-        draft.conditions = progress.with_pause(deployment, draft.conditions, now)
-        members = await self._name_version(draft, members)
+            return await self._update_status(update, owned)
+        update.conditions = progress.with_pause(deployment, update.conditions, now)
+        owned = await self._sync_revision(update, owned)
         if deployment["spec"].get("paused"):
-            members = await self._resize(draft, members, scaling.scaled(deployment, members))
-            await self._forget_old(draft, members)
-            return await self._describe(draft, members)
-        if scaling.is_scaled(deployment, members):
-            members = await self._resize(draft, members, scaling.scaled(deployment, members))
-            return await self._describe(draft, members)
-        members = await (self._overlap if scaling.is_rolling(deployment) else self._replace)(draft, members)
-        return await self._describe(draft, members, progresses=True)
+            owned = await self._scale(update, owned, replica_counts.scaled_sizes(deployment, owned))
+            await self._delete_old_replica_sets(update, owned)
+            return await self._update_status(update, owned)
+        if replica_counts.is_scaling_event(deployment, owned):
+            owned = await self._scale(update, owned, replica_counts.scaled_sizes(deployment, owned))
+            return await self._update_status(update, owned)
+        owned = await (self._rolling_update if replica_counts.is_rolling_update(deployment) else self._recreate)(update, owned)
+        return await self._update_status(update, owned, is_rollout=True)
 
-    async def _overlap(self, draft: Draft, members: Family) -> Family:
-        """A rolling update, one step further: first up, then down."""
-        members = await self._have_new(draft, members)
-        if members.new is None or members.is_awaited:
-            return members
-        wanted = scaling.bounds(draft.deployment)
-        grown = scaling.of_new(members, wanted, size(members.new), overlaps=True)
-        if grown != size(members.new):
-            return await self._resize(draft, members, {members.new["metadata"]["name"]: grown})
-        return await self._resize(draft, members, scaling.of_old(members, wanted))
+    async def _rolling_update(self, update: DeploymentUpdate, owned: ReplicaSets) -> ReplicaSets:
+        """Advances a rolling update by one step: scales up first, then down."""
+        owned = await self._ensure_new_replica_set(update, owned)
+        if owned.new is None or owned.is_new_deleting:
+            return owned
+        limits = replica_counts.rollout_limits(update.deployment)
+        new_size = replica_counts.new_replica_set_size(owned, limits, desired_replicas(owned.new), is_rolling_update=True)
+        if new_size != desired_replicas(owned.new):
+            return await self._scale(update, owned, {owned.new["metadata"]["name"]: new_size})
+        return await self._scale(update, owned, replica_counts.old_replica_set_sizes(owned, limits))
 
-    async def _replace(self, draft: Draft, members: Family) -> Family:
-        """All old pods end before the first new one begins."""
-        members = await self._resize(draft, members, scaling.of_none(members))
-        if self._is_old_running(members):
-            return members
-        members = await self._have_new(draft, members)
-        if members.new is None or members.is_awaited:
-            return members
-        return await self._resize(draft, members, {members.new["metadata"]["name"]: draft.deployment["spec"]["replicas"]})
+    async def _recreate(self, update: DeploymentUpdate, owned: ReplicaSets) -> ReplicaSets:
+        """Advances a Recreate update: all old pods end before the first new one is created."""
+        owned = await self._scale(update, owned, replica_counts.zero_old_sizes(owned))
+        if self._is_old_running(owned):
+            return owned
+        owned = await self._ensure_new_replica_set(update, owned)
+        if owned.new is None or owned.is_new_deleting:
+            return owned
+        return await self._scale(update, owned, {owned.new["metadata"]["name"]: update.deployment["spec"]["replicas"]})
 
-    def _is_old_running(self, members: Family) -> bool:
-        if replica_sets.total(members.old, "replicas"):
+    def _is_old_running(self, owned: ReplicaSets) -> bool:
+        if replica_sets.total(owned.old, "replicas"):
             return True
-        old = [pod for one in members.old for pod in self._pods.controlled_by(one["metadata"]["uid"])]
+        old = [pod for replica_set in owned.old for pod in self._pods.controlled_by(replica_set["metadata"]["uid"])]
         return not all(pod_template.is_finished(pod) for pod in old)
 
-    async def _name_version(self, draft: Draft, members: Family) -> Family:
-        """Make the new ReplicaSet, if there is one, say which version it is, and the deployment likewise."""
-        deployment, new = draft.deployment, members.new
-        if new is None or members.is_awaited:
-            return members
-        described = revisions.for_new(deployment, new, revisions.next_revision(members.old))
+    async def _sync_revision(self, update: DeploymentUpdate, owned: ReplicaSets) -> ReplicaSets:
+        """Sets the revision annotations of the new ReplicaSet, if it exists, and of the Deployment."""
+        deployment, new = update.deployment, owned.new
+        if new is None or owned.is_new_deleting:
+            return owned
+        annotations = revisions.new_replica_set_annotations(deployment, new, revisions.next_revision(owned.old))
         min_ready = deployment["spec"].get("minReadySeconds") or 0
-        if described != revisions.of(new) or min_ready != (new["spec"].get("minReadySeconds") or 0):
-            new = await self._change(new, described, minReadySeconds=min_ready)
-        draft.annotations[revisions.REVISION] = described[revisions.REVISION]
-        if progress.deadline(deployment) is not None and not any(one["type"] == progress.PROGRESSING for one in draft.conditions):
-            found = f'Found new replica set "{new["metadata"]["name"]}"'
-            draft.conditions = progress.put(draft.conditions, "True", "FoundNewReplicaSet", found, self._clock.now())
-        return members.replace(new)
+        if annotations != revisions.annotations_of(new) or min_ready != (new["spec"].get("minReadySeconds") or 0):
+            new = await self._update_replica_set(new, annotations, minReadySeconds=min_ready)
+        update.annotations[revisions.REVISION] = annotations[revisions.REVISION]
+        if progress.progress_deadline(deployment) is not None and not any(
+            condition["type"] == progress.PROGRESSING for condition in update.conditions
+        ):
+            message = f'Found new replica set "{new["metadata"]["name"]}"'
+            update.conditions = progress.with_progressing(
+                update.conditions, "True", "FoundNewReplicaSet", message, now=self._clock.now()
+            )
+        return owned.replace(new)
 
-    async def _have_new(self, draft: Draft, members: Family) -> Family:
-        """Make the new ReplicaSet if there is none."""
-        if members.new is not None:
-            return members
-        deployment = draft.deployment
-        new, wanted = replica_sets.new_member(deployment), scaling.bounds(deployment)
-        number = scaling.of_new(members, wanted, 0, overlaps=scaling.is_rolling(deployment))
-        described = revisions.for_new(deployment, new, revisions.next_revision(members.old))
+    async def _ensure_new_replica_set(self, update: DeploymentUpdate, owned: ReplicaSets) -> ReplicaSets:
+        """Creates the new ReplicaSet if it does not exist."""
+        if owned.new is not None:
+            return owned
+        deployment = update.deployment
+        new, limits = replica_sets.new_replica_set(deployment), replica_counts.rollout_limits(deployment)
+        initial_size = replica_counts.new_replica_set_size(
+            owned, limits, 0, is_rolling_update=replica_counts.is_rolling_update(deployment)
+        )
+        annotations = revisions.new_replica_set_annotations(deployment, new, revisions.next_revision(owned.old))
         new["metadata"] |= {
-            "annotations": {**described, **revisions.for_size(wanted.replicas, wanted.most)},
+            "annotations": {**annotations, **revisions.size_annotations(limits.replicas, limits.max_pods)},
             "ownerReferences": [DEPLOYMENT.reference(deployment)],
         }
-        new["spec"]["replicas"] = number
+        new["spec"]["replicas"] = initial_size
         try:
-            made = await self._replica_sets.create(namespace_of(deployment), new)
+            created = await self._replica_sets.create(namespace_of(deployment), new)
         except errors.AlreadyExists:
-            return members._replace(new=await self._met(draft, new))
+            return owned._replace(new=await self._existing_replica_set(update, new))
         except errors.ApiError as error:
             if not has_cause(error, "NamespaceTerminating"):
-                await self._describe_failure(draft, members, error)
+                await self._report_create_failure(update, owned, error)
             raise
-        if number:
-            self._tell_scaling(deployment, made, 0)
-        draft.annotations[revisions.REVISION] = described[revisions.REVISION]
-        if progress.deadline(deployment) is not None:
-            said = f'Created new replica set "{made["metadata"]["name"]}"'
-            draft.conditions = progress.put(draft.conditions, "True", "NewReplicaSetCreated", said, self._clock.now())
-        return members._replace(new=made)
+        if initial_size:
+            self._record_scaling(deployment, created, 0)
+        update.annotations[revisions.REVISION] = annotations[revisions.REVISION]
+        if progress.progress_deadline(deployment) is not None:
+            message = f'Created new replica set "{created["metadata"]["name"]}"'
+            update.conditions = progress.with_progressing(
+                update.conditions, "True", "NewReplicaSetCreated", message, now=self._clock.now()
+            )
+        return owned._replace(new=created)
 
-    async def _met(self, draft: Draft, wanted: Object) -> Object | None:
-        """Something of that name is there already. It is the one we wanted, or the next one gets another name."""
-        deployment, name = draft.deployment, wanted["metadata"]["name"]
-        there = await self._client.get(REPLICA_SET.resource, namespace_of(deployment), name)
-        if there is not None:
-            above = controller_of(there) or {}
-            if above.get("uid") == deployment["metadata"]["uid"] and replica_sets.is_same_template(there, deployment):
-                return there
-            draft.collisions = (draft.collisions or 0) + 1
+    async def _existing_replica_set(self, update: DeploymentUpdate, desired: Object) -> Object | None:
+        """Handles an existing ReplicaSet of that name: returns it if it is the desired one, or counts a collision so that the
+        next attempt uses another name.
+        """
+        deployment, name = update.deployment, desired["metadata"]["name"]
+        existing = await self._client.get(REPLICA_SET.resource, namespace_of(deployment), name)
+        if existing is not None:
+            controller = controller_of(existing) or {}
+            if controller.get("uid") == deployment["metadata"]["uid"] and replica_sets.is_same_template(existing, deployment):
+                return existing
+            update.collisions = (update.collisions or 0) + 1
         self.workers.add(name_of(deployment))
         return None
 
-    async def _resize(self, draft: Draft, members: Family, wanted: Sizes) -> Family:
-        """Give the ReplicaSets their sizes, and note for what they got them."""
-        limits = scaling.bounds(draft.deployment)
-        noted = revisions.for_size(limits.replicas, limits.most)
-        for one in members.living:
-            before, after = size(one), wanted.get(one["metadata"]["name"], size(one))
-            described = revisions.of(one)
-            if after == before and (not before or noted.items() <= described.items()):
+    async def _scale(self, update: DeploymentUpdate, owned: ReplicaSets, sizes: Sizes) -> ReplicaSets:
+        """Scales the ReplicaSets, and records the desired size and the limit in their annotations."""
+        limits = replica_counts.rollout_limits(update.deployment)
+        size_annotations = revisions.size_annotations(limits.replicas, limits.max_pods)
+        for replica_set in owned.not_deleting:
+            before, after = desired_replicas(replica_set), sizes.get(replica_set["metadata"]["name"], desired_replicas(replica_set))
+            annotations = revisions.annotations_of(replica_set)
+            if after == before and (not before or size_annotations.items() <= annotations.items()):
                 continue
-            changed = await self._change(one, {**described, **noted}, replicas=after)
+            updated = await self._update_replica_set(replica_set, {**annotations, **size_annotations}, replicas=after)
             if after != before:
-                self._tell_scaling(draft.deployment, changed, before)
-            members = members.replace(changed)
-        return members
+                self._record_scaling(update.deployment, updated, before)
+            owned = owned.replace(updated)
+        return owned
 
-    async def _change(self, replica_set: Object, described: dict[str, str], **spec: Any) -> Object:
-        meta = {**replica_set["metadata"], "annotations": described}
+    async def _update_replica_set(self, replica_set: Object, annotations: dict[str, str], **spec: Any) -> Object:
+        meta = {**replica_set["metadata"], "annotations": annotations}
         return await self._replica_sets.update({**replica_set, "metadata": meta, "spec": {**replica_set["spec"], **spec}})
 
-    async def _forget_old(self, draft: Draft, members: Family) -> None:
-        for one in revision_history.outdated(draft.deployment, members):
-            await self._replica_sets.delete(one)
+    async def _delete_old_replica_sets(self, update: DeploymentUpdate, owned: ReplicaSets) -> None:
+        for replica_set in revision_history.replica_sets_to_delete(update.deployment, owned):
+            await self._replica_sets.delete(replica_set)
 
-    async def _describe(self, draft: Draft, members: Family, *, progresses: bool = False) -> float | None:
-        """Write down how things stand. Returns when that will be different without anything happening."""
-        deployment, now = draft.deployment, self._clock.now()
-        status = progress.status_of(deployment, members, draft.conditions, now, draft.collisions)
-        if progresses:
+    async def _update_status(self, update: DeploymentUpdate, owned: ReplicaSets, *, is_rollout: bool = False) -> float | None:
+        """Updates the status. Returns in how many seconds it changes by time alone."""
+        deployment, now = update.deployment, self._clock.now()
+        status = progress.status_of(deployment, owned, update.conditions, now=now, collisions=update.collisions)
+        if is_rollout:
             if progress.is_complete(deployment, status):
-                await self._forget_old(draft, members)
-            status = progress.with_progress(deployment, members, status, now)
-        if status != deployment.get("status") or draft.annotations != revisions.of(deployment):
-            await self._deployments.update(draft.written(status), "status")
-        return progress.stuck_in(deployment, status, now) if progresses else None
+                await self._delete_old_replica_sets(update, owned)
+            status = progress.with_progress(deployment, owned, status, now)
+        if status != deployment.get("status") or update.annotations != revisions.annotations_of(deployment):
+            await self._deployments.update(update.to_object(status), "status")
+        return progress.seconds_until_deadline(deployment, status, now) if is_rollout else None
 
-    async def _describe_failure(self, draft: Draft, members: Family, error: errors.ApiError) -> None:
-        self._tell(draft.deployment, "Warning", "FailedCreate", f"Failed to create new replica set: {error}")
-        if progress.deadline(draft.deployment) is not None:
-            draft.conditions = progress.put(draft.conditions, "False", "ReplicaSetCreateError", str(error), self._clock.now())
-        await self._describe(draft, members)
+    async def _report_create_failure(self, update: DeploymentUpdate, owned: ReplicaSets, error: errors.ApiError) -> None:
+        self._record_event(update.deployment, "Warning", "FailedCreate", f"Failed to create new replica set: {error}")
+        if progress.progress_deadline(update.deployment) is not None:
+            update.conditions = progress.with_progressing(
+                update.conditions, "False", "ReplicaSetCreateError", str(error), now=self._clock.now()
+            )
+        await self._update_status(update, owned)
 
-    def _tell_scaling(self, deployment: Object, changed: Object, before: int) -> None:
-        way = "up" if size(changed) > before else "down"
-        message = f"Scaled {way} replica set {changed['metadata']['name']} from {before} to {size(changed)}"
-        self._tell(deployment, "Normal", "ScalingReplicaSet", message)
+    def _record_scaling(self, deployment: Object, replica_set: Object, before: int) -> None:
+        direction = "up" if desired_replicas(replica_set) > before else "down"
+        message = (
+            f"Scaled {direction} replica set {replica_set['metadata']['name']} from {before} to {desired_replicas(replica_set)}"
+        )
+        self._record_event(deployment, "Normal", "ScalingReplicaSet", message)

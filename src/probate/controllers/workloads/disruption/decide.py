@@ -1,6 +1,7 @@
-"""The arithmetic of a budget: how many pods there should be, how many must serve, and how many may therefore be given up.
+"""The arithmetic of a PodDisruptionBudget: how many pods are expected, how many must be healthy, and how many may be evicted.
 
-A pod that was evicted but is not seen to go yet counts as gone, for two minutes: then whoever evicted it has failed.
+A pod whose eviction was granted but whose deletion is not visible yet counts as gone for two minutes; after that the eviction is
+considered failed.
 """
 
 from __future__ import annotations
@@ -8,87 +9,89 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from probate.api.timestamps import seconds, timestamp
-from probate.client.objects import Object
+from probate.api.objects import Object
+from probate.api.timestamps import format_time, parse_time
 from probate.client.resources import is_deleting
 from probate.controllers.runtime import conditions, durations
 from probate.controllers.workloads import int_or_percent, pod_template
 
 ALLOWED = "DisruptionAllowed"
-DELETION_SECONDS = 120.0
-"""Within which an evicted pod must be seen to go."""
+DELETION_TIMEOUT_SECONDS = 120.0
+"""How long the deletion of an evicted pod may take to become visible."""
 
 
-class Sizes(NamedTuple):
-    """How many pods there should be, and how many of them must serve."""
+class PodCounts(NamedTuple):
+    """How many pods are expected, and how many of them must be healthy."""
 
     expected: int
-    desired: int
+    desired_healthy: int
 
 
-class Disrupted(NamedTuple):
-    """Evicted pods that are not seen to go yet, those that will not, and in how many seconds there is one more of those."""
+class DisruptedPods(NamedTuple):
+    """Evicted pods whose deletion is pending (name and eviction time), pods whose eviction failed, and in how many seconds the
+    next one fails.
+    """
 
-    kept: dict[str, str]
+    pending: dict[str, str]
     failed: list[Object]
-    again: float | None
+    requeue_after: float | None
 
 
 def needs_scale(budget: Object) -> bool:
-    """Whether the budget goes by how many pods there should be, and not by how many there are."""
+    """Returns whether the budget depends on the desired number of pods rather than on the number that exists."""
     spec = budget["spec"]
     return spec.get("maxUnavailable") is not None or isinstance(spec.get("minAvailable"), str)
 
 
-def sizes(budget: Object, expected: int) -> Sizes:
-    """What the budget says of so many pods."""
+def pod_counts(budget: Object, expected: int) -> PodCounts:
+    """Returns the counts for so many expected pods."""
     spec = budget["spec"]
     if spec.get("maxUnavailable") is not None:
-        return Sizes(expected, max(0, expected - int_or_percent.rounded_up(spec["maxUnavailable"], expected)))
-    return Sizes(expected, int_or_percent.rounded_up(spec.get("minAvailable") or 0, expected))
+        return PodCounts(expected, max(0, expected - int_or_percent.round_up(spec["maxUnavailable"], expected)))
+    return PodCounts(expected, int_or_percent.round_up(spec.get("minAvailable") or 0, expected))
 
 
-def disrupted(budget: Object, ours: Iterable[Object], now: float) -> Disrupted:
-    """What has become of the evicted pods."""
-    there = {pod["metadata"]["name"]: pod for pod in ours}
-    found = Disrupted({}, [], None)
-    for name, since in ((budget.get("status") or {}).get("disruptedPods") or {}).items():
-        pod = there.get(name)
+def check_disrupted_pods(budget: Object, pods: Iterable[Object], now: float) -> DisruptedPods:
+    """Returns the state of the evicted pods."""
+    existing = {pod["metadata"]["name"]: pod for pod in pods}
+    result = DisruptedPods({}, [], None)
+    for name, evicted_at in ((budget.get("status") or {}).get("disruptedPods") or {}).items():
+        pod = existing.get(name)
         if pod is None or is_deleting(pod):
             continue
-        wait = durations.until(seconds(since) + DELETION_SECONDS, now)
+        wait = durations.until(parse_time(evicted_at) + DELETION_TIMEOUT_SECONDS, now)
         if not wait:
-            found.failed.append(pod)
+            result.failed.append(pod)
             continue
-        found.kept[name] = since
-        found = found._replace(again=min(wait, found.again or wait))
-    return found
+        result.pending[name] = evicted_at
+        result = result._replace(requeue_after=min(wait, result.requeue_after or wait))
+    return result
 
 
-def healthy(ours: Iterable[Object], gone: dict[str, str]) -> int:
-    """How many pods serve, and stay."""
-    return sum(pod_template.is_ready(pod) and not is_deleting(pod) and pod["metadata"]["name"] not in gone for pod in ours)
+def count_healthy(pods: Iterable[Object], evicted: dict[str, str]) -> int:
+    """Returns how many pods are ready, not being deleted and not evicted."""
+    return sum(pod_template.is_ready(pod) and not is_deleting(pod) and pod["metadata"]["name"] not in evicted for pod in pods)
 
 
-def status_of(budget: Object, wanted: Sizes, current: int, kept: dict[str, str], now: float) -> Object:
-    """What the budget says of itself."""
-    allowed = max(0, current - wanted.desired) if wanted.expected > 0 else 0
+def status_of(budget: Object, counts: PodCounts, current_healthy: int, *, pending: dict[str, str], now: float) -> Object:
+    """Returns the status of the budget."""
+    allowed = max(0, current_healthy - counts.desired_healthy) if counts.expected > 0 else 0
     reason = "SufficientPods" if allowed else "InsufficientPods"
     return {
-        **({"disruptedPods": kept} if kept else {}),
+        **({"disruptedPods": pending} if pending else {}),
         "disruptionsAllowed": allowed,
-        "currentHealthy": current,
-        "desiredHealthy": wanted.desired,
-        "expectedPods": wanted.expected,
+        "currentHealthy": current_healthy,
+        "desiredHealthy": counts.desired_healthy,
+        "expectedPods": counts.expected,
         **_common(budget, str(bool(allowed)), reason, "", now),
     }
 
 
-def failed_status(budget: Object, why: str, now: float) -> Object:
-    """What a budget says that cannot be reckoned: nothing may be given up."""
+def failed_status(budget: Object, message: str, now: float) -> Object:
+    """Returns the status of a budget whose counts are unknown: no pod may be evicted."""
     before = budget.get("status") or {}
-    zero = {name: before.get(name) or 0 for name in ("currentHealthy", "desiredHealthy", "expectedPods")}
-    return {**before, **zero, "disruptionsAllowed": 0, **_common(budget, "False", "SyncFailed", why, now)}
+    counts = {name: before.get(name) or 0 for name in ("currentHealthy", "desiredHealthy", "expectedPods")}
+    return {**before, **counts, "disruptionsAllowed": 0, **_common(budget, "False", "SyncFailed", message, now)}
 
 
 def _common(budget: Object, status: str, reason: str, message: str, now: float) -> Object:
@@ -96,6 +99,6 @@ def _common(budget: Object, status: str, reason: str, message: str, now: float) 
     before = (budget.get("status") or {}).get("conditions") or []
     old = conditions.find(before, ALLOWED)
     is_same = old is not None and old["status"] == status
-    new = {**conditions.made(ALLOWED, status, reason, message), "observedGeneration": generation}
-    new["lastTransitionTime"] = old["lastTransitionTime"] if is_same and old is not None else timestamp(now)
+    new = {**conditions.new_condition(ALLOWED, status, reason, message), "observedGeneration": generation}
+    new["lastTransitionTime"] = old["lastTransitionTime"] if is_same and old is not None else format_time(now)
     return {"observedGeneration": generation, "conditions": [*conditions.without(before, ALLOWED), new]}

@@ -1,1 +1,1 @@
-"""Where the pods of a Service can be reached: EndpointSlices, and for old clients Endpoints."""
+"""The network addresses of a Service's pods: EndpointSlices, and Endpoints for older clients."""

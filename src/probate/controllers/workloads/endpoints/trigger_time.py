@@ -1,7 +1,7 @@
-"""Since when what is written about a Service has been so: by that time clients tell how long the news took to reach them.
+"""The last-change-trigger-time annotation, by which clients measure the latency of endpoint updates.
 
-It is the earliest of the times that are new: those at which its pods became ready, or not, and that at which it was made. Changes
-for other reasons have none.
+It is the earliest of the new times: those at which pods became ready or not ready, and the creation time of the Service. Changes
+for other reasons get no time.
 """
 
 from __future__ import annotations
@@ -9,50 +9,52 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from probate.client.informers import Name, name_of
-from probate.client.objects import Object
+from probate.api.objects import Object
+from probate.client.informers import NamespacedName, name_of
 from probate.controllers.runtime import conditions
 
-CHANGED = "endpoints.kubernetes.io/last-change-trigger-time"
+LAST_CHANGE_TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time"
 
 
-class _Known(NamedTuple):
-    """What has been told: when the service was made, and since when each pod has been as it is."""
+class _TriggerState(NamedTuple):
+    """The last recorded state: when the Service was created, and since when each pod has its readiness."""
 
-    made: str
+    created: str
     pods: dict[str, str]
 
 
-class Triggers:
-    """What one controller knows of the times of all services."""
+class TriggerTimeTracker:
+    """The recorded times of all Services, as seen by one controller."""
 
     def __init__(self) -> None:
-        self._known: dict[Name, _Known] = {}
+        self._states: dict[NamespacedName, _TriggerState] = {}
 
-    def note(self, service: Object, pods: Iterable[Object]) -> str:
-        """The time to be told now, when the service and its pods are so; empty if there is none."""
-        name, made = name_of(service), service["metadata"]["creationTimestamp"]
-        now = {pod["metadata"]["name"]: since for pod in pods if (since := _since(pod))}
-        before, self._known[name] = self._known.get(name), _Known(made, now)
+    def compute(self, service: Object, pods: Iterable[Object]) -> str:
+        """Returns the trigger time for this state of the Service and its pods, or an empty string if there is none."""
+        name, created = name_of(service), service["metadata"]["creationTimestamp"]
+        ready_since = {pod["metadata"]["name"]: since for pod in pods if (since := _ready_since(pod))}
+        before, self._states[name] = self._states.get(name), _TriggerState(created, ready_since)
         if before is None:
-            return str(made)
-        news = [since for pod, since in now.items() if since > before.pods.get(pod, "")]
-        return min([*news, *([made] if made > before.made else [])], default="")
+            return str(created)
+        new_times = [since for pod, since in ready_since.items() if since > before.pods.get(pod, "")]
+        return min([*new_times, *([created] if created > before.created else [])], default="")
 
-    def forget(self, name: Name) -> None:
-        """The service is gone."""
-        self._known.pop(name, None)
-
-
-def dated(object_: Object, time: str) -> Object:
-    """The object as it is to be written, with the time if there is one."""
-    meta = dict(object_["metadata"])
-    notes = {name: text for name, text in (meta.pop("annotations", None) or {}).items() if name != CHANGED}
-    notes |= {CHANGED: time} if time else {}
-    return {**object_, "metadata": {**meta, **({"annotations": notes} if notes else {})}}
+    def forget(self, name: NamespacedName) -> None:
+        """Drops the entry of a deleted Service."""
+        self._states.pop(name, None)
 
 
-def _since(pod: Object) -> str:
-    """When the pod became ready, or not."""
+def with_trigger_time(object_: Object, time: str) -> Object:
+    """Returns the object with the trigger time annotation, or without it if the time is empty."""
+    metadata = dict(object_["metadata"])
+    annotations = {
+        name: text for name, text in (metadata.pop("annotations", None) or {}).items() if name != LAST_CHANGE_TRIGGER_TIME
+    }
+    annotations |= {LAST_CHANGE_TRIGGER_TIME: time} if time else {}
+    return {**object_, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
+
+
+def _ready_since(pod: Object) -> str:
+    """Returns when the pod became ready or not ready."""
     ready = conditions.find((pod.get("status") or {}).get("conditions") or [], "Ready") or {}
     return ready.get("lastTransitionTime") or ""

@@ -1,5 +1,5 @@
-"""Jobs: pods that are to end well, a number of times.
+"""Jobs: pods that run until a number of them have succeeded.
 
-A pod that has ended is evidence, and evidence can be deleted by anybody at any time. So each pod of a Job holds a finalizer until
-the Job has written down how the pod ended: nothing is counted twice, and nothing is missed, whenever the controller is stopped.
+Any client can delete a finished pod at any time, before its result is counted. So each pod of a Job holds a finalizer until the
+Job's status records how the pod ended: no pod is counted twice and none is missed, whenever the controller is stopped.
 """

@@ -1,6 +1,7 @@
-"""The controller of Jobs: each look makes or ends pods, then writes down what has become of those that ended.
+"""The Job controller: each sync creates or deletes pods, then records the result of the pods that have ended.
 
-A job that is being deleted makes and ends no more pods: it only lets go of those it has, so that the collector can have them.
+For a Job that is being deleted it creates and deletes no more pods; it only removes the tracking finalizer from the existing pods,
+so that the garbage collector can delete them.
 """
 
 from __future__ import annotations
@@ -8,183 +9,194 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from probate.api.timestamps import timestamp
-from probate.client.informers import Name
-from probate.client.objects import Object, has_cause
+from probate.api.objects import Object
+from probate.api.timestamps import format_time
+from probate.client.informers import NamespacedName
+from probate.client.objects import has_cause
 from probate.client.resources import is_deleting
 from probate.controllers.runtime import conditions
-from probate.controllers.runtime.context import Means
-from probate.controllers.runtime.parallel_requests import together
+from probate.controllers.runtime.context import Context
+from probate.controllers.runtime.parallel_requests import for_each
 from probate.controllers.runtime.workers import Workers
 from probate.controllers.workloads import owner_selectors, pod_template, slow_start
-from probate.controllers.workloads.adoption import Claims
-from probate.controllers.workloads.jobs import completion, finished_pod_tracking, job_pods, pod_creation
-from probate.controllers.workloads.jobs.completion import Ending
-from probate.controllers.workloads.jobs.finished_pod_tracking import Account
+from probate.controllers.workloads.adoption import ControllerRefManager
+from probate.controllers.workloads.jobs import completion, finished_pod_tracker, job_pods, pod_creation
+from probate.controllers.workloads.jobs.completion import JobOutcome
+from probate.controllers.workloads.jobs.finished_pod_tracker import FinishedPodTracker
 from probate.controllers.workloads.jobs.job_pods import uid_of
-from probate.controllers.workloads.jobs.orphan_pods import Orphans, free
-from probate.controllers.workloads.jobs.pod_creation import Failures
-from probate.controllers.workloads.jobs.tally import Tally
+from probate.controllers.workloads.jobs.job_state import JobState
+from probate.controllers.workloads.jobs.orphan_pods import OrphanPodController, remove_tracking_finalizer
+from probate.controllers.workloads.jobs.pod_creation import FailureBackoff
 from probate.controllers.workloads.owner_kinds import JOB, PODS, namespace_of
-from probate.controllers.workloads.owner_lookup import Routing
+from probate.controllers.workloads.owner_lookup import OwnerEnqueuer
 from probate.core import errors
 
 COMPONENT = "job-controller"
 SUSPENDED = "Suspended"
 
 
-def start(means: Means) -> list[Workers]:
-    """The controller's workers, which are told by the informers where to look."""
-    return [Jobs(means).workers, Orphans(means).workers]
+def start(context: Context) -> list[Workers]:
+    """Returns the controller's workers. Informer events enqueue the keys that they reconcile."""
+    return [JobController(context).workers, OrphanPodController(context).workers]
 
 
-class Managed(NamedTuple):
-    """What came of making and ending pods: in how many seconds there is more to make, and what went wrong."""
+class PodChangesResult(NamedTuple):
+    """The result of creating and deleting pods: in how many seconds more pods are due, and the errors."""
 
-    again: float | None = None
+    requeue_after: float | None = None
     failures: tuple[errors.ApiError, ...] = ()
 
 
-class Jobs:
-    """The controller of Jobs."""
+class JobController:
+    """Reconciles Jobs with their pods."""
 
-    def __init__(self, means: Means) -> None:
-        self._clock = means.clock
-        self._tell = JOB.voice(means.events, COMPONENT)
-        self._pods = means.informers.of(PODS)
-        self._jobs = means.informers.of(JOB.resource)
-        self._claims = Claims(JOB, means.client, self._pods, finalizer=job_pods.TRACKING)
-        self._failures: dict[str, Failures] = {}  # by the job's uid; only of those that have failed lately
-        self.workers = Workers(COMPONENT, self._sync, means.clock)
-        self._jobs.listen(self._forget)
-        Routing(JOB, self._jobs, owner_selectors.of_expressions, self.workers.add).listen(self._pods)
+    def __init__(self, context: Context) -> None:
+        self._clock = context.clock
+        self._record_event = JOB.event_recorder(context.events, COMPONENT)
+        self._pods = context.informers.for_resource(PODS)
+        self._jobs = context.informers.for_resource(JOB.resource)
+        self._ref_manager = ControllerRefManager(JOB, context.client, self._pods, finalizer=job_pods.TRACKING_FINALIZER)
+        self._backoffs: dict[str, FailureBackoff] = {}  # by the Job's uid; only of Jobs with recent failures
+        self.workers = Workers(COMPONENT, self._sync, context.clock)
+        self._jobs.add_event_handler(self._on_job_change)
+        OwnerEnqueuer(JOB, self._jobs, owner_selectors.label_selector, self.workers.add).listen(self._pods)
 
-    def _forget(self, old: Object | None, job: Object | None) -> None:
+    def _on_job_change(self, old: Object | None, job: Object | None) -> None:
         if old is not None and (job is None or job_pods.is_finished(job)):
-            self._failures.pop(uid_of(old), None)
+            self._backoffs.pop(uid_of(old), None)
 
-    async def _sync(self, name: Name) -> float | None:
+    async def _sync(self, name: NamespacedName) -> float | None:
         job = self._jobs.get(name)
-        if job is None or not job_pods.is_ours(job) or job_pods.is_finished(job):
+        if job is None or not job_pods.is_managed(job) or job_pods.is_finished(job):
             return None
-        is_match = functools.partial(owner_selectors.matches, owner_selectors.of_expressions(job))
-        claimed = await self._claims.claim(job, self._claims.candidates(job), is_match)
-        tally = Tally(job, claimed)
-        ending = completion.of(tally, self._clock.now())
-        managed = await self._manage(tally, ending)
-        tally = Tally(job, [pod for pod in self._pods.controlled_by(uid_of(job)) if is_match(pod)])
-        written = await self._account(tally, ending or completion.completed(tally, len(tally.active)))
-        if managed.failures:
-            raise ExceptionGroup(f"pods of {name} could not be made or ended", managed.failures)
-        waits = [managed.again, None if ending else completion.deadline_in(written, self._clock.now())]
+        is_match = functools.partial(owner_selectors.matches, owner_selectors.label_selector(job))
+        claimed = await self._ref_manager.claim(job, self._ref_manager.candidates(job), is_match)
+        state = JobState(job, claimed)
+        outcome = completion.decide_outcome(state, self._clock.now())
+        result = await self._manage_pods(state, outcome)
+        state = JobState(job, [pod for pod in self._pods.controlled_by(uid_of(job)) if is_match(pod)])
+        updated = await self._record_finished_pods(state, outcome or completion.completions_reached(state, len(state.active)))
+        if result.failures:
+            raise ExceptionGroup(f"pods of {name} could not be created or deleted", result.failures)
+        waits = [result.requeue_after, None if outcome else completion.seconds_until_deadline(updated, self._clock.now())]
         return min((wait for wait in waits if wait is not None), default=None)
 
-    async def _manage(self, tally: Tally, ending: Ending | None) -> Managed:
-        """Make the pods that are missing, or end those that are too many."""
-        job = tally.job
+    async def _manage_pods(self, state: JobState, outcome: JobOutcome | None) -> PodChangesResult:
+        """Creates the missing pods, or deletes the surplus ones."""
+        job = state.job
         if is_deleting(job):
-            return Managed()
-        if ending is not None:
-            return Managed(failures=tuple(await together(tally.active, functools.partial(self._end, job))))
-        surplus = pod_creation.surplus(tally, self._clock.now())[: slow_start.MOST]
+            return PodChangesResult()
+        if outcome is not None:
+            return PodChangesResult(failures=tuple(await for_each(state.active, functools.partial(self._delete_pod, job))))
+        surplus = pod_creation.surplus_pods(state, self._clock.now())[: slow_start.BURST_REPLICAS]
         if surplus:
-            failures = await together(surplus, functools.partial(self._drop, job))
-            return Managed(again=0.0 if len(surplus) == slow_start.MOST else None, failures=tuple(failures))
-        missing = pod_creation.wanted_active(tally) - len(tally.active)
-        if job_pods.waits_for_failure(job):
-            missing -= len(tally.terminating)
-        return await self._make(tally, min(missing, slow_start.MOST)) if missing > 0 else Managed()
+            failures = await for_each(surplus, functools.partial(self._delete_uncounted_pod, job))
+            return PodChangesResult(
+                requeue_after=0.0 if len(surplus) == slow_start.BURST_REPLICAS else None, failures=tuple(failures)
+            )
+        missing = pod_creation.desired_active(state) - len(state.active)
+        if job_pods.replaces_only_finished(job):
+            missing -= len(state.terminating)
+        return await self._create_pods(state, min(missing, slow_start.BURST_REPLICAS)) if missing > 0 else PodChangesResult()
 
-    async def _make(self, tally: Tally, missing: int) -> Managed:
-        job, now = tally.job, self._clock.now()
-        again: float | None = None
-        if job_pods.limit_per_index(job) is None:
-            wait = self._failures.get(uid_of(job), Failures()).after(tally).waits(now)
-            if wait:
-                return Managed(wait)
+    async def _create_pods(self, state: JobState, missing: int) -> PodChangesResult:
+        job, now = state.job, self._clock.now()
+        requeue_after: float | None = None
+        if job_pods.backoff_limit_per_index(job) is None:
+            backoff = self._backoffs.get(uid_of(job), FailureBackoff()).with_state(state).remaining(now)
+            if backoff:
+                return PodChangesResult(backoff)
         if job_pods.is_indexed(job):
-            indexes, again = pod_creation.due(tally, missing, now)
-            new = [pod_creation.new_indexed_pod(tally, index) for index in indexes]
+            indexes, requeue_after = pod_creation.due_indexes(state, missing, now)
+            new_pods = [pod_creation.new_indexed_pod(state, index) for index in indexes]
         else:
-            new = [pod_creation.new_pod(job)] * missing
-        done = await slow_start.slowly(new, functools.partial(self._create, job))
-        if missing == slow_start.MOST:
-            again = 0.0
-        return Managed(again, tuple(one for one in done.failures if not has_cause(one, "NamespaceTerminating")))
+            new_pods = [pod_creation.new_pod(job)] * missing
+        result = await slow_start.slow_start_batch(new_pods, functools.partial(self._create, job))
+        if missing == slow_start.BURST_REPLICAS:
+            requeue_after = 0.0
+        return PodChangesResult(
+            requeue_after, tuple(error for error in result.failures if not has_cause(error, "NamespaceTerminating"))
+        )
 
     async def _create(self, job: Object, pod: Object) -> None:
         try:
-            made = await self._pods.create(namespace_of(job), pod)
+            created = await self._pods.create(namespace_of(job), pod)
         except errors.ApiError as error:
-            self._tell(job, "Warning", "FailedCreate", f"Error creating: {error}")
+            self._record_event(job, "Warning", "FailedCreate", f"Error creating: {error}")
             raise
-        self._tell(job, "Normal", "SuccessfulCreate", f"Created pod: {made['metadata']['name']}")
+        self._record_event(job, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
 
-    async def _end(self, job: Object, pod: Object) -> None:
-        """Delete a pod that is still to be counted. (JOB-9)"""
+    async def _delete_pod(self, job: Object, pod: Object) -> None:
+        """Deletes a pod that is still to be counted. (JOB-9)"""
         await self._pods.delete(pod)
-        self._tell(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
+        self._record_event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
 
-    async def _drop(self, job: Object, pod: Object) -> None:
-        """Delete a pod that is not to be counted: it has not failed, it was too many."""
-        await free(self._pods, pod)
-        await self._end(job, pod)
+    async def _delete_uncounted_pod(self, job: Object, pod: Object) -> None:
+        """Deletes a surplus pod, which is not counted: it has not failed."""
+        await remove_tracking_finalizer(self._pods, pod)
+        await self._delete_pod(job, pod)
 
-    async def _account(self, tally: Tally, ending: Ending | None) -> Object:
-        """Write down which pods have ended, let go of them, and write down what that makes in sum. Returns the job."""
-        job, now, account = tally.job, self._clock.now(), Account(tally)
-        account.settle(self._held(tally))
-        ended = account.enter(ending)
-        told = finished_pod_tracking.with_ending(self._with_suspension(job, ending), ending, timestamp(now))
-        job = await self._write(job, tally, account, told)
-        record = self._failures.get(uid_of(job), Failures()).after(tally)
-        if record.number:
-            self._failures[uid_of(job)] = record
+    async def _record_finished_pods(self, state: JobState, outcome: JobOutcome | None) -> Object:
+        """Records which pods have ended, removes their finalizer, and then records the counts. Returns the updated Job."""
+        job, now, tracker = state.job, self._clock.now(), FinishedPodTracker(state)
+        tracker.count_released(self._tracked_uids(state))
+        listed = tracker.list_finished(outcome)
+        job_conditions = finished_pod_tracker.with_target_condition(self._with_suspension(job, outcome), outcome, format_time(now))
+        job = await self._write_status(job, state, tracker, job_conditions)
+        failure_backoff = self._backoffs.get(uid_of(job), FailureBackoff()).with_state(state)
+        if failure_backoff.failures:
+            self._backoffs[uid_of(job)] = failure_backoff
         else:
-            self._failures.pop(uid_of(job), None)
-        held = await together(ended.pods, functools.partial(free, self._pods))
-        account.settle(self._held(tally))
-        left = Tally(job, self._pods.controlled_by(uid_of(job)))
-        if ending is not None and ended.is_all and account.is_settled and not left.terminating:
-            told = finished_pod_tracking.with_end(told, ending, timestamp(now))
-        job = await self._write(job, left, account, told)
-        if job_pods.is_finished(job) and ending is not None:
-            self._tell_end(job, ending)
-        if held:
-            raise ExceptionGroup(f"pods of {job['metadata']['name']} could not be let go", held)
+            self._backoffs.pop(uid_of(job), None)
+        failures = await for_each(listed.pods, functools.partial(remove_tracking_finalizer, self._pods))
+        tracker.count_released(self._tracked_uids(state))
+        remaining_state = JobState(job, self._pods.controlled_by(uid_of(job)))
+        if outcome is not None and listed.is_complete and tracker.has_no_uncounted and not remaining_state.terminating:
+            job_conditions = finished_pod_tracker.with_finished_condition(job_conditions, outcome, format_time(now))
+        job = await self._write_status(job, remaining_state, tracker, job_conditions)
+        if job_pods.is_finished(job) and outcome is not None:
+            self._record_end(job, outcome)
+        if failures:
+            raise ExceptionGroup(f"pods of {job['metadata']['name']} could not be released", failures)
         return job
 
-    def _held(self, tally: Tally) -> set[str]:
-        """The uids of the pods that hold the finalizer now."""
-        return {uid_of(pod) for pod in self._pods.controlled_by(uid_of(tally.job)) if job_pods.is_tracked(pod)}
+    def _tracked_uids(self, state: JobState) -> set[str]:
+        """Returns the uids of the pods that hold the finalizer at the moment."""
+        return {uid_of(pod) for pod in self._pods.controlled_by(uid_of(state.job)) if job_pods.has_tracking_finalizer(pod)}
 
-    def _with_suspension(self, job: Object, ending: Ending | None) -> list[Object]:
-        told, now = job_pods.told(job), timestamp(self._clock.now())
-        was = conditions.is_true(told, SUSPENDED)
-        if ending is not None or is_deleting(job) or job_pods.is_suspended(job) == was:
-            return told
-        status, reason, message = ("False", "JobResumed", "Job resumed") if was else ("True", "JobSuspended", "Job suspended")
-        self._tell(job, "Normal", "Resumed" if was else SUSPENDED, message)
-        return conditions.put(told, conditions.made(SUSPENDED, status, reason, message), now, "lastProbeTime")
+    def _with_suspension(self, job: Object, outcome: JobOutcome | None) -> list[Object]:
+        job_conditions, now = job_pods.conditions_of(job), format_time(self._clock.now())
+        was_suspended = conditions.is_true(job_conditions, SUSPENDED)
+        if outcome is not None or is_deleting(job) or job_pods.is_suspended(job) == was_suspended:
+            return job_conditions
+        status, reason, message = (
+            ("False", "JobResumed", "Job resumed") if was_suspended else ("True", "JobSuspended", "Job suspended")
+        )
+        self._record_event(job, "Normal", "Resumed" if was_suspended else SUSPENDED, message)
+        return conditions.replace(
+            job_conditions, conditions.new_condition(SUSPENDED, status, reason, message), now, "lastProbeTime"
+        )
 
-    async def _write(self, job: Object, tally: Tally, account: Account, told: list[Object]) -> Object:
-        """Write the status, if it says anything new."""
-        before, now = job.get("status") or {}, timestamp(self._clock.now())
-        is_asleep = conditions.is_true(told, SUSPENDED) and not completion.is_decided(told)
-        began = "" if is_asleep else before.get("startTime") or now
+    async def _write_status(
+        self, job: Object, state: JobState, tracker: FinishedPodTracker, job_conditions: list[Object]
+    ) -> Object:
+        """Writes the status if it has changed."""
+        before, now = job.get("status") or {}, format_time(self._clock.now())
+        is_suspended = conditions.is_true(job_conditions, SUSPENDED) and not completion.is_decided(job_conditions)
+        start_time = "" if is_suspended else before.get("startTime") or now
         status = {
-            **({"conditions": told} if told else {}),
-            **({"startTime": began} if began else {}),
-            **({"completionTime": now} if conditions.is_true(told, "Complete") else {}),
-            **({"active": len(tally.active)} if tally.active else {}),
-            "ready": sum(pod_template.is_ready(pod) for pod in tally.active),
-            "terminating": len(tally.terminating),
-            **account.fields(),
+            **({"conditions": job_conditions} if job_conditions else {}),
+            **({"startTime": start_time} if start_time else {}),
+            **({"completionTime": now} if conditions.is_true(job_conditions, "Complete") else {}),
+            **({"active": len(state.active)} if state.active else {}),
+            "ready": sum(pod_template.is_ready(pod) for pod in state.active),
+            "terminating": len(state.terminating),
+            **tracker.to_status(),
         }
         return job if status == before else await self._jobs.update({**job, "status": status}, "status")
 
-    def _tell_end(self, job: Object, ending: Ending) -> None:
-        if ending.is_success:
-            self._tell(job, "Normal", "Completed", "Job completed")
+    def _record_end(self, job: Object, outcome: JobOutcome) -> None:
+        if outcome.is_success:
+            self._record_event(job, "Normal", "Completed", "Job completed")
         else:
-            self._tell(job, "Warning", ending.reason, ending.message)
+            self._record_event(job, "Warning", outcome.reason, outcome.message)

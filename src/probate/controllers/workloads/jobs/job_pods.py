@@ -1,100 +1,106 @@
-"""What is asked about a Job and about each of its pods."""
+"""Properties of a Job and of each of its pods."""
 
 from __future__ import annotations
 
-from probate.api.selectors.requirements import whole_number
-from probate.api.timestamps import seconds
-from probate.client.objects import Object
+from probate.api.objects import Object
+from probate.api.selectors.requirements import parse_int64
+from probate.api.timestamps import parse_time
 from probate.client.resources import is_deleting
 from probate.controllers.runtime import conditions
 from probate.controllers.workloads.pod_template import phase
 
-TRACKING = "batch.kubernetes.io/job-tracking"
-"""The finalizer of a pod that has not been counted yet."""
-INDEX = "batch.kubernetes.io/job-completion-index"
-FAILURES = "batch.kubernetes.io/job-index-failure-count"
-IGNORED_FAILURES = "batch.kubernetes.io/job-index-ignored-failure-count"
-CONTROLLER = "kubernetes.io/job-controller"
-"""What `spec.managedBy` calls this controller."""
+TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
+"""The finalizer of a pod that is not counted yet."""
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+INDEX_FAILURE_COUNT = "batch.kubernetes.io/job-index-failure-count"
+INDEX_IGNORED_FAILURE_COUNT = "batch.kubernetes.io/job-index-ignored-failure-count"
+CONTROLLER_NAME = "kubernetes.io/job-controller"
+"""The name of this controller in `spec.managedBy`."""
 
 
-def is_ours(job: Object) -> bool:
-    """Whether no other controller is to look after the job. (JOB-14)"""
-    return job["spec"].get("managedBy") in {None, CONTROLLER}
+def is_managed(job: Object) -> bool:
+    """Returns whether this controller, and no other, manages the Job. (JOB-14)"""
+    return job["spec"].get("managedBy") in {None, CONTROLLER_NAME}
 
 
-def told(job: Object) -> list[Object]:
-    """The job's conditions."""
-    found: list[Object] = (job.get("status") or {}).get("conditions") or []
-    return found
+def conditions_of(job: Object) -> list[Object]:
+    """Returns the Job's conditions."""
+    value: list[Object] = (job.get("status") or {}).get("conditions") or []
+    return value
 
 
 def is_finished(job: Object) -> bool:
-    """Whether it is over, well or not."""
-    return conditions.is_true(told(job), "Complete") or conditions.is_true(told(job), "Failed")
+    """Returns whether the Job is complete or failed."""
+    return conditions.is_true(conditions_of(job), "Complete") or conditions.is_true(conditions_of(job), "Failed")
 
 
 def is_indexed(job: Object) -> bool:
-    """Whether each success has a number."""
+    """Returns whether each completion has an index."""
     return bool(job["spec"].get("completionMode") == "Indexed")
 
 
 def is_suspended(job: Object) -> bool:
-    """Whether it is to have no pods for now."""
+    """Returns whether the Job should have no pods at the moment."""
     return bool(job["spec"].get("suspend"))
 
 
-def limit_per_index(job: Object) -> int | None:
-    """How many failures of one index are no failure of it."""
-    found: int | None = job["spec"].get("backoffLimitPerIndex")
-    return found
+def backoff_limit_per_index(job: Object) -> int | None:
+    """Returns how many failures of one index are tolerated."""
+    limit: int | None = job["spec"].get("backoffLimitPerIndex")
+    return limit
 
 
-def waits_for_failure(job: Object) -> bool:
-    """Whether a pod that is on its way out is replaced only once it has ended."""
+def replaces_only_finished(job: Object) -> bool:
+    """Returns whether a pod that is being deleted is replaced only once it has ended."""
     return bool(job["spec"].get("podReplacementPolicy") == "Failed" or job["spec"].get("podFailurePolicy"))
 
 
 def uid_of(object_: Object) -> str:
-    """The object's uid."""
+    """Returns the object's uid."""
     uid: str = object_["metadata"]["uid"]
     return uid
 
 
-def is_tracked(pod: Object) -> bool:
-    """Whether the pod has not been counted yet."""
-    return TRACKING in (pod["metadata"].get("finalizers") or ())
+def has_tracking_finalizer(pod: Object) -> bool:
+    """Returns whether the pod is not counted yet."""
+    return TRACKING_FINALIZER in (pod["metadata"].get("finalizers") or ())
 
 
 def index_of(pod: Object, job: Object) -> int | None:
-    """The number of the success that the pod is to bring; None if it has none, or one that is not wanted."""
-    index = whole_number((pod["metadata"].get("annotations") or {}).get(INDEX, ""))
+    """Returns the pod's completion index, or None if it has none or one that is out of range."""
+    index = parse_int64((pod["metadata"].get("annotations") or {}).get(COMPLETION_INDEX, ""))
     return index if index is not None and 0 <= index < (job["spec"].get("completions") or 0) else None
 
 
 def is_failed(pod: Object, job: Object) -> bool:
-    """Whether the pod counts as failed: it has, or it is on its way out and that is enough. (JOB-3)"""
+    """Returns whether the pod counts as failed: it has failed, or it is being deleted and that is enough. (JOB-3)"""
     if phase(pod) == "Failed":
         return True
-    return is_deleting(pod) and phase(pod) != "Succeeded" and not waits_for_failure(job)
+    return is_deleting(pod) and phase(pod) != "Succeeded" and not replaces_only_finished(job)
 
 
-def ended_at(pod: Object) -> float:
-    """When the pod ended, as far as anybody knows: when its containers did, when it was not ready any more, or was deleted."""
+def finish_time(pod: Object) -> float:
+    """Returns when the pod ended, as far as is known: when its containers terminated, when it became not ready, or when it was
+    deleted.
+    """
     meta, status = pod["metadata"], pod.get("status") or {}
     statuses = status.get("containerStatuses") or []
-    ends: list[str] = [((one.get("state") or {}).get("terminated") or {}).get("finishedAt") or "" for one in statuses]
-    if ends and all(ends):
-        return max(seconds(one) for one in ends)
+    finish_times: list[str] = [
+        ((container_status.get("state") or {}).get("terminated") or {}).get("finishedAt") or "" for container_status in statuses
+    ]
+    if finish_times and all(finish_times):
+        return max(parse_time(time) for time in finish_times)
     ready = conditions.find(status.get("conditions") or [], "Ready") or {}
     if ready.get("status") == "False" and ready.get("lastTransitionTime"):
-        return seconds(ready["lastTransitionTime"])
+        return parse_time(ready["lastTransitionTime"])
     if is_deleting(pod):
-        return seconds(meta["deletionTimestamp"]) - (meta.get("deletionGracePeriodSeconds") or 0)
-    return seconds(meta["creationTimestamp"])
+        return parse_time(meta["deletionTimestamp"]) - (meta.get("deletionGracePeriodSeconds") or 0)
+    return parse_time(meta["creationTimestamp"])
 
 
-def failures_before(pod: Object) -> tuple[int, int]:
-    """How often the pod's index had failed before: failures that count, and such that were ignored."""
-    given = pod["metadata"].get("annotations") or {}
-    return whole_number(given.get(FAILURES, "")) or 0, whole_number(given.get(IGNORED_FAILURES, "")) or 0
+def index_failure_counts(pod: Object) -> tuple[int, int]:
+    """Returns how often the pod's index had failed before: counted failures, and ignored ones."""
+    annotations = pod["metadata"].get("annotations") or {}
+    return parse_int64(annotations.get(INDEX_FAILURE_COUNT, "")) or 0, parse_int64(
+        annotations.get(INDEX_IGNORED_FAILURE_COUNT, "")
+    ) or 0

@@ -1,1 +1,1 @@
-"""StatefulSets: pods that are not alike. Each has a number, and with it a name and storage of its own, which it keeps for good."""
+"""StatefulSets: pods with an identity. Each pod has an ordinal, and keeps the name and storage that belong to it."""

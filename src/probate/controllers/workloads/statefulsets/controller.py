@@ -1,178 +1,207 @@
-"""The controller of StatefulSets: each look takes the next steps, and writes down how things stand.
+"""The StatefulSet controller: each sync takes the next steps, and writes the status.
 
-A set that is being deleted takes none: its pods and claims are the collector's then. (SS-3, STS-9)
+For a StatefulSet that is being deleted it takes no steps: the garbage collector deletes the pods and claims. (SS-3, STS-9)
 """
 
 from __future__ import annotations
 
 import functools
 
+from probate.api.objects import Object
 from probate.api.selectors.label_selectors import LabelSelector
-from probate.client.informers import Name, name_of
-from probate.client.objects import Object, has_cause
+from probate.client.informers import NamespacedName, name_of
+from probate.client.objects import has_cause
 from probate.client.resources import is_deleting
-from probate.controllers.runtime.context import Means
-from probate.controllers.runtime.parallel_requests import together
+from probate.controllers.runtime.context import Context
+from probate.controllers.runtime.parallel_requests import for_each
 from probate.controllers.runtime.workers import Workers
 from probate.controllers.workloads import controller_revisions, owner_selectors, slow_start
-from probate.controllers.workloads.adoption import Claims
-from probate.controllers.workloads.controller_revisions import History
+from probate.controllers.workloads.adoption import ControllerRefManager
+from probate.controllers.workloads.controller_revisions import RevisionHistory
 from probate.controllers.workloads.owner_kinds import PODS, STATEFUL_SET, namespace_of
-from probate.controllers.workloads.owner_lookup import Routing
+from probate.controllers.workloads.owner_lookup import OwnerEnqueuer
 from probate.controllers.workloads.statefulsets import decide, ordinals, statefulset_status, volume_claims
 from probate.controllers.workloads.statefulsets.ordinals import ordinal
-from probate.controllers.workloads.statefulsets.statefulset_status import Versions
+from probate.controllers.workloads.statefulsets.statefulset_status import Revisions
 from probate.core import errors
 
 COMPONENT = "statefulset-controller"
 
 
-def start(means: Means) -> list[Workers]:
-    """The controller's workers, which are told by the informers where to look."""
-    return [StatefulSets(means).workers]
+def start(context: Context) -> list[Workers]:
+    """Returns the controller's workers. Informer events enqueue the keys that they reconcile."""
+    return [StatefulSetController(context).workers]
 
 
-class StatefulSets:
-    """The controller of StatefulSets."""
+class StatefulSetController:
+    """Reconciles StatefulSets with their pods and persistent volume claims."""
 
-    def __init__(self, means: Means) -> None:
-        self._clock = means.clock
-        self._tell = STATEFUL_SET.voice(means.events, COMPONENT)
-        self._pods = means.informers.of(PODS)
-        self._sets = means.informers.of(STATEFUL_SET.resource)
-        self._storage = means.informers.of(volume_claims.CLAIMS)
-        self._claims = Claims(STATEFUL_SET, means.client, self._pods)
-        self._history = History(STATEFUL_SET, means)
-        self.workers = Workers(COMPONENT, self._sync, means.clock)
-        routing = Routing(STATEFUL_SET, self._sets, owner_selectors.of_expressions, self.workers.add)
-        routing.listen(self._pods, self._history.revisions)
-        self._storage.listen(self._take_claim)
+    def __init__(self, context: Context) -> None:
+        self._clock = context.clock
+        self._record_event = STATEFUL_SET.event_recorder(context.events, COMPONENT)
+        self._pods = context.informers.for_resource(PODS)
+        self._stateful_sets = context.informers.for_resource(STATEFUL_SET.resource)
+        self._claims = context.informers.for_resource(volume_claims.CLAIMS)
+        self._ref_manager = ControllerRefManager(STATEFUL_SET, context.client, self._pods)
+        self._revisions = RevisionHistory(STATEFUL_SET, context)
+        self.workers = Workers(COMPONENT, self._sync, context.clock)
+        enqueuer = OwnerEnqueuer(STATEFUL_SET, self._stateful_sets, owner_selectors.label_selector, self.workers.add)
+        enqueuer.listen(self._pods, self._revisions.revisions)
+        self._claims.add_event_handler(self._on_claim_change)
 
-    def _take_claim(self, old: Object | None, new: Object | None) -> None:
-        one = new or old
-        if one is None or (old is not None and new is not None and not is_deleting(new)):
+    def _on_claim_change(self, old: Object | None, new: Object | None) -> None:
+        claim = new or old
+        if claim is None or (old is not None and new is not None and not is_deleting(new)):
             return
-        for set_ in self._sets.within(namespace_of(one)):
-            if volume_claims.may_be_claim_of(one["metadata"]["name"], set_):
-                self.workers.add(name_of(set_))
+        for stateful_set in self._stateful_sets.in_namespace(namespace_of(claim)):
+            if volume_claims.may_be_claim_of(claim["metadata"]["name"], stateful_set):
+                self.workers.add(name_of(stateful_set))
 
-    async def _sync(self, name: Name) -> float | None:
-        set_ = self._sets.get(name)
-        if set_ is None:
+    async def _sync(self, name: NamespacedName) -> float | None:
+        stateful_set = self._stateful_sets.get(name)
+        if stateful_set is None:
             return None
-        selector = owner_selectors.of_expressions(set_)
-        known = await self._history.claim(set_, selector, releases=False)  # (SS-2)
-        is_match = functools.partial(_is_member, set_, selector)
-        ours = await self._claims.claim(set_, self._claims.candidates(set_), is_match)
-        if is_deleting(set_):
-            return await self._describe(set_, ours, _written_versions(set_))
-        version = await self._history.have(set_, known)
-        updated = version.revision
-        there = {one["metadata"]["name"]: one for one in [*known, updated]}
-        current = there.get((set_.get("status") or {}).get("currentRevision", ""), updated)
-        failures = await self._step(set_, ours, current, updated)
-        names = Versions(_name(current), _name(updated), version.collisions)
-        ours = [pod for pod in self._pods.controlled_by(set_["metadata"]["uid"]) if is_match(pod)]
-        again = await self._describe(set_, ours, names)
-        await self._forget_old(set_, list(there.values()), ours, names)
+        selector = owner_selectors.label_selector(stateful_set)
+        history = await self._revisions.claim(stateful_set, selector, release_unmatched=False)  # (SS-2)
+        is_match = functools.partial(_is_member, stateful_set, selector)
+        pods = await self._ref_manager.claim(stateful_set, self._ref_manager.candidates(stateful_set), is_match)
+        if is_deleting(stateful_set):
+            return await self._update_status(stateful_set, pods, _recorded_revisions(stateful_set))
+        update = await self._revisions.ensure_revision(stateful_set, history)
+        update_revision = update.revision
+        by_name = {revision["metadata"]["name"]: revision for revision in [*history, update_revision]}
+        current_revision = by_name.get((stateful_set.get("status") or {}).get("currentRevision", ""), update_revision)
+        failures = await self._manage_pods(stateful_set, pods, current_revision, update_revision)
+        revisions = Revisions(_name(current_revision), _name(update_revision), update.collisions)
+        pods = [pod for pod in self._pods.controlled_by(stateful_set["metadata"]["uid"]) if is_match(pod)]
+        requeue_after = await self._update_status(stateful_set, pods, revisions)
+        await self._delete_old_revisions(stateful_set, list(by_name.values()), pods, revisions)
         if failures:
-            raise ExceptionGroup(f"the pods of {name} are not what they should be", failures)
-        return again
+            raise ExceptionGroup(f"pods of {name} could not be created or deleted", failures)
+        return requeue_after
 
-    async def _step(self, set_: Object, ours: list[Object], current: Object, updated: Object) -> list[errors.ApiError]:
-        """Go on towards what is wanted. Returns what went wrong."""
-        planned = decide.plan(decide.crowd(set_, ours), _name(updated), self._clock.now())
-        failures = await together(planned.kept, functools.partial(self._tend, set_))
+    async def _manage_pods(
+        self, stateful_set: Object, pods: list[Object], current_revision: Object, update_revision: Object
+    ) -> list[errors.ApiError]:
+        """Creates and deletes pods towards the desired state. Returns the errors."""
+        changes = decide.plan_changes(decide.classify_pods(stateful_set, pods), _name(update_revision), self._clock.now())
+        failures = await for_each(changes.updates, functools.partial(self._maintain_pod, stateful_set))
         if failures:
             return failures
-        revisions = [current if decide.is_old_version(set_, number) else updated for number in planned.makes]
-        made = await slow_start.slowly([*zip(planned.makes, revisions, strict=True)], functools.partial(self._make, set_))
-        failures = await together(planned.deletes, functools.partial(self._delete, set_))
-        return [one for one in [*made.failures, *failures] if not has_cause(one, "NamespaceTerminating")]
+        revisions = [
+            current_revision if decide.uses_current_revision(stateful_set, index) else update_revision for index in changes.creates
+        ]
+        result = await slow_start.slow_start_batch(
+            [*zip(changes.creates, revisions, strict=True)], functools.partial(self._create_pod, stateful_set)
+        )
+        failures = await for_each(changes.deletes, functools.partial(self._delete, stateful_set))
+        return [error for error in [*result.failures, *failures] if not has_cause(error, "NamespaceTerminating")]
 
-    async def _make(self, set_: Object, what: tuple[int, Object]) -> None:
-        number, revision = what
-        pod = ordinals.new_pod(set_, controller_revisions.template_of(revision), _name(revision), number)
+    async def _create_pod(self, stateful_set: Object, assignment: tuple[int, Object]) -> None:
+        index, revision = assignment
+        pod = ordinals.new_pod(stateful_set, controller_revisions.template_of(revision), _name(revision), index)
         name = _name(pod)
-        there = [one for one in map(self._storage.get, volume_claims.claim_names(set_, number)) if one is not None]
-        if volume_claims.policy(set_).goes_with_pod and any(volume_claims.is_of_another_pod(one, name) for one in there):
-            return  # the collector takes the claim, and then it is our turn (STS-8)
+        claims = [claim for claim in map(self._claims.get, volume_claims.claim_names(stateful_set, index)) if claim is not None]
+        if volume_claims.retention_policy(stateful_set).deletes_with_pod and any(
+            volume_claims.is_owned_by_former_pod(claim, name) for claim in claims
+        ):
+            return  # the garbage collector deletes the claim first; its deletion enqueues the StatefulSet (STS-8)
         try:
-            for claim in (one for one in there if is_deleting(one)):
+            for claim in (claim for claim in claims if is_deleting(claim)):
                 raise errors.Conflict(f"the claim {_name(claim)} is being deleted")
-            await self._have_claims(set_, number)
-            made = await self._pods.create(namespace_of(set_), pod)
+            await self._ensure_claims(stateful_set, index)
+            created = await self._pods.create(namespace_of(stateful_set), pod)
         except errors.ApiError as error:
-            self._tell(set_, "Warning", "FailedCreate", f"create Pod {name} in StatefulSet {_name(set_)} failed error: {error}")
+            self._record_event(
+                stateful_set,
+                "Warning",
+                "FailedCreate",
+                f"create Pod {name} in StatefulSet {_name(stateful_set)} failed error: {error}",
+            )
             raise
-        self._tell(set_, "Normal", "SuccessfulCreate", f"create Pod {name} in StatefulSet {_name(set_)} successful")
-        await self._see_to_owners(set_, made)
+        self._record_event(
+            stateful_set, "Normal", "SuccessfulCreate", f"create Pod {name} in StatefulSet {_name(stateful_set)} successful"
+        )
+        await self._update_claim_owners(stateful_set, created)
 
-    async def _have_claims(self, set_: Object, number: int) -> None:
-        """Make the claims that are missing."""
-        for claim in volume_claims.new_claims(set_, number):
+    async def _ensure_claims(self, stateful_set: Object, index: int) -> None:
+        """Creates the missing claims."""
+        for claim in volume_claims.new_claims(stateful_set, index):
             name = claim["metadata"]["name"]
-            if self._storage.get(Name(namespace_of(set_), name)) is None:
-                await self._storage.create(namespace_of(set_), claim)
-                told = f"create Claim {name} Pod {_name(set_)}-{number} in StatefulSet {_name(set_)} success"
-                self._tell(set_, "Normal", "SuccessfulCreate", told)
+            if self._claims.get(NamespacedName(namespace_of(stateful_set), name)) is None:
+                await self._claims.create(namespace_of(stateful_set), claim)
+                message = f"create Claim {name} Pod {_name(stateful_set)}-{index} in StatefulSet {_name(stateful_set)} success"
+                self._record_event(stateful_set, "Normal", "SuccessfulCreate", message)
 
-    async def _tend(self, set_: Object, pod: Object) -> None:
-        """Keep a pod what it should be: its labels, its claims, and who those go with. (STS-7)"""
-        number = ordinal(pod, set_)
-        if number is None or (is_deleting(pod) and number in ordinals.ordinals(set_)):
+    async def _maintain_pod(self, stateful_set: Object, pod: Object) -> None:
+        """Updates a pod's labels, claims and claim owners. (STS-7)"""
+        index = ordinal(pod, stateful_set)
+        if index is None or (is_deleting(pod) and index in ordinals.desired_ordinals(stateful_set)):
             return
-        wanted = ordinals.identity(pod["metadata"]["name"], number)
-        if not wanted.items() <= (pod["metadata"].get("labels") or {}).items():
-            await self._pods.patch(name_of(pod), {"metadata": {"uid": pod["metadata"]["uid"], "labels": wanted}})
-        if pod["status"].get("phase") == "Pending" and number in ordinals.ordinals(set_):
-            await self._have_claims(set_, number)
-        await self._see_to_owners(set_, pod)
+        labels = ordinals.identity_labels(pod["metadata"]["name"], index)
+        if not labels.items() <= (pod["metadata"].get("labels") or {}).items():
+            await self._pods.patch(name_of(pod), {"metadata": {"uid": pod["metadata"]["uid"], "labels": labels}})
+        if pod["status"].get("phase") == "Pending" and index in ordinals.desired_ordinals(stateful_set):
+            await self._ensure_claims(stateful_set, index)
+        await self._update_claim_owners(stateful_set, pod)
 
-    async def _see_to_owners(self, set_: Object, pod: Object) -> None:
-        number = ordinal(pod, set_) or 0
-        for claim in filter(None, map(self._storage.get, volume_claims.claim_names(set_, number))):
-            wanted = volume_claims.ownership(claim, set_, pod, is_wanted=number in ordinals.ordinals(set_))
-            if wanted.is_contested:
-                told = f"somebody else controls the claim {_name(claim)}: it goes neither with the set nor with its pod"
-                self._tell(set_, "Warning", "ConflictingController", told)
-            if wanted.references is not None:
-                await self._storage.update({**claim, "metadata": {**claim["metadata"], "ownerReferences": wanted.references}})
+    async def _update_claim_owners(self, stateful_set: Object, pod: Object) -> None:
+        index = ordinal(pod, stateful_set) or 0
+        for claim in filter(None, map(self._claims.get, volume_claims.claim_names(stateful_set, index))):
+            ownership = volume_claims.desired_ownership(
+                claim, stateful_set, pod, is_desired=index in ordinals.desired_ordinals(stateful_set)
+            )
+            if ownership.is_contested:
+                message = (
+                    f"claim {_name(claim)} has another controller: it is deleted neither with the StatefulSet nor with its pod"
+                )
+                self._record_event(stateful_set, "Warning", "ConflictingController", message)
+            if ownership.references is not None:
+                await self._claims.update({**claim, "metadata": {**claim["metadata"], "ownerReferences": ownership.references}})
 
-    async def _delete(self, set_: Object, pod: Object) -> None:
+    async def _delete(self, stateful_set: Object, pod: Object) -> None:
         name = pod["metadata"]["name"]
         try:
             await self._pods.delete(pod)
         except errors.ApiError as error:
-            self._tell(set_, "Warning", "FailedDelete", f"delete Pod {name} in StatefulSet {_name(set_)} failed error: {error}")
+            self._record_event(
+                stateful_set,
+                "Warning",
+                "FailedDelete",
+                f"delete Pod {name} in StatefulSet {_name(stateful_set)} failed error: {error}",
+            )
             raise
-        self._tell(set_, "Normal", "SuccessfulDelete", f"delete Pod {name} in StatefulSet {_name(set_)} successful")
+        self._record_event(
+            stateful_set, "Normal", "SuccessfulDelete", f"delete Pod {name} in StatefulSet {_name(stateful_set)} successful"
+        )
 
-    async def _describe(self, set_: Object, ours: list[Object], names: Versions) -> float | None:
-        """Write down how things stand. Returns when that will be different without anything happening."""
-        new = statefulset_status.status_of(set_, ours, names, self._clock.now())
-        if new != set_.get("status"):
-            await self._sets.update({**set_, "status": new}, "status")
-        return statefulset_status.next_availability(set_, ours, self._clock.now())
+    async def _update_status(self, stateful_set: Object, pods: list[Object], revisions: Revisions) -> float | None:
+        """Updates the status. Returns in how many seconds it changes by time alone."""
+        status = statefulset_status.status_of(stateful_set, pods, revisions, self._clock.now())
+        if status != stateful_set.get("status"):
+            await self._stateful_sets.update({**stateful_set, "status": status}, "status")
+        return statefulset_status.next_availability(stateful_set, pods, self._clock.now())
 
-    async def _forget_old(self, set_: Object, known: list[Object], ours: list[Object], names: Versions) -> None:
-        """Delete the oldest revisions that nobody uses, beyond the limit. (SS-4)"""
-        limit = set_["spec"].get("revisionHistoryLimit")
+    async def _delete_old_revisions(
+        self, stateful_set: Object, history: list[Object], pods: list[Object], revisions: Revisions
+    ) -> None:
+        """Deletes the oldest unused revisions beyond the limit. (SS-4)"""
+        limit = stateful_set["spec"].get("revisionHistoryLimit")
         limit = 10 if limit is None else limit
         if limit < 0:
             return
-        used = {names.current, names.updated, *map(ordinals.revision, ours)}
-        unused = [one for one in controller_revisions.in_order(known) if one["metadata"]["name"] not in used]
-        await self._history.forget(unused[: max(0, len(unused) - limit)])
+        used = {revisions.current, revisions.update, *map(ordinals.pod_revision, pods)}
+        unused = [revision for revision in controller_revisions.sort_revisions(history) if revision["metadata"]["name"] not in used]
+        await self._revisions.delete(unused[: max(0, len(unused) - limit)])
 
 
-def _is_member(set_: Object, selector: LabelSelector, pod: Object) -> bool:
-    return ordinal(pod, set_) is not None and owner_selectors.matches(selector, pod)
+def _is_member(stateful_set: Object, selector: LabelSelector, pod: Object) -> bool:
+    return ordinal(pod, stateful_set) is not None and owner_selectors.matches(selector, pod)
 
 
-def _written_versions(set_: Object) -> Versions:
-    said = set_.get("status") or {}
-    return Versions(said.get("currentRevision", ""), said.get("updateRevision", ""), said.get("collisionCount"))
+def _recorded_revisions(stateful_set: Object) -> Revisions:
+    status = stateful_set.get("status") or {}
+    return Revisions(status.get("currentRevision", ""), status.get("updateRevision", ""), status.get("collisionCount"))
 
 
 def _name(object_: Object) -> str:

@@ -1,134 +1,145 @@
-"""What is to happen next to the pods of a StatefulSet: a pure decision, from the pods there are.
+"""Decides the next changes to the pods of a StatefulSet, as a pure function of the existing pods.
 
-In order, a pod is made only when all before it serve, and deleted only when all after it are gone: one thing at a time. In parallel
-nobody waits. Once all wanted pods are as they should be, those of the old version are replaced, the highest number first.
+With OrderedReady, a pod is created only when all pods before it are available, and deleted only when all pods after it are gone:
+one change at a time. With Parallel no pod waits. Once all desired pods are in place, those of the old revision are replaced,
+highest ordinal first.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from probate.client.objects import Object
+from probate.api.objects import Object
 from probate.client.resources import is_deleting
 from probate.controllers.workloads import int_or_percent, pod_template
 from probate.controllers.workloads.statefulsets import ordinals
 from probate.controllers.workloads.statefulsets.ordinals import is_available, ordinal
 
 
-class Crowd(NamedTuple):
-    """The pods of a set: those that are wanted, by their numbers, and those that are too many, the highest number first."""
+class StatefulSetPods(NamedTuple):
+    """The pods of a StatefulSet: the desired ones by ordinal, and the condemned ones (surplus), highest ordinal first."""
 
-    set: Object
-    wanted: dict[int, Object]
-    surplus: list[Object]
+    stateful_set: Object
+    replicas: dict[int, Object]
+    condemned: list[Object]
 
 
-class Steps(NamedTuple):
-    """What to make, by number, and what to delete. `kept` are the pods that are looked after meanwhile."""
+class PodChanges(NamedTuple):
+    """The ordinals to create, the pods to delete, and the existing pods to maintain."""
 
-    makes: list[int]
+    creates: list[int]
     deletes: list[Object]
-    kept: list[Object]
+    updates: list[Object]
 
 
-def crowd(set_: Object, ours: list[Object]) -> Crowd:
-    """The pods, told apart."""
-    numbers, wanted = ordinals.ordinals(set_), dict[int, Object]()
-    surplus: list[tuple[int, Object]] = []
-    for pod in ours:
-        number = ordinal(pod, set_)
-        if number is not None and number in numbers:
-            wanted[number] = pod
-        elif number is not None:
-            surplus.append((number, pod))
-    surplus.sort(key=lambda one: one[0], reverse=True)
-    return Crowd(set_, wanted, [pod for _, pod in surplus])
+def classify_pods(stateful_set: Object, pods: list[Object]) -> StatefulSetPods:
+    """Returns the pods, divided into desired and condemned ones."""
+    indexes, replicas = ordinals.desired_ordinals(stateful_set), dict[int, Object]()
+    condemned: list[tuple[int, Object]] = []
+    for pod in pods:
+        index = ordinal(pod, stateful_set)
+        if index is not None and index in indexes:
+            replicas[index] = pod
+        elif index is not None:
+            condemned.append((index, pod))
+    condemned.sort(key=lambda entry: entry[0], reverse=True)
+    return StatefulSetPods(stateful_set, replicas, [pod for _, pod in condemned])
 
 
-def plan(those: Crowd, updated: str, now: float) -> Steps:
-    """The next steps towards what is wanted. `updated` is the name of the revision that pods should have."""
-    steps, is_ordered = Steps([], [], []), ordinals.is_ordered(those.set)
-    for number in ordinals.ordinals(those.set):
-        if not _look_at(those, number, steps, now) and is_ordered:
-            return steps
-    steps.kept.extend(those.surplus)
-    if _reduce(those, steps, now, is_ordered=is_ordered):
-        steps.deletes.extend(outdated(those, updated, now))
-    return steps
+def plan_changes(pods: StatefulSetPods, update_revision: str, now: float) -> PodChanges:
+    """Returns the next changes. `update_revision` is the name of the revision that pods should have."""
+    changes, is_ordered = PodChanges([], [], []), ordinals.is_ordered(pods.stateful_set)
+    for index in ordinals.desired_ordinals(pods.stateful_set):
+        if not _plan_replica(pods, index, changes, now) and is_ordered:
+            return changes
+    changes.updates.extend(pods.condemned)
+    if _plan_scale_down(pods, changes, now, is_ordered=is_ordered):
+        changes.deletes.extend(pods_to_update(pods, update_revision, now))
+    return changes
 
 
-def _look_at(those: Crowd, number: int, steps: Steps, now: float) -> bool:
-    """See to one pod that is wanted. Returns whether those after it need not wait."""
-    pod = those.wanted.get(number)
+def _plan_replica(pods: StatefulSetPods, index: int, changes: PodChanges, now: float) -> bool:
+    """Handles one desired ordinal. Returns whether the ordinals after it need not wait."""
+    pod = pods.replicas.get(index)
     if pod is None:
-        steps.makes.append(number)
+        changes.creates.append(index)
         return False
     if pod_template.is_finished(pod):
-        steps.deletes.extend([] if is_deleting(pod) else [pod])  # another one comes when it is gone (SS-3)
+        changes.deletes.extend([] if is_deleting(pod) else [pod])  # its replacement is created once it is gone (SS-3)
         return False
-    steps.kept.append(pod)
-    return is_available(pod, those.set, now)
+    changes.updates.append(pod)
+    return is_available(pod, pods.stateful_set, now)
 
 
-def _reduce(those: Crowd, steps: Steps, now: float, *, is_ordered: bool) -> bool:
-    """Delete those that are too many. Returns whether nothing of that is left to do, or nobody waits for it."""
+def _plan_scale_down(pods: StatefulSetPods, changes: PodChanges, now: float, *, is_ordered: bool) -> bool:
+    """Deletes condemned pods. Returns whether none is left, or no other step waits for them."""
     if not is_ordered:
-        steps.deletes.extend(pod for pod in those.surplus if not is_deleting(pod))
+        changes.deletes.extend(pod for pod in pods.condemned if not is_deleting(pod))
         return True
-    if not those.surplus:
+    if not pods.condemned:
         return True
-    last, before = those.surplus[0], those.surplus[1:]
-    # One that does not serve is not deleted while one before it does not serve either: that one is to be seen to first.
-    is_blocked = not is_available(last, those.set, now) and not all(is_available(one, those.set, now) for one in before)
+    last, earlier = pods.condemned[0], pods.condemned[1:]
+    # An unavailable pod is not deleted while a pod before it is unavailable too: the earlier one has to recover first.
+    is_blocked = not is_available(last, pods.stateful_set, now) and not all(
+        is_available(pod, pods.stateful_set, now) for pod in earlier
+    )
     if not is_deleting(last) and not is_blocked:
-        steps.deletes.append(last)
+        changes.deletes.append(last)
     return False
 
 
-def outdated(those: Crowd, updated: str, now: float) -> list[Object]:
-    """The pods to delete so that they come back in the version that is wanted.
+def pods_to_update(pods: StatefulSetPods, update_revision: str, now: float) -> list[Object]:
+    """Returns the pods to delete so that they are created again in the update revision.
 
-    At most so many may be missing at once. A pod that does not serve anyway costs nothing: else it could not be replaced by one
-    that does.
+    At most `maxUnavailable` pods may be unavailable at once. An outdated pod that is unavailable anyway does not count before it is
+    deleted: otherwise a broken pod could block its own replacement.
     """
-    strategy = those.set["spec"].get("updateStrategy") or {}
+    strategy = pods.stateful_set["spec"].get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
         return []
-    numbers = ordinals.ordinals(those.set)
-    missing = sum(number not in those.wanted or not is_available(those.wanted[number], those.set, now) for number in numbers)
-    old = [those.wanted[number] for number in sorted(those.wanted, reverse=True) if number >= numbers.start + partition(those.set)]
-    old = [pod for pod in old if ordinals.revision(pod) != updated and not is_deleting(pod) and not pod_template.is_finished(pod)]
-    broken = sum(not is_available(pod, those.set, now) for pod in old)
-    stuck, most, doomed = missing - broken, max_unavailable(those.set), list[Object]()
-    for pod in old:
-        if is_available(pod, those.set, now):
-            if missing < most:
-                doomed.append(pod)
-                missing, stuck = missing + 1, stuck + 1
-        elif stuck < most:
-            doomed.append(pod)
-            stuck += 1
-    return doomed
+    indexes = ordinals.desired_ordinals(pods.stateful_set)
+    missing = sum(index not in pods.replicas or not is_available(pods.replicas[index], pods.stateful_set, now) for index in indexes)
+    outdated_pods = [
+        pods.replicas[index]
+        for index in sorted(pods.replicas, reverse=True)
+        if index >= indexes.start + partition(pods.stateful_set)
+    ]
+    outdated_pods = [
+        pod
+        for pod in outdated_pods
+        if ordinals.pod_revision(pod) != update_revision and not is_deleting(pod) and not pod_template.is_finished(pod)
+    ]
+    unavailable_outdated = sum(not is_available(pod, pods.stateful_set, now) for pod in outdated_pods)
+    unavailable, limit, result = missing - unavailable_outdated, max_unavailable(pods.stateful_set), list[Object]()
+    for pod in outdated_pods:
+        if is_available(pod, pods.stateful_set, now):
+            if missing < limit:
+                result.append(pod)
+                missing, unavailable = missing + 1, unavailable + 1
+        elif unavailable < limit:
+            result.append(pod)
+            unavailable += 1
+    return result
 
 
-def partition(set_: Object) -> int:
-    """How many pods stay in the old version."""
-    rolling = (set_["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+def partition(stateful_set: Object) -> int:
+    """Returns the ordinal offset below which pods stay in the old revision."""
+    rolling = (stateful_set["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
     return int(rolling.get("partition") or 0)
 
 
-def max_unavailable(set_: Object) -> int:
-    """How many pods may be missing during an update: at least one, else it would never end."""
-    rolling = (set_["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
-    return max(1, int_or_percent.rounded_down(rolling.get("maxUnavailable", 1), set_["spec"]["replicas"]))
+def max_unavailable(stateful_set: Object) -> int:
+    """Returns how many pods may be unavailable during an update: at least one, otherwise the update would never end."""
+    rolling = (stateful_set["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return max(1, int_or_percent.round_down(rolling.get("maxUnavailable", 1), stateful_set["spec"]["replicas"]))
 
 
-def is_old_version(set_: Object, number: int) -> bool:
-    """Whether a pod of this number is made in the version that is being left."""
-    strategy = set_["spec"].get("updateStrategy") or {}
+def uses_current_revision(stateful_set: Object, index: int) -> bool:
+    """Returns whether a pod of this ordinal is created in the current (old) revision."""
+    strategy = stateful_set["spec"].get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
         return False
-    first = ordinals.ordinals(set_).start
+    first = ordinals.desired_ordinals(stateful_set).start
     if strategy.get("rollingUpdate") is None:
-        return number < first + int((set_.get("status") or {}).get("currentReplicas") or 0)
-    return number < first + partition(set_)
+        return index < first + int((stateful_set.get("status") or {}).get("currentReplicas") or 0)
+    return index < first + partition(stateful_set)

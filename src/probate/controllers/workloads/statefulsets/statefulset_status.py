@@ -1,57 +1,57 @@
-"""What a StatefulSet says of itself."""
+"""The status of a StatefulSet."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from probate.client.objects import Object
+from probate.api.objects import Object
 from probate.client.resources import is_deleting
 from probate.controllers.workloads import pod_template
 from probate.controllers.workloads.statefulsets import ordinals
 
 
-class Versions(NamedTuple):
-    """The names of the revision that is being left, and of the one that is wanted."""
+class Revisions(NamedTuple):
+    """The names of the current (old) and the update (desired) revision, and the collision count."""
 
     current: str
-    updated: str
+    update: str
     collisions: int | None
 
 
-def status_of(set_: Object, ours: list[Object], versions: Versions, now: float) -> Object:
-    """The status of a set that has these pods."""
-    min_ready = set_["spec"].get("minReadySeconds") or 0
-    staying = [ordinals.revision(pod) for pod in ours if not is_deleting(pod)]
-    serving = [pod for pod in ours if ordinals.is_running_and_ready(pod)]
+def status_of(stateful_set: Object, pods: list[Object], revisions: Revisions, now: float) -> Object:
+    """Returns the status of a StatefulSet that has these pods."""
+    min_ready_seconds = stateful_set["spec"].get("minReadySeconds") or 0
+    remaining_revisions = [ordinals.pod_revision(pod) for pod in pods if not is_deleting(pod)]
+    ready = [pod for pod in pods if ordinals.is_running_and_ready(pod)]
     counts = {
-        "readyReplicas": len(serving),
-        "currentReplicas": staying.count(versions.current),
-        "updatedReplicas": staying.count(versions.updated),
+        "readyReplicas": len(ready),
+        "currentReplicas": remaining_revisions.count(revisions.current),
+        "updatedReplicas": remaining_revisions.count(revisions.update),
     }
-    current = versions.current
-    if _is_complete(set_, len(ours), counts):
-        current, counts["currentReplicas"] = versions.updated, counts["updatedReplicas"]
+    current_revision = revisions.current
+    if _is_complete(stateful_set, len(pods), counts):
+        current_revision, counts["currentReplicas"] = revisions.update, counts["updatedReplicas"]
     status: Object = {
-        "observedGeneration": set_["metadata"]["generation"],
-        "replicas": len(ours),
-        "availableReplicas": sum(pod_template.available_in(pod, min_ready, now) == 0 for pod in serving),
+        "observedGeneration": stateful_set["metadata"]["generation"],
+        "replicas": len(pods),
+        "availableReplicas": sum(pod_template.seconds_until_available(pod, min_ready_seconds, now) == 0 for pod in ready),
         **{name: count for name, count in counts.items() if count},
-        "currentRevision": current,
-        "updateRevision": versions.updated,
-        "collisionCount": versions.collisions or 0,
+        "currentRevision": current_revision,
+        "updateRevision": revisions.update,
+        "collisionCount": revisions.collisions or 0,
     }
-    told = (set_.get("status") or {}).get("conditions")
-    return {**status, **({"conditions": told} if told else {})}
+    conditions = (stateful_set.get("status") or {}).get("conditions")
+    return {**status, **({"conditions": conditions} if conditions else {})}
 
 
-def next_availability(set_: Object, ours: list[Object], now: float) -> float | None:
-    """In how many seconds the next pod that is ready counts as available."""
-    waits = [pod_template.available_in(pod, set_["spec"].get("minReadySeconds") or 0, now) for pod in ours]
+def next_availability(stateful_set: Object, pods: list[Object], now: float) -> float | None:
+    """Returns in how many seconds the next ready pod becomes available."""
+    waits = [pod_template.seconds_until_available(pod, stateful_set["spec"].get("minReadySeconds") or 0, now) for pod in pods]
     return min((wait for wait in waits if wait), default=None)
 
 
-def _is_complete(set_: Object, number: int, counts: dict[str, int]) -> bool:
-    """Whether a rolling update is over."""
-    if (set_["spec"].get("updateStrategy") or {}).get("type") == "OnDelete":
+def _is_complete(stateful_set: Object, pod_count: int, counts: dict[str, int]) -> bool:
+    """Returns whether a rolling update is complete."""
+    if (stateful_set["spec"].get("updateStrategy") or {}).get("type") == "OnDelete":
         return False
-    return {number, counts["updatedReplicas"], counts["readyReplicas"]} == {set_["spec"]["replicas"]}
+    return {pod_count, counts["updatedReplicas"], counts["readyReplicas"]} == {stateful_set["spec"]["replicas"]}

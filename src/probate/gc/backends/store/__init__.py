@@ -1,1 +1,1 @@
-"""The backend for our own store: every action of the collector is one guarded transaction."""
+"""The backend of the embedded store: every action of the collector is one guarded transaction."""

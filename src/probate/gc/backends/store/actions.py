@@ -1,6 +1,7 @@
-"""What controllers decide, carried out: actions become guarded transactions, thousands to a batch.
+"""Executes controllers' actions on the store: checks permissions, plans guarded transactions, and commits them in batches.
 
-They go through the same `deletions` as a client's requests: whatever a delete over HTTP would do, a controller's does too.
+The plans come from the same `server.objects.deletion` as those of client requests: a controller's delete does what one over HTTP
+does.
 """
 
 from __future__ import annotations
@@ -12,183 +13,194 @@ from typing import TypeAlias
 
 from probate.api.catalog import Resource
 from probate.api.ownership import Action, Outcome
-from probate.api.rbac.policy_rules import Ask
+from probate.api.rbac.policy_rules import ResourceAttributes
 from probate.core import errors
 from probate.core.aio import tasks, time_slices
+from probate.core.logs import facts
 from probate.gc.backends.store import transactions
 from probate.server.audit import bulk_events
-from probate.server.authz.actors import Doer, Done, Office, Results
+from probate.server.authz.actors import Actor, ActorAuthorizer, CompletedActions, Results
 from probate.server.codec import object_codec
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.objects import deletion
-from probate.server.objects.deletion import Plan
-from probate.server.objects.write import sure
+from probate.server.objects.deletion import DeletionPlan
+from probate.server.objects.write import require_transaction
 from probate.server.ownership import namespace_content
 from probate.store import contract
-from probate.store.contract import Damaged, EmptyRange, Record, Txn
+from probate.store.contract import DamagedRecord, EmptyRange, Record, Txn
 
-PART, SMALL_PART = 500, 25
-"""Actions that are planned before others get the event loop, and that are committed together; few while others ask."""
+BATCH, SMALL_BATCH = 500, 25
+"""Actions that are planned before the event loop gets control, and committed together; few while requests wait."""
 
 log = logging.getLogger(__name__)
 
-Result: TypeAlias = contract.Outcome | errors.ApiError | None
-"""What a transaction came to; None if there was none."""
+CommitResult: TypeAlias = contract.CommitResult | errors.ApiError | None
+"""The result of a transaction; None if there was none."""
 
 
-class Acting:
-    """Carries out actions on the objects of one API."""
+class ActionExecutor:
+    """Executes actions on the objects of one API, as one actor. Without an actor, nothing is checked or audited."""
 
-    def __init__(self, api: Api, kind_at: Callable[[str], Resource], doer: Doer | None = None) -> None:
+    def __init__(self, api: ServerContext, kind_at: Callable[[str], Resource], actor: Actor | None = None) -> None:
         self._api = api
-        self._office = None if doer is None else Office(api, doer, kind_at)
+        self._office = None if actor is None else ActorAuthorizer(api, actor, kind_at)
         self._clock = api.clock
         self._store = api.store
         self._kind_at = kind_at
 
-    async def act(self, actions: Sequence[Action]) -> list[Outcome]:
-        """Each action, or why it was not carried out."""
-        parts: list[asyncio.Task[list[Outcome]]] = []
-        part = time_slices.piece(PART, SMALL_PART)
+    async def execute(self, actions: Sequence[Action]) -> list[Outcome]:
+        """Executes each action, or returns why not."""
+        batches: list[asyncio.Task[list[Outcome]]] = []
+        size = time_slices.slice_size(BATCH, SMALL_BATCH)
         try:
-            for start in range(0, len(actions), part):
-                # While one part becomes durable, the next is planned.
-                parts.append(asyncio.create_task(self._act_as(actions[start : start + part])))
-                await time_slices.turn()
-            return [outcome for some in await asyncio.gather(*parts) for outcome in some]
+            for start in range(0, len(actions), size):
+                # While one batch becomes durable, the next is planned.
+                batches.append(asyncio.create_task(self._execute_permitted(actions[start : start + size])))
+                await time_slices.wait_turn()
+            return [outcome for outcomes in await asyncio.gather(*batches) for outcome in outcomes]
         except BaseException:
-            await tasks.stop(*parts)
+            await tasks.stop(*batches)
             raise
 
-    async def may(self, ask: Ask) -> bool:
-        """Whether who acts here may do this as well."""
-        return self._office is None or await self._office.may(ask)
+    async def is_permitted(self, ask: ResourceAttributes) -> bool:
+        """Whether the actor may do this as well."""
+        return self._office is None or await self._office.is_allowed(ask)
 
-    async def _act_as(self, actions: Sequence[Action]) -> list[Outcome]:
-        """What may be done of these, and told if it has to be."""
+    async def _execute_permitted(self, actions: Sequence[Action]) -> list[Outcome]:
+        """Executes the actions that are permitted, and writes audit events if there is an audit log."""
         office = self._office
-        if office is None or (self._api.audit is None and not office.doer.is_checked):
-            return (await self._act(actions)).outcomes
+        if office is None or (self._api.audit is None and not office.actor.is_checked):
+            return (await self._execute(actions)).outcomes
         try:
-            permits = await office.permits(actions)
+            permits = await office.permissions(actions)
             if self._api.audit is not None:
-                self._api.audit.check_has_room()
+                self._api.audit.check_capacity()
         except errors.ApiError as error:
-            log.warning("%d actions cannot be carried out at the moment, and are tried again: %s", len(actions), error)
+            log.warning(
+                "controller actions not executed, will retry",
+                extra=facts(user=office.actor.user.name, actions=len(actions), error=str(error)),
+            )
             return [Outcome.FAILED] * len(actions)
         denied = {
-            at for at, permit in enumerate(permits) if permit.names is not None and not permit.allows(actions[at].item.meta.name)
+            index
+            for index, permit in enumerate(permits)
+            if permit.names is not None and not permit.allows(actions[index].item.meta.name)
         }
-        done = await (self._act(actions) if not denied else self._act_but(actions, denied))
+        results = await (self._execute(actions) if not denied else self._execute_except(actions, denied))
         if denied or self._api.audit is not None:
-            self._tell(office, Done(actions, permits, done), denied)
-        return done.outcomes
+            self._audit(office, CompletedActions(actions, permits, results), denied)
+        return results.outcomes
 
-    async def _act_but(self, actions: Sequence[Action], denied: set[int]) -> Results:
-        """All but those that are denied."""
-        allowed = [at for at in range(len(actions)) if at not in denied]
-        done = await self._act([actions[at] for at in allowed])
+    async def _execute_except(self, actions: Sequence[Action], denied: set[int]) -> Results:
+        """Executes all but the denied actions."""
+        allowed = [index for index in range(len(actions)) if index not in denied]
+        results = await self._execute([actions[index] for index in allowed])
         outcomes, removed = [Outcome.DENIED] * len(actions), [False] * len(actions)
-        for at, outcome in zip(allowed, done.outcomes, strict=True):
-            outcomes[at] = outcome
-        for at, is_removed in zip(allowed, done.removed, strict=False):
-            removed[at] = is_removed
+        for index, outcome in zip(allowed, results.outcomes, strict=True):
+            outcomes[index] = outcome
+        for index, is_removed in zip(allowed, results.removed, strict=False):
+            removed[index] = is_removed
         return Results(outcomes, removed)
 
-    def _tell(self, office: Office, done: Done, denied: set[int]) -> None:
-        new = {at for at in denied if office.note_denied(done.permits[at], done.actions[at].item.meta.name)}
+    def _audit(self, office: ActorAuthorizer, done: CompletedActions, denied: set[int]) -> None:
+        """Logs the denials that are new, and writes audit events."""
+        new = {index for index in denied if office.record_denial(done.permissions[index], done.actions[index].item.meta.name)}
         if self._api.audit is not None:
-            self._api.audit.note(bulk_events.Doings(self._api.audit.books, office.doer, done, new, self._clock.now()))
+            self._api.audit.add(bulk_events.BulkEvents(self._api.audit.bulk_context, office.actor, done, new, self._clock.now()))
 
-    async def _act(self, actions: Sequence[Action]) -> Results:
-        """Plan all, commit all, and remove what was only marked so far."""
-        removals = transactions.Removals(self._kind_at)
+    async def _execute(self, actions: Sequence[Action]) -> Results:
+        """Plans all actions, commits them, and removes the objects that were only marked so far."""
+        removals = transactions.PlainRemovals(self._kind_at)
         txns = [removals.plan(action) for action in actions]
-        plans = await self._plans({at: actions[at] for at, txn in enumerate(txns) if txn is None})
-        for at, plan in plans.items():
-            txns[at] = None if plan is None else plan.txn
-        written = iter(await self._commit([txn for txn in txns if txn is not None]))
-        results = [None if txn is None else next(written) for txn in txns]
-        kept: list[int] = []
+        plans = await self._plans({index: actions[index] for index, txn in enumerate(txns) if txn is None})
+        for index, plan in plans.items():
+            txns[index] = None if plan is None else plan.txn
+        committed = iter(await self._commit([txn for txn in txns if txn is not None]))
+        results = [None if txn is None else next(committed) for txn in txns]
+        only_marked: list[int] = []
         if plans:
-            kept = await self._turn_to_otherwise(plans, results)
-            await self._finish([(plan, results[at]) for at, plan in plans.items() if plan is not None])
-        outcomes = [Outcome.DONE if type(one) is int else _outcome(one) for one in results]
-        for at in plans:
-            if txns[at] is None:
-                outcomes[at] = _idle_outcome(plans[at])
-        return Results(outcomes, [] if self._api.audit is None else _removed(txns, plans, kept))
+            only_marked = await self._commit_otherwise(plans, results)
+            await self._remove_marked([(plan, results[index]) for index, plan in plans.items() if plan is not None])
+        outcomes = [Outcome.DONE if type(result) is int else _outcome(result) for result in results]
+        for index in plans:
+            if txns[index] is None:
+                outcomes[index] = _outcome_without_write(plans[index])
+        return Results(outcomes, [] if self._api.audit is None else _removed(txns, plans, only_marked))
 
-    async def _plans(self, actions: dict[int, Action]) -> dict[int, Plan | None]:
-        """Plans of actions on objects that have to be read for it. None for what is no more."""
+    async def _plans(self, actions: dict[int, Action]) -> dict[int, DeletionPlan | None]:
+        """Returns the plans of actions whose objects have to be read first. None for an object that is gone."""
         if not actions:
             return {}
-        moment = self._clock.now()
-        records = await self._store.read_many([action.item.where for action in actions.values()])
-        plans: dict[int, Plan | None] = {}
-        for (at, action), record in zip(actions.items(), records, strict=True):
-            resource = self._kind_at(action.item.where)
-            if isinstance(record, Damaged):  # whoever looks again sees that
-                plans[at] = None
+        now = self._clock.now()
+        records = await self._store.read_many([action.item.key for action in actions.values()])
+        plans: dict[int, DeletionPlan | None] = {}
+        for (index, action), record in zip(actions.items(), records, strict=True):
+            resource = self._kind_at(action.item.key)
+            if isinstance(record, DamagedRecord):  # the next read of the item finds that out
+                plans[index] = None
                 continue
-            is_held = record is not None and await namespace_content.is_held(self._store, resource, record)
-            plans[at] = transactions.plan(action, record, resource, moment, is_held=is_held)
+            is_held = record is not None and await namespace_content.has_content(self._store, resource, record)
+            plans[index] = transactions.plan(action, record, resource, now, is_held=is_held)
         return plans
 
-    async def _commit(self, txns: list[Txn]) -> list[contract.Outcome | errors.ApiError]:
+    async def _commit(self, txns: list[Txn]) -> list[contract.CommitResult | errors.ApiError]:
         try:
             return list(await self._store.commit_many(txns)) if txns else []
-        except errors.ApiError as error:  # one of them may be too large for the store: each gets its own answer
-            log.warning("a batch of %d actions failed, and is tried one by one: %s", len(txns), error)
+        except errors.ApiError as error:  # one of them may be too large for the store: each gets its own result
+            log.warning("batch of actions failed, retrying one by one", extra=facts(actions=len(txns), error=str(error)))
         return [await self._commit_one(txn) for txn in txns]
 
-    async def _commit_one(self, txn: Txn) -> contract.Outcome | errors.ApiError:
+    async def _commit_one(self, txn: Txn) -> contract.CommitResult | errors.ApiError:
         try:
             return await self._store.commit(txn)
         except errors.ApiError as error:
-            log.warning("%s could not be changed: %s", txn.key, error)
+            log.warning("action failed", extra=facts(key=txn.key, error=str(error)))
             return error
 
-    async def _turn_to_otherwise(self, plans: dict[int, Plan | None], results: list[Result]) -> list[int]:
-        """Write what some plans have for the case that something is in their way. Returns which do."""
-        others = {at: plan.otherwise.txn for at, plan in plans.items() if plan is not None and plan.otherwise is not None}
-        held = {at: txn for at, txn in others.items() if txn is not None and _outcome(results[at]) is Outcome.HELD}
-        for at, result in zip(held, await self._commit(list(held.values())), strict=True):
-            results[at] = result
+    async def _commit_otherwise(self, plans: dict[int, DeletionPlan | None], results: list[CommitResult]) -> list[int]:
+        """Commits the alternatives of plans that were refused because a range was not empty. Returns which those are."""
+        alternatives = {index: plan.fallback.txn for index, plan in plans.items() if plan is not None and plan.fallback is not None}
+        held = {index: txn for index, txn in alternatives.items() if txn is not None and _outcome(results[index]) is Outcome.HELD}
+        for index, result in zip(held, await self._commit(list(held.values())), strict=True):
+            results[index] = result
         return list(held)
 
-    async def _finish(self, plans: list[tuple[Plan, Result]]) -> None:
-        """Remove what a plan has marked to be removed right after."""
+    async def _remove_marked(self, plans: list[tuple[DeletionPlan, CommitResult]]) -> None:
+        """Removes the objects that a plan has marked to be removed right after."""
         marked = [
-            Record(plan.left.key, plan.left.value, result) for plan, result in plans if plan.is_half and isinstance(result, int)
+            Record(plan.record.key, plan.record.value, result)
+            for plan, result in plans
+            if plan.removes_after_marking and isinstance(result, int)
         ]
-        # Whoever changed one in between has been told that it goes, and that change removes it or holds it.
-        await self._commit([sure(deletion.removal(record, object_codec.meta(record.value)).txn) for record in marked])
+        # A client that changed one in between saw that it is being deleted: its write removes or holds the object.
+        await self._commit(
+            [require_transaction(deletion.plan_removal(record, object_codec.meta(record.value)).txn) for record in marked]
+        )
 
 
-def _removed(txns: Sequence[Txn | None], plans: dict[int, Plan | None], kept: Sequence[int]) -> list[bool]:
-    """Of each action, whether it removes its object."""
-    removed = [txn is not None and (txn.value is None or _is_half(plans.get(at))) for at, txn in enumerate(txns)]
-    for at in kept:
-        removed[at] = False
+def _removed(txns: Sequence[Txn | None], plans: dict[int, DeletionPlan | None], only_marked: Sequence[int]) -> list[bool]:
+    """Returns whether each action removes its object."""
+    removed = [txn is not None and (txn.value is None or _is_half(plans.get(index))) for index, txn in enumerate(txns)]
+    for index in only_marked:
+        removed[index] = False
     return removed
 
 
-def _is_half(plan: Plan | None) -> bool:
-    return plan is not None and plan.is_half
+def _is_half(plan: DeletionPlan | None) -> bool:
+    return plan is not None and plan.removes_after_marking
 
 
-def _idle_outcome(plan: Plan | None) -> Outcome:
-    """What it means that there was nothing to write."""
+def _outcome_without_write(plan: DeletionPlan | None) -> Outcome:
+    """Returns the outcome of an action for which there was nothing to write."""
     if plan is None:
         return Outcome.CHANGED
-    return Outcome.HELD if plan.is_held else Outcome.DONE
+    return Outcome.HELD if plan.is_blocked_by_content else Outcome.DONE
 
 
-def _outcome(result: Result) -> Outcome:
-    """What became of an action that was written."""
+def _outcome(result: CommitResult) -> Outcome:
+    """Returns the outcome of an action that was committed or refused."""
     if result is None or isinstance(result, int):
         return Outcome.DONE
     if isinstance(result, errors.ApiError):
         return Outcome.FAILED
-    return Outcome.HELD if all(isinstance(guard, EmptyRange) for guard in result.failed) else Outcome.CHANGED
+    return Outcome.HELD if all(isinstance(guard, EmptyRange) for guard in result.guards) else Outcome.CHANGED

@@ -1,1 +1,1 @@
-"""Pods, and pod templates wherever they are."""
+"""Pods and pod templates."""

@@ -1,12 +1,12 @@
-"""AppArmor profiles of new pods: what used to be an annotation for each container becomes its field.
+"""Copies AppArmor annotations of new pods into the `appArmorProfile` field of their containers.
 
-A field that is given counts. What the annotation says is copied only if it can be understood, and if the pod as a whole does not
-say the same.
+An existing field takes precedence. The annotation is copied only if it is valid, and only if the pod-level profile differs from it.
 """
 
 from __future__ import annotations
 
-from probate.kinds.shared.object_fields import Object, below, items, made
+from probate.api.objects import Object
+from probate.kinds.shared.object_fields import below, ensure_child, items
 
 PREFIX = "container.apparmor.security.beta.kubernetes.io/"
 _LISTS = ("initContainers", "containers", "ephemeralContainers")
@@ -15,27 +15,27 @@ _MAX_LOCAL = 4095
 
 
 def copy_annotations(spec: Object, annotations: Object) -> None:
-    """Give the containers of a new pod the profiles that its annotations name."""
+    """Sets the AppArmor profiles of a new pod's containers from the pod's annotations."""
     if not any(isinstance(key, str) and key.startswith(PREFIX) for key in annotations):
         return
     if (below(spec, "os") or {}).get("name") == "windows":
         return
-    of_all = below(spec, "securityContext", "appArmorProfile")
+    pod_profile = below(spec, "securityContext", "appArmorProfile")
     for container in (one for name in _LISTS for one in items(spec, name)):
         profile = _profile(annotations.get(f"{PREFIX}{container.get('name')}"))
-        if profile is None or profile == of_all or below(container, "securityContext", "appArmorProfile") is not None:
+        if profile is None or profile == pod_profile or below(container, "securityContext", "appArmorProfile") is not None:
             continue
-        if (context := made(container, "securityContext")) is not None:
+        if (context := ensure_child(container, "securityContext")) is not None:
             context["appArmorProfile"] = profile
 
 
-def _profile(said: object) -> Object | None:
-    if said == "runtime/default":
+def _profile(annotation: object) -> Object | None:
+    if annotation == "runtime/default":
         return {"type": "RuntimeDefault"}
-    if said == "unconfined":
+    if annotation == "unconfined":
         return {"type": "Unconfined"}
-    if not isinstance(said, str) or not said.startswith(_LOCAL):
+    if not isinstance(annotation, str) or not annotation.startswith(_LOCAL):
         return None
-    name = said.removeprefix(_LOCAL)
-    is_good = name == name.strip() and 0 < len(name) <= _MAX_LOCAL
-    return {"type": "Localhost", "localhostProfile": name} if is_good else None
+    name = annotation.removeprefix(_LOCAL)
+    is_valid = name == name.strip() and 0 < len(name) <= _MAX_LOCAL
+    return {"type": "Localhost", "localhostProfile": name} if is_valid else None

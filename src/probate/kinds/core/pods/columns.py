@@ -1,7 +1,7 @@
-"""Pods and pod templates.
+"""Table columns of Pods and PodTemplates.
 
-The Status column is a story in one word, told by whoever knows most: the pod's phase, its reason, the first init container that
-has not ended well, else the first container that waits or has ended, and last of all the deletion.
+The Status column shows one word, from the most specific source: the pod's phase; its reason; the first init container that has not
+ended successfully, else the first container that waits or has ended; and finally the deletion.
 
     phase Pending,  second of three init containers runs      Init:1/3
     phase Running,  a container waits with CrashLoopBackOff   CrashLoopBackOff
@@ -14,14 +14,15 @@ from typing import Any
 
 import msgspec
 
-from probate.api.printing import ages, cell_text, object_fields
-from probate.api.printing.columns import AGE, NAME, Object, Printer, text, wide
+from probate.api.objects import Object
+from probate.api.printers import ages, cell_text, object_fields
+from probate.api.printers.columns import AGE, NAME, Printer, text, wide
 
 _ENDED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 
 
 class _Summary(msgspec.Struct):
-    """What the containers add up to, as far as they have been read."""
+    """The totals over the containers that have been read so far."""
 
     reason: str
     total: int
@@ -33,7 +34,7 @@ class _Summary(msgspec.Struct):
         self.restarts += object_fields.number(container, "restartCount")
         if not container.get("lastState"):
             return
-        moment = ages.seconds(object_fields.at(container, "lastState", "terminated", "finishedAt"))
+        moment = ages.parse_timestamp(object_fields.at(container, "lastState", "terminated", "finishedAt"))
         if moment is not None and (self.restarted_at is None or moment > self.restarted_at):
             self.restarted_at = moment
 
@@ -47,7 +48,7 @@ def _pod(pod: Object, now: float) -> list[Any]:
         f"{summary.ready}/{summary.total}",
         _reason_of_deletion(pod, status) or summary.reason,
         _restarts(summary, now),
-        ages.of(pod, now),
+        ages.object_age(pod, now),
         _ip(status) or cell_text.NONE,
         object_fields.text(spec, "nodeName") or cell_text.NONE,
         object_fields.text(status, "nominatedNodeName") or cell_text.NONE,
@@ -74,7 +75,10 @@ def _reason_of_pod(status: Object, conditions: list[Object]) -> str:
 
 
 def _read_init_containers(spec: Object, status: Object, conditions: list[Object], summary: _Summary) -> bool:
-    """Whether the containers themselves are next to be read: the init containers have ended, or had once before."""
+    """Reads the init containers.
+
+    Reports whether the ordinary containers come next: all init containers have ended, or had ended before.
+    """
     init_containers = object_fields.objects(spec, "initContainers")
     sidecars = {object_fields.text(one, "name") for one in init_containers if one.get("restartPolicy") == "Always"}
     summary.total += len(sidecars)
@@ -82,13 +86,13 @@ def _read_init_containers(spec: Object, status: Object, conditions: list[Object]
     is_initializing = _is_initializing(status, len(init_containers), sidecars, summary, of_sidecars)
     if is_initializing and not _is_true(conditions, "Initialized"):
         return False
-    # Restarts of init containers that have done their work are history; sidecars go on and count.
+    # Restarts of init containers that have ended do not count; those of sidecars do, because sidecars keep running.
     summary.restarts, summary.restarted_at = of_sidecars.restarts, of_sidecars.restarted_at
     return True
 
 
 def _is_initializing(status: Object, total: int, sidecars: set[str], summary: _Summary, of_sidecars: _Summary) -> bool:
-    """Whether an init container still has to end: the first such one gives the reason."""
+    """Reports whether an init container has not ended yet. The first one gives the reason."""
     for index, container in enumerate(object_fields.objects(status, "initContainerStatuses")):
         is_sidecar = object_fields.text(container, "name") in sidecars
         summary.add_restarts(container)
@@ -120,7 +124,7 @@ def _reason_of_end(terminated: Object) -> str:
 
 
 def _read_containers(status: Object, conditions: list[Object], summary: _Summary) -> None:
-    """The first container that is not running gives the reason, hence the order."""
+    """Reads the containers, last to first: the first container that is not running gives the reason."""
     has_running = False
     for container in reversed(object_fields.objects(status, "containerStatuses")):
         summary.add_restarts(container)
@@ -147,7 +151,7 @@ def _reason_of_deletion(pod: Object, status: Object) -> str:
 def _restarts(summary: _Summary, now: float) -> str:
     if not summary.restarts or summary.restarted_at is None:
         return str(summary.restarts)
-    return f"{summary.restarts} ({ages.duration(now - summary.restarted_at)} ago)"
+    return f"{summary.restarts} ({ages.format_duration(now - summary.restarted_at)} ago)"
 
 
 def _ip(status: Object) -> str:
@@ -168,11 +172,11 @@ def _pod_conditions(pod: Object) -> list[Object]:
 
 
 def _pod_template(template: Object, _: float) -> list[Any]:
-    containers = cell_text.containers(object_fields.at(template, "template", "spec"))
+    containers = cell_text.container_cells(object_fields.at(template, "template", "spec"))
     return [
         object_fields.name(template),
         *containers,
-        cell_text.labels(object_fields.at(template, "template", "metadata", "labels")),
+        cell_text.format_labels(object_fields.at(template, "template", "metadata", "labels")),
     ]
 
 

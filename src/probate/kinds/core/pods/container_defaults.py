@@ -1,25 +1,26 @@
-"""Containers of every sort (also init and ephemeral ones): images, ports, probes, hooks, environment."""
+"""Sets the defaults of containers, including init and ephemeral ones: images, ports, probes, hooks, environment."""
 
 from __future__ import annotations
 
 import re
 
+from probate.api.objects import Object
 from probate.kinds.shared import quantity_defaults
-from probate.kinds.shared.object_fields import Object, below, child, fill, fill_zero, items, made, text
+from probate.kinds.shared.object_fields import below, child, ensure_child, fill, fill_zero, items, text
 
 _REPOSITORY = re.compile(r"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def default_container(container: Object) -> None:
-    """Fill one container, of a pod or of a template."""
+    """Sets the defaults of one container, of a pod or of a template."""
     fill_zero(
         container,
         imagePullPolicy=pull_policy(text(container, "image")),
         terminationMessagePath="/dev/termination-log",
         terminationMessagePolicy="File",
     )
-    quantity_defaults.settle_lists(made(container, "resources"), "limits", "requests")
+    quantity_defaults.normalize_lists(ensure_child(container, "resources"), "limits", "requests")
     _default_ports(container)
     _default_environment(container)
     for name in _PROBES:
@@ -29,12 +30,12 @@ def default_container(container: Object) -> None:
 
 
 def pull_policy(image: str) -> str:
-    """Always for what may change under the same name, else IfNotPresent."""
+    """Returns the default pull policy: Always for an image whose tag is `latest`, else IfNotPresent."""
     return "Always" if tag(image) == "latest" else "IfNotPresent"
 
 
 def tag(image: str) -> str:
-    """The image's tag: `latest` if it has neither tag nor digest, empty if it has a digest only or is no image's name.
+    """Returns the image's tag: `latest` if it has neither tag nor digest, empty if it has only a digest or is not a valid name.
 
     registry:5000/i → latest    i:1 → 1    i@sha256:… → ""    i:1@sha256:… → 1
     """
@@ -47,15 +48,15 @@ def tag(image: str) -> str:
 
 
 def default_field_reference(source: Object) -> None:
-    """Fill the reference to a field of the pod, in an environment variable or a file."""
+    """Sets the defaults of a reference to a pod field, in an environment variable or a file."""
     if (field := child(source, "fieldRef")) is not None:
         fill_zero(field, apiVersion="v1")
     if (resource := child(source, "resourceFieldRef")) is not None:
-        quantity_defaults.settle(resource, "divisor")
+        quantity_defaults.normalize(resource, "divisor")
 
 
 def default_http_get(action: Object | None) -> None:
-    """Fill an HTTP request of a probe or a hook."""
+    """Sets the defaults of the HTTP request of a probe or a hook."""
     if action is not None:
         fill_zero(action, path="/", scheme="HTTP")
 

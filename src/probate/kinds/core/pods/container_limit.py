@@ -1,4 +1,4 @@
-"""Limits the number of containers of a pod, before anything else is done with it.
+"""Limits the number of containers of a pod, before any other processing.
 
 A container of 20 bytes in a request becomes 300 bytes with its defaults, so a body of 3 MB could become an object of 40 MB, after a
 minute of work. Kubernetes states no limit; etcd's limit for a request has the same effect at about 5,000 containers.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from probate.api.field_errors import Path, Problem, too_many
+from probate.api.field_errors import FieldError, FieldPath, too_many
 
 MAX_CONTAINERS = 1_000
 
@@ -26,17 +26,17 @@ _POD_SPECS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("batch", "CronJob"): ("spec", "jobTemplate", *_TEMPLATE),
     ("batch", "Job"): _TEMPLATE,
 }
-"""Where the spec of the pods is, in the kinds that have one."""
+"""The path of the pod spec, for each kind that has one."""
 
 
 def has_pods(group: str, kind: str) -> bool:
-    """Whether objects of this kind hold the spec of a pod."""
+    """Reports whether objects of this kind contain a pod spec."""
     return (group, kind) in _POD_SPECS
 
 
-def problems(group: str, kind: str, object_: Any) -> list[Problem]:
-    """The lists of containers that are too long. The object may be anything: it has not been read yet."""
-    path = Path()
+def problems(group: str, kind: str, object_: Any) -> list[FieldError]:
+    """Returns a problem for each list of containers that is too long. The object has not been decoded, so it may have any shape."""
+    path = FieldPath()
     for name in _POD_SPECS[group, kind]:
         object_, path = object_.get(name) if isinstance(object_, dict) else None, path / name
     if not isinstance(object_, dict):

@@ -1,11 +1,11 @@
-"""Containers of a pod: variables that hide others, ports that overlap, sizes that are no bytes."""
+"""Warns about the containers of a pod: duplicate variables, overlapping ports, amounts that are not whole bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.kinds.shared import byte_size_warnings
 from probate.kinds.shared.field_checks import Value, each
 
@@ -13,8 +13,8 @@ MEMORY = ("memory", "ephemeral-storage")
 LISTS = ("initContainers", "containers", "ephemeralContainers")
 
 
-def are_plain(spec: Value) -> bool:
-    """Whether there is nothing to say about the containers, as most often: seen without spelling where everything stands."""
+def cannot_warn(spec: Value) -> bool:
+    """Fast path: reports whether the containers cannot have any warning, without building field paths. This is the usual case."""
     ports = 0
     for list_ in LISTS:
         for container in spec.get(list_) or ():
@@ -29,8 +29,8 @@ def are_plain(spec: Value) -> bool:
     return True
 
 
-def of_containers(spec: Value, path: Path) -> Iterator[str]:
-    """About all containers of a pod's spec."""
+def of_containers(spec: Value, path: FieldPath) -> Iterator[str]:
+    """Yields the warnings about all containers of a pod spec."""
     ports = _Ports()
     for list_ in LISTS:
         for container, at in each(spec, path, list_) if list_ in spec else ():
@@ -39,7 +39,7 @@ def of_containers(spec: Value, path: Path) -> Iterator[str]:
                 yield from ports.add(port, place)
 
 
-def _of_container(container: Value, at: Path) -> Iterator[str]:
+def _of_container(container: Value, at: FieldPath) -> Iterator[str]:
     resources = container.get("resources")
     if resources:
         yield from byte_size_warnings.of_sizes(resources.get("limits"), at / "resources" / "limits", *MEMORY)
@@ -49,8 +49,8 @@ def _of_container(container: Value, at: Path) -> Iterator[str]:
         yield from _of_variables(variables, at / "env")
 
 
-def _of_variables(variables: Iterable[Value], path: Path) -> Iterator[str]:
-    """A name that comes again is fine if its new value has the old one in it."""
+def _of_variables(variables: Iterable[Value], path: FieldPath) -> Iterator[str]:
+    """Yields the warnings about variables that are defined twice. A second definition is fine if its value refers to the first."""
     seen: set[str] = set()
     for index, variable in enumerate(variables):
         name, value = variable.get("name") or "", variable.get("value") or ""
@@ -61,7 +61,7 @@ def _of_variables(variables: Iterable[Value], path: Path) -> Iterator[str]:
 
 
 class _Port(NamedTuple):
-    """What two ports have in common that can be in each other's way."""
+    """The properties by which two ports can overlap."""
 
     number: int
     protocol: str
@@ -69,44 +69,47 @@ class _Port(NamedTuple):
     host_ip: str
 
     @property
-    def door(self) -> tuple[int, str]:
+    def number_and_protocol(self) -> tuple[int, str]:
         return self.number, self.protocol
 
 
 class _Ports:
-    """The ports of a pod so far, found by what others would overlap with: however many there are, each is looked at once."""
+    """The ports of a pod read so far, indexed by what they can overlap with.
+
+    Each port is looked up once, however many there are.
+    """
 
     def __init__(self) -> None:
-        self._same: dict[_Port, Path] = {}
-        self._first: dict[tuple[int, str], Path] = {}
-        self._inner: dict[tuple[int, str], Path] = {}  # those without a port of the host
-        self._hosts: dict[tuple[tuple[int, str], int, bool], Path] = {}
+        self._same: dict[_Port, FieldPath] = {}
+        self._first: dict[tuple[int, str], FieldPath] = {}
+        self._inner: dict[tuple[int, str], FieldPath] = {}  # ports without a host port
+        self._hosts: dict[tuple[tuple[int, str], int, bool], FieldPath] = {}
 
-    def add(self, given: Value, path: Path) -> Iterator[str]:
-        """About one more port, and the first one that it overlaps with."""
+    def add(self, given: Value, path: FieldPath) -> Iterator[str]:
+        """Adds a port and yields a warning about the first port that it overlaps with."""
         port = _Port(
             given.get("containerPort") or 0, given.get("protocol") or "TCP", given.get("hostPort") or 0, given.get("hostIP") or ""
         )
         if port.host_ip and not port.host_port:
             yield f"{path}: hostIP set without hostPort: {port.host_ip} has no effect"
-        other = self._other(port)
+        other = self._overlap(port)
         if other:
             yield f"{path}: {other}"
-        self._note(port, path)
+        self._record(port, path)
 
-    def _other(self, port: _Port) -> str:
+    def _overlap(self, port: _Port) -> str:
         if port in self._same:
             return f"duplicate port definition with {self._same[port]}"
-        overlapping = self._inner.get(port.door) if port.host_port else self._first.get(port.door)
+        overlapping = self._inner.get(port.number_and_protocol) if port.host_port else self._first.get(port.number_and_protocol)
         if overlapping is not None:
             return f"overlapping port definition with {overlapping}"
-        ambiguous = self._hosts.get((port.door, port.host_port, not port.host_ip))
+        ambiguous = self._hosts.get((port.number_and_protocol, port.host_port, not port.host_ip))
         return f"dangerously ambiguous port definition with {ambiguous}" if ambiguous else ""
 
-    def _note(self, port: _Port, path: Path) -> None:
+    def _record(self, port: _Port, path: FieldPath) -> None:
         self._same.setdefault(port, path)
-        self._first.setdefault(port.door, path)
+        self._first.setdefault(port.number_and_protocol, path)
         if port.host_port:
-            self._hosts.setdefault((port.door, port.host_port, bool(port.host_ip)), path)
+            self._hosts.setdefault((port.number_and_protocol, port.host_port, bool(port.host_ip)), path)
         else:
-            self._inner.setdefault(port.door, path)
+            self._inner.setdefault(port.number_and_protocol, path)

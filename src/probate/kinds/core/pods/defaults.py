@@ -1,19 +1,20 @@
-"""Pods, and pod specs wherever they are: templates of workloads get what a spec gets, but not what only a pod gets."""
+"""Sets the defaults of Pods and pod specs. Pod templates get the defaults of a spec, but not those that only a Pod gets."""
 
 from __future__ import annotations
 
+from probate.api.objects import Object
 from probate.kinds.core.pods import resource_defaults
 from probate.kinds.core.pods.container_defaults import default_container
 from probate.kinds.core.pods.volumes.defaults import default_volume
 from probate.kinds.shared import quantity_defaults
-from probate.kinds.shared.object_fields import Object, fill, fill_zero, items, made, text
+from probate.kinds.shared.object_fields import ensure_child, fill, fill_zero, items, text
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 
 def default_pod(pod: Object) -> None:
-    """Fill a Pod."""
-    spec = made(pod, "spec")
+    """Sets the defaults of a Pod."""
+    spec = ensure_child(pod, "spec")
     if spec is None:
         return
     default_pod_spec(spec)
@@ -26,30 +27,30 @@ def default_pod(pod: Object) -> None:
 
 
 def default_template(owner: Object, key: str = "template") -> None:
-    """Fill the pod template in this field of a workload."""
-    template = made(owner, key)
+    """Sets the defaults of the pod template in this field of a workload."""
+    template = ensure_child(owner, key)
     if template is None:
         return
-    if (spec := made(template, "spec")) is not None:
+    if (spec := ensure_child(template, "spec")) is not None:
         default_pod_spec(spec)
 
 
 def default_pod_spec(spec: Object) -> None:
-    """Fill a pod's spec, in a pod or in a template."""
-    _settle_service_account(spec)
+    """Sets the defaults of a pod spec, in a Pod or in a template."""
+    _align_service_account(spec)
     fill_zero(spec, dnsPolicy="ClusterFirst", restartPolicy="Always", schedulerName="default-scheduler")
     fill(spec, terminationGracePeriodSeconds=30)
-    made(spec, "securityContext")
+    ensure_child(spec, "securityContext")
     for name in _CONTAINERS:
         for container in items(spec, name):
             default_container(container)
     for volume in items(spec, "volumes"):
         default_volume(volume)
-    quantity_defaults.settle_lists(spec, "overhead")
+    quantity_defaults.normalize_lists(spec, "overhead")
 
 
-def _settle_service_account(spec: Object) -> None:
-    """The account has two fields of the same meaning, and an old one that readers still look at."""
+def _align_service_account(spec: Object) -> None:
+    """Copies `serviceAccountName` to its deprecated alias `serviceAccount` or the reverse: some clients read only the old field."""
     if name := text(spec, "serviceAccountName") or text(spec, "serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"] = name
 

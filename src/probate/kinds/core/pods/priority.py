@@ -1,6 +1,6 @@
-"""Priority classes: what a new pod gets from the one that it names, or else from the one that is everybody's.
+"""Resolves priority classes: a new pod gets the priority of the class that it names, or of the global default class.
 
-A pod says the name of a class and never the number: one that gives a number which its class does not have is refused.
+A pod names a class and never sets the number: a pod whose priority differs from that of its class is rejected.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from probate.api.objects import Object
 from probate.kinds.shared import system_priority_classes
-from probate.kinds.shared.object_fields import Object, fill, made
+from probate.kinds.shared.object_fields import ensure_child, fill
 
-USUAL = "PreemptLowerPriority"
+DEFAULT_PREEMPTION = "PreemptLowerPriority"
 _MAX_SHOWN = 253
 
 
@@ -22,12 +23,12 @@ class _Class(NamedTuple):
     is_default: bool = False
 
 
-_NONE = _Class(0, "", USUAL)
-_SYSTEM = {name: _Class(value, name, USUAL) for name, value in system_priority_classes.VALUES.items()}
+_NONE = _Class(0, "", DEFAULT_PREEMPTION)
+_SYSTEM = {name: _Class(value, name, DEFAULT_PREEMPTION) for name, value in system_priority_classes.VALUES.items()}
 
 
 class Priorities:
-    """The classes that there are: those of the system, and objects."""
+    """The existing priority classes: the system classes and PriorityClass objects."""
 
     def __init__(self, objects: Iterable[Object] = ()) -> None:
         found = [_class(one) for one in objects]
@@ -35,8 +36,11 @@ class Priorities:
         self._default = min((one for one in found if one.is_default), default=_NONE)
 
     def admit(self, pod: Object) -> str:
-        """Give a new pod its priority. Returns why not, if its class is not there or is another than its numbers say."""
-        spec = made(pod, "spec")
+        """Sets the priority of a new pod.
+
+        Returns why the pod is rejected if its class does not exist or differs from its numbers.
+        """
+        spec = ensure_child(pod, "spec")
         if spec is None:
             return ""
         wanted: str = spec.get("priorityClassName") or ""
@@ -51,12 +55,12 @@ class Priorities:
         return ""
 
     def other_default(self, name: str) -> str:
-        """The class that is everybody's, if it is not this one."""
+        """Returns the name of the global default class, if it is not this one."""
         return self._default.name if self._default.name != name else ""
 
 
 def _class(object_: Object) -> _Class:
-    policy, is_default = object_.get("preemptionPolicy") or USUAL, bool(object_.get("globalDefault"))
+    policy, is_default = object_.get("preemptionPolicy") or DEFAULT_PREEMPTION, bool(object_.get("globalDefault"))
     return _Class(object_.get("value") or 0, object_["metadata"]["name"], policy, is_default)
 
 

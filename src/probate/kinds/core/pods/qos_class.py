@@ -1,6 +1,7 @@
-"""A pod's class of service, which follows from what its containers ask for and may use.
+"""Determines a pod's QoS class from the requests and limits of its containers.
 
-Guaranteed: all have limits of CPU and memory, and ask for as much. BestEffort: none asks for anything. Burstable: the rest.
+Guaranteed: all containers have CPU and memory limits, and requests equal to them. BestEffort: no container has requests or limits.
+Burstable: all others.
 """
 
 from __future__ import annotations
@@ -8,14 +9,15 @@ from __future__ import annotations
 from fractions import Fraction
 
 from probate.api import quantities
-from probate.kinds.shared.object_fields import Object, child, items
+from probate.api.objects import Object
+from probate.kinds.shared.object_fields import child, items
 
 _COUNTED = ("cpu", "memory")
 _Amounts = dict[str, Fraction]
 
 
 def qos_class(spec: Object) -> str:
-    """The class of a pod with this spec. Resources of the pod as a whole, if given, count alone."""
+    """Returns the QoS class of a pod with this spec. If pod-level resources are set, they alone count."""
     whole = child(spec, "resources")
     if whole is not None and (whole.get("limits") or whole.get("requests")):
         resources = [whole]
@@ -31,7 +33,7 @@ def qos_class(spec: Object) -> str:
 
 def _amounts(resources: Object, key: str) -> _Amounts:
     given = child(resources, key) or {}
-    values = {name: quantities.value_of(given.get(name)) for name in _COUNTED}
+    values = {name: quantities.value_or_zero(given.get(name)) for name in _COUNTED}
     return {name: value for name, value in values.items() if value > 0}
 
 

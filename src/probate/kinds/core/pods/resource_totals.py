@@ -1,40 +1,38 @@
-"""What a pod asks for and may use, all in all: `requests` and `limits`."""
+"""Computes the total requests and limits of a pod."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from probate.kinds.core.quota import quantity_sums
-from probate.kinds.core.quota.quantity_sums import Amounts
-
-Object = dict[str, Any]
+from probate.api.objects import Object
+from probate.kinds.shared import quantity_sums
+from probate.kinds.shared.quantity_sums import Amounts
 
 
-def needs(spec: Object, which: str) -> Amounts:
-    """The `requests` or `limits` of a pod: of its containers together, or of those that start it, if that is more.
+def pod_resources(spec: Object, which: str) -> Amounts:
+    """Returns the `requests` or `limits` of a pod: those of its containers together, or of its init containers if those are larger.
 
-    What the pod says as a whole counts instead. Its overhead comes on top: of limits, only where there are any.
+    Pod-level resources take precedence. The overhead is added, to limits only where the pod has any.
     """
-    running = quantity_sums.total(_of(one, which) for one in spec.get("containers") or ())
+    running = quantity_sums.add_up(_of(one, which) for one in spec.get("containers") or ())
     sidecars: Amounts = {}
     starting: Amounts = {}
     for one in spec.get("initContainers") or ():
         if one.get("restartPolicy") == "Always":
-            sidecars = quantity_sums.total((sidecars, _of(one, which)))
-            starting = quantity_sums.most(starting, sidecars)
+            sidecars = quantity_sums.add_up((sidecars, _of(one, which)))
+            starting = quantity_sums.larger_amounts(starting, sidecars)
         else:
-            starting = quantity_sums.most(starting, quantity_sums.total((sidecars, _of(one, which))))
-    needed = quantity_sums.most(quantity_sums.total((running, sidecars)), starting)
+            starting = quantity_sums.larger_amounts(starting, quantity_sums.add_up((sidecars, _of(one, which))))
+    needed = quantity_sums.larger_amounts(quantity_sums.add_up((running, sidecars)), starting)
     needed |= quantity_sums.read((spec.get("resources") or {}).get(which))
     overhead = quantity_sums.read(spec.get("overhead"))
     if which == "limits":
         overhead = {name: value for name, value in overhead.items() if name in needed}
-    return quantity_sums.total((needed, overhead))
+    return quantity_sums.add_up((needed, overhead))
 
 
 def containers(spec: Object) -> Iterator[Object]:
-    """All containers, those that start the pod first."""
+    """Yields all containers, init containers first."""
     yield from spec.get("initContainers") or ()
     yield from spec.get("containers") or ()
 
@@ -43,8 +41,8 @@ def _of(container: Object, which: str) -> Amounts:
     return quantity_sums.read((container.get("resources") or {}).get(which))
 
 
-def computed(requests: Amounts, limits: Amounts) -> Amounts:
-    """What quotas call what is asked for and what may be used."""
+def quota_amounts(requests: Amounts, limits: Amounts) -> Amounts:
+    """Returns requests and limits under the names that quotas use for them."""
     found: Amounts = {}
     for name, value in requests.items():
         if name in {"cpu", "memory", "ephemeral-storage"} or name.startswith("hugepages-"):

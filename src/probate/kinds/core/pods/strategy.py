@@ -1,11 +1,15 @@
-"""Pods: their first status, tolerations, and what their subresources may change. (`priorities` has their priority.)"""
+"""Prepares Pods: their first status, tolerations, and what their subresources may change. (`priority` sets their priority.)"""
 
 from __future__ import annotations
 
+from probate.api.objects import Object
+from probate.kinds import generation
 from probate.kinds.core.pods import app_armor
 from probate.kinds.core.pods.qos_class import qos_class
-from probate.kinds.shared import generation
-from probate.kinds.shared.object_fields import Object, below, child, fill, items, made, text
+from probate.kinds.kind import Strategy
+from probate.kinds.shared.object_fields import below, child, ensure_child, fill, items, text
+
+_GENERATION = Strategy(generation_fields=("spec",))
 
 _AWAY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _SECONDS = 300
@@ -20,8 +24,8 @@ _GATED = {
 
 
 def create_pod(pod: Object) -> None:
-    """Prepare a new Pod. What admission adds comes first: it counts for the rest."""
-    spec = made(pod, "spec")
+    """Prepares a new Pod. The changes that admission makes in Kubernetes come first, because later steps depend on them."""
+    spec = ensure_child(pod, "spec")
     if spec is None:
         return
     admit_tolerations(spec)
@@ -34,7 +38,7 @@ def create_pod(pod: Object) -> None:
 
 
 def admit_tolerations(spec: Object) -> None:
-    """Let the pod stay for a while on a node that is away, unless it says how long itself."""
+    """Adds the default tolerations: the pod stays 300 seconds on an unreachable or not-ready node, unless it sets its own time."""
     for key in _AWAY:
         if not any(_tolerates(toleration, key) for toleration in items(spec, "tolerations")):
             away = {"effect": "NoExecute", "key": key, "operator": "Exists", "tolerationSeconds": _SECONDS}
@@ -43,8 +47,8 @@ def admit_tolerations(spec: Object) -> None:
 
 
 def update_pod(new: Object, old: Object) -> None:
-    """Prepare a changed Pod: what admission gave stays."""
-    spec, before = made(new, "spec"), child(old, "spec")
+    """Prepares a changed Pod: keeps what admission added at its creation."""
+    spec, before = ensure_child(new, "spec"), child(old, "spec")
     if spec is None or before is None:
         return
     for name in ("priority", "preemptionPolicy"):
@@ -54,8 +58,8 @@ def update_pod(new: Object, old: Object) -> None:
 
 
 def update_pod_status(new: Object, old: Object) -> None:
-    """Prepare a changed status: the class of service is for life, and observed generations are not forgotten."""
-    status, before = made(new, "status"), child(old, "status") or {}
+    """Prepares a changed status: the QoS class never changes, and observed generations are kept."""
+    status, before = ensure_child(new, "status"), child(old, "status") or {}
     if status is None:
         return
     for name in ("qosClass", "observedGeneration"):
@@ -68,7 +72,7 @@ def update_pod_status(new: Object, old: Object) -> None:
 
 
 def update_ephemeral_containers(new: Object, old: Object) -> None:
-    """Prepare a change through `ephemeralcontainers`: everything else is as it was."""
+    """Prepares a change through `ephemeralcontainers`: all other fields keep their old values."""
     spec = {**(child(old, "spec") or {}), "ephemeralContainers": (child(new, "spec") or {}).get("ephemeralContainers")}
     if spec["ephemeralContainers"] is None:
         del spec["ephemeralContainers"]
@@ -76,32 +80,37 @@ def update_ephemeral_containers(new: Object, old: Object) -> None:
 
 
 def update_resize(new: Object, old: Object) -> None:
-    """Prepare a change through `resize`: only resources and how they are resized. Other containers are for the checks to refuse."""
-    wanted, before = child(new, "spec") or {}, child(old, "spec") or {}
+    """Prepares a change through `resize`: only resources and resize policies change.
+
+    Added or removed containers are kept, so that validation rejects them.
+    """
+    desired, before = child(new, "spec") or {}, child(old, "spec") or {}
     spec = dict(before)
     for name in ("containers", "initContainers"):
-        if [one.get("name") for one in items(wanted, name)] != [one.get("name") for one in items(before, name)]:
+        if [one.get("name") for one in items(desired, name)] != [one.get("name") for one in items(before, name)]:
             return
         if name in before:
-            spec[name] = [_resized(ours, theirs) for ours, theirs in zip(items(before, name), items(wanted, name), strict=True)]
-    if "resources" in wanted:
-        spec["resources"] = wanted["resources"]
+            spec[name] = [
+                _resized(current, requested) for current, requested in zip(items(before, name), items(desired, name), strict=True)
+            ]
+    if "resources" in desired:
+        spec["resources"] = desired["resources"]
     _restore(new, old, spec)
 
 
-def _resized(container: Object, wanted: Object) -> Object:
+def _resized(container: Object, desired: Object) -> Object:
     kept = {key: value for key, value in container.items() if key not in ("resources", "resizePolicy")}
-    return kept | {key: wanted[key] for key in ("resources", "resizePolicy") if key in wanted}
+    return kept | {key: desired[key] for key in ("resources", "resizePolicy") if key in desired}
 
 
 def _restore(new: Object, old: Object, spec: Object) -> None:
-    """All as it was but the spec. The resourceVersion stays the caller's: it is what the change is conditional on."""
+    """Restores all fields but the spec. The resourceVersion stays that of the request: it is the precondition of the write."""
     version = (child(new, "metadata") or {}).get("resourceVersion")
     new["metadata"] = dict(child(old, "metadata") or {})
     if version is not None:
         new["metadata"]["resourceVersion"] = version
     new["spec"], new["status"] = spec, child(old, "status") or {}
-    generation.advance("", "Pod", new, old)
+    generation.advance(_GENERATION, new, old)
 
 
 def _tolerates(toleration: Object, key: str) -> bool:
@@ -109,7 +118,7 @@ def _tolerates(toleration: Object, key: str) -> bool:
 
 
 def _select_by_label_keys(spec: Object, labels: Object) -> None:
-    """Turn the keys that a pod matches by into its own values for them."""
+    """Replaces label keys (`matchLabelKeys`, `mismatchLabelKeys`) by expressions with the pod's own label values."""
     for side in ("podAffinity", "podAntiAffinity"):
         for name in _TERMS:
             for one in items(below(spec, "affinity", side), name):
@@ -121,11 +130,11 @@ def _select_by_label_keys(spec: Object, labels: Object) -> None:
 
 
 def _add_expressions(term: Object, keys: str, operator: str, labels: Object) -> None:
-    selector, wanted = child(term, "labelSelector"), term.get(keys)
-    if selector is None or not isinstance(wanted, list):
+    selector, label_keys = child(term, "labelSelector"), term.get(keys)
+    if selector is None or not isinstance(label_keys, list):
         return
     added = [
-        {"key": key, "operator": operator, "values": [labels[key]]} for key in wanted if isinstance(key, str) and key in labels
+        {"key": key, "operator": operator, "values": [labels[key]]} for key in label_keys if isinstance(key, str) and key in labels
     ]
     if added:
         selector["matchExpressions"] = [*items(selector, "matchExpressions"), *added]

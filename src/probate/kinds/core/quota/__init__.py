@@ -1,1 +1,1 @@
-"""How much objects use, what a ResourceQuota counts of that, and what a LimitRange wants of each. Pure."""
+"""Computes what objects use, what a ResourceQuota counts, and what a LimitRange requires. Pure functions."""

@@ -1,30 +1,32 @@
-"""What a LimitRange gives containers that say nothing, and what it wants of containers, pods and claims, in Kubernetes' words."""
+"""Applies LimitRanges: default requests and limits of containers, and limits of containers, pods and claims.
+
+Messages are Kubernetes' own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from probate.api.objects import Object
 from probate.kinds.core.pods import resource_totals
-from probate.kinds.core.quota import quantity_sums
-from probate.kinds.core.quota.quantity_sums import Amount, Amounts
+from probate.kinds.shared import quantity_sums
+from probate.kinds.shared.quantity_sums import Amount, Amounts
 
-Object = dict[str, Any]
-
-NOTE = "kubernetes.io/limit-ranger"
+ANNOTATION = "kubernetes.io/limit-ranger"
 CONTAINER, POD, CLAIM = "Container", "Pod", "PersistentVolumeClaim"
 
 
-def fill(pod: Object, ranges: Iterable[Object]) -> None:
-    """Give the pod's containers what the ranges have for those who say nothing, and note that on the pod."""
+def set_container_defaults(pod: Object, ranges: Iterable[Object]) -> None:
+    """Sets default requests and limits of the pod's containers from the ranges, and records that in an annotation of the pod."""
     for range_ in ranges:
-        told = list(_fill(pod, range_))
-        if told:
+        defaulted = list(_default_pod(pod, range_))
+        if defaulted:
             notes = pod.setdefault("metadata", {}).setdefault("annotations", {})
-            notes[NOTE] = "LimitRanger plugin set: " + "; ".join(told)
+            notes[ANNOTATION] = "LimitRanger plugin set: " + "; ".join(defaulted)
 
 
-def _fill(pod: Object, range_: Object) -> Iterator[str]:
+def _default_pod(pod: Object, range_: Object) -> Iterator[str]:
     usual: dict[str, dict[str, Any]] = {"requests": {}, "limits": {}}
     for limit in _limits(range_, CONTAINER):
         usual["requests"] |= limit.get("defaultRequest") or {}
@@ -32,11 +34,11 @@ def _fill(pod: Object, range_: Object) -> Iterator[str]:
     for part, called in (("initContainers", "init container"), ("containers", "container")):
         for container in pod["spec"].get(part) or ():
             for which, word in (("requests", "request"), ("limits", "limit")):
-                if given := _give(container, which, usual[which]):
+                if given := _default_container(container, which, usual[which]):
                     yield f"{', '.join(given)} {word} for {called} {container['name']}"
 
 
-def _give(container: Object, which: str, usual: Mapping[str, Any]) -> list[str]:
+def _default_container(container: Object, which: str, usual: Mapping[str, Any]) -> list[str]:
     has = (container.get("resources") or {}).get(which) or {}
     given = sorted(usual.keys() - has.keys())
     if given:
@@ -46,15 +48,15 @@ def _give(container: Object, which: str, usual: Mapping[str, Any]) -> list[str]:
 
 
 def problems(resource: str, object_: Object, ranges: Iterable[Object]) -> list[str]:
-    """What the ranges have against the pod or the claim."""
+    """Returns the violations of the ranges by the pod or the claim."""
     if resource == "pods":
         return [one for range_ in ranges for one in _of_pod(object_.get("spec") or {}, range_)]
     requests = quantity_sums.read(((object_.get("spec") or {}).get("resources") or {}).get("requests"))
     return [one for range_ in ranges for limit in _limits(range_, CLAIM) for one in _of_claim(limit, requests)]
 
 
-def told(found: list[str]) -> str:
-    """Several problems as one message."""
+def join_problems(found: list[str]) -> str:
+    """Joins several problems into one message."""
     once = list(dict.fromkeys(found))
     return once[0] if len(once) == 1 else f"[{', '.join(once)}]"
 
@@ -69,23 +71,25 @@ def _of_pod(spec: Object, range_: Object) -> Iterator[str]:
             given = container.get("resources") or {}
             yield from _check(limit, CONTAINER, quantity_sums.read(given.get("requests")), quantity_sums.read(given.get("limits")))
     for limit in _limits(range_, POD):
-        yield from _check(limit, POD, resource_totals.needs(spec, "requests"), resource_totals.needs(spec, "limits"))
+        yield from _check(
+            limit, POD, resource_totals.pod_resources(spec, "requests"), resource_totals.pod_resources(spec, "limits")
+        )
 
 
 def _check(limit: Object, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
     for name, least in _amounts(limit, "min"):
-        yield from _too_little(kind, name, least, requests, limits)
+        yield from _below_minimum(kind, name, least, requests, limits)
     for name, most in _amounts(limit, "max"):
-        yield from _too_much(kind, name, most, requests, limits)
+        yield from _above_maximum(kind, name, most, requests, limits)
     for name, ratio in _amounts(limit, "maxLimitRequestRatio"):
-        yield from _too_far_apart(kind, name, ratio, requests, limits)
+        yield from _above_ratio(kind, name, ratio, requests, limits)
 
 
 def _amounts(limit: Object, field: str) -> Iterator[tuple[str, Amount]]:
     yield from sorted(quantity_sums.read(limit.get(field)).items())
 
 
-def _too_little(kind: str, name: str, least: Amount, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _below_minimum(kind: str, name: str, least: Amount, requests: Amounts, limits: Amounts) -> Iterator[str]:
     rule = f"minimum {name} usage per {kind} is {least}"
     if name not in requests:
         yield f"{rule}.  No request is specified"
@@ -95,7 +99,7 @@ def _too_little(kind: str, name: str, least: Amount, requests: Amounts, limits: 
         yield f"{rule}, but limit is {limits[name]}"
 
 
-def _too_much(kind: str, name: str, most: Amount, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _above_maximum(kind: str, name: str, most: Amount, requests: Amounts, limits: Amounts) -> Iterator[str]:
     rule = f"maximum {name} usage per {kind} is {most}"
     if name not in limits:
         yield f"{rule}.  No limit is specified"
@@ -105,7 +109,7 @@ def _too_much(kind: str, name: str, most: Amount, requests: Amounts, limits: Amo
         yield f"{rule}, but request is {requests[name]}"
 
 
-def _too_far_apart(kind: str, name: str, ratio: Amount, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _above_ratio(kind: str, name: str, ratio: Amount, requests: Amounts, limits: Amounts) -> Iterator[str]:
     rule = f"{name} max limit to request ratio per {kind} is {ratio}"
     if name not in requests or not requests[name].size:
         yield f"{rule}, but no request is specified or request is 0"
@@ -117,7 +121,7 @@ def _too_far_apart(kind: str, name: str, ratio: Amount, requests: Amounts, limit
 
 def _of_claim(limit: Object, requests: Amounts) -> Iterator[str]:
     for name, least in _amounts(limit, "min"):
-        yield from _too_little(CLAIM, name, least, requests, {})
+        yield from _below_minimum(CLAIM, name, least, requests, {})
     for name, most in _amounts(limit, "max"):
         rule = f"maximum {name} usage per {CLAIM} is {most}"
         if name not in requests:

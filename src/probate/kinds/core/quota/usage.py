@@ -1,16 +1,18 @@
-"""What one object counts for, by the names that quotas have for it. (Resources are named as in the store: `deployments.apps`.)"""
+"""Computes the usage of one object, under the names that quotas use.
+
+Resources are named as in the store: `deployments.apps`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from probate.api.objects import Object
 from probate.kinds.core.pods import resource_totals
 from probate.kinds.core.pods.qos_class import qos_class
-from probate.kinds.core.quota import quantity_sums
-from probate.kinds.core.quota.quantity_sums import ONE, Amount, Amounts
-
-Object = dict[str, Any]
+from probate.kinds.shared import quantity_sums
+from probate.kinds.shared.quantity_sums import ONE, Amount, Amounts
 
 PODS, SERVICES, CLAIMS = "pods", "services", "persistentvolumeclaims"
 _OLD_NAMES = frozenset({"configmaps", "secrets", "replicationcontrollers", "resourcequotas"})
@@ -18,8 +20,8 @@ _OF_A_CLASS = ".storageclass.storage.k8s.io/"
 _ENDED = frozenset({"Succeeded", "Failed"})
 
 
-class Facts(NamedTuple):
-    """What scopes ask of an object."""
+class ScopeFacts(NamedTuple):
+    """The properties of an object that scopes select by."""
 
     is_terminating: bool = False
     is_best_effort: bool = False
@@ -28,27 +30,27 @@ class Facts(NamedTuple):
     attribute_classes: frozenset[str] = frozenset()
 
 
-class Counted(NamedTuple):
-    """An object as quotas see it."""
+class ObjectUsage(NamedTuple):
+    """An object's usage and facts, as quotas evaluate them."""
 
     resource: str
     usage: Amounts
-    facts: Facts
+    facts: ScopeFacts
 
 
-def count(resource: str, object_: Object) -> Counted:
-    """What the object counts for."""
+def object_usage(resource: str, object_: Object) -> ObjectUsage:
+    """Returns the usage of the object."""
     if resource == PODS:
-        return Counted(resource, _pod(object_), _pod_facts(object_))
+        return ObjectUsage(resource, _pod(object_), _pod_facts(object_))
     if resource == SERVICES:
-        return Counted(resource, _service(object_.get("spec") or {}), Facts())
+        return ObjectUsage(resource, _service(object_.get("spec") or {}), ScopeFacts())
     if resource == CLAIMS:
-        return Counted(resource, _claim(object_), Facts(attribute_classes=_attribute_classes(object_)))
-    return Counted(resource, _plain(resource), Facts())
+        return ObjectUsage(resource, _claim(object_), ScopeFacts(attribute_classes=_attribute_classes(object_)))
+    return ObjectUsage(resource, _plain(resource), ScopeFacts())
 
 
-def counted_by(name: str) -> str:
-    """The resource whose objects count for what a quota calls this."""
+def counted_resource(name: str) -> str:
+    """Returns the resource whose objects count towards this quota resource name."""
     if name.startswith("count/"):
         return name.removeprefix("count/")
     if name in _OLD_NAMES:
@@ -60,9 +62,9 @@ def counted_by(name: str) -> str:
     return PODS
 
 
-def counted_together(names: Iterable[str]) -> set[str]:
-    """The resources whose objects count for any of these."""
-    return {counted_by(name) for name in names}
+def counted_resources(names: Iterable[str]) -> set[str]:
+    """Returns the resources whose objects count towards any of these names."""
+    return {counted_resource(name) for name in names}
 
 
 def _plain(resource: str) -> Amounts:
@@ -77,14 +79,16 @@ def _pod(pod: Object) -> Amounts:
     return {
         **found,
         PODS: ONE,
-        **resource_totals.computed(resource_totals.needs(spec, "requests"), resource_totals.needs(spec, "limits")),
+        **resource_totals.quota_amounts(
+            resource_totals.pod_resources(spec, "requests"), resource_totals.pod_resources(spec, "limits")
+        ),
     }
 
 
-def _pod_facts(pod: Object) -> Facts:
+def _pod_facts(pod: Object) -> ScopeFacts:
     spec = pod.get("spec") or {}
     seconds = spec.get("activeDeadlineSeconds")
-    return Facts(
+    return ScopeFacts(
         is_terminating=seconds is not None and seconds >= 0,
         is_best_effort=qos_class(spec) == "BestEffort",
         priority_class=spec.get("priorityClassName") or "",
@@ -93,7 +97,7 @@ def _pod_facts(pod: Object) -> Facts:
 
 
 def _terms(spec: Object) -> Iterable[Object]:
-    """What a pod says about its neighbours."""
+    """Returns the pod affinity and anti-affinity terms of a pod."""
     affinity = spec.get("affinity") or {}
     for side in ("podAffinity", "podAntiAffinity"):
         about = affinity.get(side) or {}
@@ -117,10 +121,10 @@ def _service(spec: Object) -> Amounts:
 def _claim(claim: Object) -> Amounts:
     spec, status = claim.get("spec") or {}, claim.get("status") or {}
     found = {**_plain(CLAIMS), CLAIMS: ONE}
-    asked = quantity_sums.read((spec.get("resources") or {}).get("requests"))
+    requests = quantity_sums.read((spec.get("resources") or {}).get("requests"))
     size = (
-        quantity_sums.most(asked, quantity_sums.read(status.get("allocatedResources"))).get("storage")
-        if "storage" in asked
+        quantity_sums.larger_amounts(requests, quantity_sums.read(status.get("allocatedResources"))).get("storage")
+        if "storage" in requests
         else None
     )
     name = spec.get("storageClassName") or (claim.get("metadata") or {}).get("annotations", {}).get(

@@ -1,11 +1,11 @@
-"""How much a namespace may use: ResourceQuota and LimitRange."""
+"""Validates ResourceQuotas and LimitRanges."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.api import names, quantities
-from probate.api.field_errors import Path, forbidden, invalid, required
+from probate.api.field_errors import FieldPath, forbidden, invalid, required
 from probate.kinds.core.pods.validation.container_resources import (
     COUNTED,
     check_amount,
@@ -26,8 +26,8 @@ from probate.kinds.shared.field_checks import (
     texts,
 )
 
-_SPEC = Path("spec")
-_ORDER = (  # the lower field, the upper one, and which of them is blamed
+_SPEC = FieldPath("spec")
+_ORDER = (  # the lower field, the upper one, and which of them is reported
     ("min", "max", "min"),
     ("min", "defaultRequest", "defaultRequest"),
     ("defaultRequest", "max", "defaultRequest"),
@@ -51,7 +51,7 @@ _MEASURED = frozenset(
     }
 )
 _OF_PODS = frozenset({"pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
-_SCOPES = {  # and which of the standard resources each can be applied to
+_SCOPES = {  # the standard resources that each scope can be applied to
     "Terminating": _OF_PODS,
     "NotTerminating": _OF_PODS,
     "BestEffort": frozenset({"pods"}),
@@ -69,7 +69,7 @@ _HUGE = ("hugepages-", "requests.hugepages-", "limits.hugepages-")
 
 
 def check_quota(quota: Value) -> Problems:
-    """A ResourceQuota."""
+    """Validates a ResourceQuota."""
     spec = child(quota, "spec")
     for name, amount in child(spec, "hard").items():
         at = _SPEC / "hard" @ name
@@ -80,20 +80,20 @@ def check_quota(quota: Value) -> Problems:
 
 
 def check_quota_status(new: Value, old: Value) -> Problems:
-    """What a ResourceQuota says is allowed and used."""
+    """Validates the status of a ResourceQuota: hard limits and usage."""
     for field in ("hard", "used"):
         for name, amount in child(child(new, "status"), field).items():
-            at = Path("status") / field @ name
+            at = FieldPath("status") / field @ name
             yield from _check_quota_name(name, at)
             yield from check_amount(name, amount, at)
 
 
 def check_limit_range(range_: Value) -> Problems:
-    """A LimitRange."""
+    """Validates a LimitRange."""
     seen: set[Any] = set()
     for limit, at in each(child(range_, "spec"), _SPEC, "limits"):
         kind = text(limit, "type")
-        yield from check_rule(kind, at / "type", names.qualified_name)
+        yield from check_rule(kind, at / "type", names.validate_qualified_name)
         if "/" not in kind and kind not in _LIMITED:
             yield invalid(at / "type", kind, "must be a standard limit type or fully qualified")
         yield from check_unique(limit, at, "type", seen)
@@ -109,13 +109,13 @@ def check_limit_range(range_: Value) -> Problems:
 
 
 def update_quota(new: Value, old: Value) -> Problems:
-    """What a quota counts stays."""
+    """Validates that the scopes of a quota do not change."""
     one, other = (sorted(texts(child(quota, "spec"), "scopes")) for quota in (new, old))
     yield from check_unchanged(one, other, _SPEC / "scopes")
 
 
-def _check_quota_name(name: str, path: Path) -> Problems:
-    yield from check_rule(name, path, names.qualified_name)
+def _check_quota_name(name: str, path: FieldPath) -> Problems:
+    yield from check_rule(name, path, names.validate_qualified_name)
     if "/" not in name and not _is_standard(name):
         yield invalid(path, name, "must be a standard resource type or fully qualified")
 
@@ -140,11 +140,11 @@ def _check_scope_selector(spec: Value) -> Problems:
 
 
 def _is_standard(name: str) -> bool:
-    """Whether it is known what the resource is of, and so which scopes it can have. (Of `count/…` it is not.)"""
+    """Reports whether the resource is a standard one, whose scopes are known. (Those of `count/…` are not.)"""
     return name in COUNTED or name in _MEASURED or name.startswith(_HUGE)
 
 
-def _check_scope_expression(expression: Value, path: Path) -> Problems:
+def _check_scope_expression(expression: Value, path: FieldPath) -> Problems:
     operator, values = text(expression, "operator"), texts(expression, "values")
     if text(expression, "scopeName") not in _SCOPES:
         yield invalid(path / "scopeName", text(expression, "scopeName"), "unsupported scope")
@@ -158,8 +158,8 @@ def _check_scope_expression(expression: Value, path: Path) -> Problems:
         yield invalid(path / "operator", operator, "not a valid selector operator")
 
 
-def _check_resources(limit: Value, path: Path, kind: str) -> Problems:
-    """Resources that there are; those of Pods and containers are fewer."""
+def _check_resources(limit: Value, path: FieldPath, kind: str) -> Problems:
+    """Validates resource names; Pods and containers can have fewer."""
     check = check_container_resource if kind in {"Pod", "Container"} else check_resource
     for field in _FIELDS:
         if kind != "Pod" or not field.startswith("default"):
@@ -167,42 +167,42 @@ def _check_resources(limit: Value, path: Path, kind: str) -> Problems:
                 yield from check(name, path / field @ name)
 
 
-def _check_same_default(limit: Value, path: Path, resource: str) -> Problems:
-    """Where no more may be promised than there is, what is asked for is what may be used."""
+def _check_same_default(limit: Value, path: FieldPath, resource: str) -> Problems:
+    """Validates that default requests and limits are equal for resources that cannot be overcommitted."""
     default, request = child(limit, "default").get(resource), child(limit, "defaultRequest").get(resource)
     if default is None or request is None or may_overcommit(resource):
         return
-    if quantities.value_of(default) != quantities.value_of(request):
+    if quantities.value_or_zero(default) != quantities.value_or_zero(request):
         detail = f"default value {default} must equal to defaultRequest value {request} in {resource}"
         yield invalid(path / "defaultRequest" @ resource, request, detail)
 
 
-def _check_no_defaults(limit: Value, path: Path) -> Problems:
+def _check_no_defaults(limit: Value, path: FieldPath) -> Problems:
     for field in ("default", "defaultRequest"):
         if child(limit, field):
             yield forbidden(path / field, "may not be specified when `type` is 'Pod'")
 
 
-def _check_claim_limit(limit: Value, path: Path) -> Problems:
+def _check_claim_limit(limit: Value, path: FieldPath) -> Problems:
     if "storage" not in child(limit, "min") and "storage" not in child(limit, "max"):
         yield required(path / "limits", "either minimum or maximum storage value is required, but neither was provided")
 
 
-def _check_order(limit: Value, path: Path, resource: str) -> Problems:
-    """min <= defaultRequest <= default <= max, as far as they are given."""
-    for lower, upper, blamed in _ORDER:
+def _check_order(limit: Value, path: FieldPath, resource: str) -> Problems:
+    """Validates min <= defaultRequest <= default <= max, for those that are set."""
+    for lower, upper, reported in _ORDER:
         low, high = child(limit, lower).get(resource), child(limit, upper).get(resource)
-        if low is not None and high is not None and quantities.value_of(low) > quantities.value_of(high):
-            value = child(limit, blamed)[resource]
-            yield invalid(path / blamed @ resource, value, f"{lower} value {low} is greater than {upper} value {high}")
+        if low is not None and high is not None and quantities.value_or_zero(low) > quantities.value_or_zero(high):
+            value = child(limit, reported)[resource]
+            yield invalid(path / reported @ resource, value, f"{lower} value {low} is greater than {upper} value {high}")
 
 
-def _check_ratio(limit: Value, path: Path, resource: str) -> Problems:
+def _check_ratio(limit: Value, path: FieldPath, resource: str) -> Problems:
     ratio = child(limit, "maxLimitRequestRatio").get(resource)
     if ratio is None:
         return
-    if quantities.value_of(ratio) < 1:
+    if quantities.value_or_zero(ratio) < 1:
         yield invalid(path / "maxLimitRequestRatio" @ resource, ratio, "ratio is less than 1")
-    low, high = (quantities.value_of(child(limit, field).get(resource)) for field in ("min", "max"))
-    if low > 0 and high > 0 and quantities.value_of(ratio) > high / low:
+    low, high = (quantities.value_or_zero(child(limit, field).get(resource)) for field in ("min", "max"))
+    if low > 0 and high > 0 and quantities.value_or_zero(ratio) > high / low:
         yield invalid(path / "maxLimitRequestRatio" @ resource, ratio, "ratio is greater than max/min")

@@ -1,36 +1,36 @@
-"""Addresses of a Service, their families, and what it says about both.
+"""Validates the cluster IPs of a Service and its IP families.
 
-Kubernetes settles these before it looks at anything else, so what is wrong with them is told alone, and in this order: what does
-not fit together, how many families there are, whether the cluster has them.
+Kubernetes checks these before anything else, so their problems are reported alone, and in this order: fields that contradict each
+other, the number of families, families that the cluster does not have.
 """
 
 from __future__ import annotations
 
-from probate.api.field_errors import Path, Problem, duplicate, invalid, not_supported
+from probate.api.field_errors import FieldError, FieldPath, duplicate, invalid, not_supported
 from probate.kinds.shared.field_checks import Problems, Value, check_choice, text, texts
 from probate.kinds.shared.ip_addresses import check_new_ip
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 _ADDRESSES, _FAMILIES, _POLICY = _SPEC / "clusterIPs", _SPEC / "ipFamilies", _SPEC / "ipFamilyPolicy"
 _POLICIES = ("SingleStack", "PreferDualStack", "RequireDualStack")
 _VERSIONS = {"IPv4": 4, "IPv6": 6}
-_VERSION = 4  # of the addresses that the cluster gives
+_VERSION = 4  # the family of the cluster's Service range
 
 
-def check_addressing(spec: Value) -> list[Problem]:
-    """What is wrong with the addresses of a Service that has some, or could have."""
+def check_addressing(spec: Value) -> list[FieldError]:
+    """Returns the problems of the cluster IPs of a Service that has some, or could have some."""
     if text(spec, "type") == "ExternalName":
         return []
     return list(_check_addresses(spec)) or list(_check_families(spec)) or list(_check_number(spec)) or list(_check_cluster(spec))
 
 
 def is_headless(spec: Value) -> bool:
-    """Whether the Service is not to have an address."""
+    """Reports whether the Service is headless."""
     return text(spec, "clusterIP") == "None"
 
 
 def _version(address: str) -> int:
-    """The family of what is an address."""
+    """Returns the IP family of a valid address."""
     return 6 if ":" in address else 4
 
 
@@ -71,7 +71,7 @@ def _check_number(spec: Value) -> Problems:
 
 
 def _check_cluster(spec: Value) -> Problems:
-    if is_headless(spec) and not spec.get("selector"):  # no address, no pods: it may have any family
+    if is_headless(spec) and not spec.get("selector"):  # neither an address nor pods: any family is allowed
         return
     if text(spec, "ipFamilyPolicy") == "RequireDualStack":
         yield invalid(_POLICY, "RequireDualStack", "this cluster is not configured for dual-stack services")

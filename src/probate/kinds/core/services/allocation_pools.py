@@ -1,6 +1,7 @@
-"""What services get from the cluster, each for itself alone: addresses, and ports on the nodes.
+"""Allocation pools of values that the cluster assigns uniquely to Services: cluster IPs and node ports.
 
-The beginning of a range is for those who ask for a certain one: whoever takes any gets one from the rest, as long as there is one.
+The beginning of a range is reserved for clients that request a particular value: an arbitrary value comes from the rest of the
+range as long as one is free.
 """
 
 from __future__ import annotations
@@ -15,32 +16,35 @@ _GUESSES = 32
 
 
 class Pool(NamedTuple):
-    """A range of things to be had. Each is known by its text; `prefix` begins the key of the index entry that says it is taken."""
+    """A range of values to allocate, each with a text form.
+
+    `prefix` starts the key of the index entry that marks a value as allocated.
+    """
 
     prefix: str
-    name: str  # of the range, as people write it
+    name: str  # of the range, as users write it
     numbers: range
-    reserved: int  # how many at the beginning are not given to those who take any
+    reserved: int  # how many values at the beginning are not allocated unless a client requests one
     is_of_addresses: bool = False
 
     def spelled(self, number: int) -> str:
-        """What the number stands for."""
+        """Returns the text form of the value with this number."""
         return str(ipaddress.IPv4Address(number)) if self.is_of_addresses else str(number)
 
     def has(self, text: str) -> bool:
-        """Whether the range has this."""
+        """Reports whether the range contains this value."""
         if not self.is_of_addresses:
             return int(text) in self.numbers
         address = ipaddress.ip_address(text)
         return address.version == 4 and int(address) in self.numbers
 
     def guesses(self, random: Chooser) -> list[str]:
-        """Some that may be free."""
+        """Returns a few random values that may be free."""
         usual = self.numbers[self.reserved :]
         return [self.spelled(random.choice(usual)) for _ in range(_GUESSES)] if usual else []
 
     def one_left(self, taken: Collection[str], random: Chooser) -> str | None:
-        """One that is not taken; None if all are."""
+        """Returns a value that is not allocated; None if all are."""
         for band in (self.numbers[self.reserved :], self.numbers[: self.reserved]):
             free = [number for number in band if self.spelled(number) not in taken]
             if free:
@@ -49,23 +53,23 @@ class Pool(NamedTuple):
 
 
 class Pools(NamedTuple):
-    """All that there is to be had."""
+    """All allocation pools."""
 
     addresses: Pool
     node_ports: Pool
 
 
 def addresses(range_: str) -> Pool:
-    """The addresses of a range, without its first and last, which are no host's."""
+    """Returns the pool of the addresses of a range, without its first and last, which are not host addresses."""
     network = ipaddress.IPv4Network(range_)
     numbers = range(int(network.network_address) + 1, int(network.broadcast_address))
     return Pool("ip/", range_, numbers, min(max(16, len(numbers) // 16), 256), is_of_addresses=True)
 
 
 def node_ports(first: int, last: int) -> Pool:
-    """The ports of a range, both ends included."""
+    """Returns the pool of the ports of a range, both ends included."""
     numbers = range(first, last + 1)
     return Pool("nodeport/", f"{first}-{last}", numbers, min(max(16, len(numbers) // 32), 128))
 
 
-USUAL = Pools(addresses("10.96.0.0/12"), node_ports(30000, 32767))
+DEFAULT_POOLS = Pools(addresses("10.96.0.0/12"), node_ports(30000, 32767))

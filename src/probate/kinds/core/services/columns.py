@@ -1,11 +1,12 @@
-"""Services and the endpoints behind them."""
+"""Table columns of Services, Endpoints and EndpointSlices."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.printing import ages, cell_text, object_fields
-from probate.api.printing.columns import AGE, NAME, Object, Printer, text, wide
+from probate.api.objects import Object
+from probate.api.printers import ages, cell_text, object_fields
+from probate.api.printers.columns import AGE, NAME, Printer, text, wide
 
 
 def _service(service: Object, now: float) -> list[Any]:
@@ -15,8 +16,8 @@ def _service(service: Object, now: float) -> list[Any]:
         _cluster_ip(service),
         _external_ip(service),
         ",".join(_port(one) for one in object_fields.objects(service, "spec", "ports")) or cell_text.NONE,
-        ages.of(service, now),
-        cell_text.labels(object_fields.at(service, "spec", "selector")),
+        ages.object_age(service, now),
+        cell_text.format_labels(object_fields.at(service, "spec", "selector")),
     ]
 
 
@@ -38,7 +39,7 @@ def _external_ip(service: Object) -> str:
 
 
 def load_balancer(object_: Object) -> str:
-    """Where a service or an ingress can be reached from outside, each address once."""
+    """Returns the external addresses of a Service or an Ingress, each once."""
     ingress = object_fields.objects(object_, "status", "loadBalancer", "ingress")
     return ",".join(sorted({object_fields.text(one, "ip") or object_fields.text(one, "hostname") for one in ingress} - {""}))
 
@@ -52,13 +53,17 @@ def _port(port: Object) -> str:
 def _endpoints(endpoints: Object, now: float) -> list[Any]:
     subsets = object_fields.objects(endpoints, "subsets")
     addresses = [address for subset in subsets for address in _addresses(subset)]
-    return [object_fields.name(endpoints), cell_text.cut(addresses) if subsets else cell_text.NONE, ages.of(endpoints, now)]
+    return [
+        object_fields.name(endpoints),
+        cell_text.truncate_list(addresses) if subsets else cell_text.NONE,
+        ages.object_age(endpoints, now),
+    ]
 
 
 def _addresses(subset: Object) -> list[str]:
     ips = [object_fields.text(one, "ip") for one in object_fields.objects(subset, "addresses")]
     ports = object_fields.objects(subset, "ports")
-    if not ports:  # a headless service may have none
+    if not ports:  # a headless Service may have no ports
         return ips
     return [f"{_in_brackets(ip)}:{object_fields.number(port, 'port')}" for port in ports for ip in ips]
 
@@ -74,9 +79,9 @@ def _endpoint_slice(endpoint_slice: Object, now: float) -> list[Any]:
     return [
         object_fields.name(endpoint_slice),
         object_fields.text(endpoint_slice, "addressType"),
-        cell_text.cut(ports) or cell_text.UNSET,
-        cell_text.cut(addresses) or cell_text.UNSET,
-        ages.of(endpoint_slice, now),
+        cell_text.truncate_list(ports) or cell_text.UNSET,
+        cell_text.truncate_list(addresses) or cell_text.UNSET,
+        ages.object_age(endpoint_slice, now),
     ]
 
 

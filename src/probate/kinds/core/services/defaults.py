@@ -1,16 +1,17 @@
-"""Services and what is behind them: endpoints and endpoint slices. Addresses and node ports are given by the server."""
+"""Sets the defaults of Services, Endpoints and EndpointSlices. The server allocates addresses and node ports separately."""
 
 from __future__ import annotations
 
-from probate.kinds.shared.object_fields import Object, below, fill, fill_zero, items, made
+from probate.api.objects import Object
+from probate.kinds.shared.object_fields import below, ensure_child, fill, fill_zero, items
 
 _THREE_HOURS = 10800
 _INTERNAL = ("ClusterIP", "NodePort", "LoadBalancer")
 
 
 def default_service(service: Object) -> None:
-    """Fill a Service."""
-    spec = made(service, "spec")
+    """Sets the defaults of a Service."""
+    spec = ensure_child(service, "spec")
     if spec is None:
         return
     fill_zero(spec, sessionAffinity="None", type="ClusterIP")
@@ -26,14 +27,14 @@ def default_service(service: Object) -> None:
 
 
 def default_endpoints(endpoints: Object) -> None:
-    """Fill Endpoints."""
+    """Sets the defaults of Endpoints."""
     for subset in items(endpoints, "subsets"):
         for port in items(subset, "ports"):
             fill_zero(port, protocol="TCP")
 
 
 def default_endpoint_slice(endpoint_slice: Object) -> None:
-    """Fill an EndpointSlice."""
+    """Sets the defaults of an EndpointSlice."""
     for port in items(endpoint_slice, "ports"):
         fill(port, name="", protocol="TCP")
 

@@ -1,13 +1,12 @@
-"""Who stands behind a Service: Endpoints and EndpointSlices."""
+"""Validates Endpoints and EndpointSlices."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.api import names
-from probate.api.field_errors import Path, duplicate, invalid, required, too_many
+from probate.api.field_errors import FieldPath, duplicate, invalid, required, too_many
 from probate.kinds.core.pods.validation.containers import PROTOCOLS
-from probate.kinds.core.services.reachable_addresses import check_reachable, version
 from probate.kinds.shared.field_checks import (
     Problems,
     Value,
@@ -22,6 +21,7 @@ from probate.kinds.shared.field_checks import (
     text,
     texts,
 )
+from probate.kinds.shared.reachable_addresses import check_reachable, version
 
 _MAX_ENDPOINTS = 1000
 _MAX_ADDRESSES = 100
@@ -31,8 +31,8 @@ _OTHERS = {"IPv4": 6, "IPv6": 4}
 
 
 def check_endpoints(endpoints: Value) -> Problems:
-    """Endpoints: sets of addresses, each with its ports."""
-    for subset, at in each(endpoints, Path(), "subsets"):
+    """Validates Endpoints: sets of addresses, each with its ports."""
+    for subset, at in each(endpoints, FieldPath(), "subsets"):
         if not items(subset, "addresses") and not items(subset, "notReadyAddresses"):
             yield required(at, "must specify `addresses` or `notReadyAddresses`")
         for address, place in (*each(subset, at, "addresses"), *each(subset, at, "notReadyAddresses")):
@@ -42,40 +42,40 @@ def check_endpoints(endpoints: Value) -> Problems:
 
 
 def check_slice(slice_: Value) -> Problems:
-    """An EndpointSlice."""
+    """Validates an EndpointSlice."""
     kind = text(slice_, "addressType")
-    yield from check_choice(slice_, Path(), "addressType", ("IPv4", "IPv6", "FQDN"), is_required=True)
+    yield from check_choice(slice_, FieldPath(), "addressType", ("IPv4", "IPv6", "FQDN"), is_required=True)
     if len(items(slice_, "endpoints")) > _MAX_ENDPOINTS:
-        yield too_many(Path("endpoints"), len(slice_["endpoints"]), _MAX_ENDPOINTS)
+        yield too_many(FieldPath("endpoints"), len(slice_["endpoints"]), _MAX_ENDPOINTS)
         return
-    for endpoint, at in each(slice_, Path(), "endpoints"):
+    for endpoint, at in each(slice_, FieldPath(), "endpoints"):
         yield from _check_endpoint(endpoint, at, kind)
     yield from _check_slice_ports(slice_)
 
 
 def update_slice(new: Value, old: Value) -> Problems:
-    """The type of addresses stays."""
-    yield from check_unchanged(new.get("addressType"), old.get("addressType"), Path("addressType"))
+    """Validates that the address type does not change."""
+    yield from check_unchanged(new.get("addressType"), old.get("addressType"), FieldPath("addressType"))
 
 
-def _check_address(address: Value, path: Path) -> Problems:
+def _check_address(address: Value, path: FieldPath) -> Problems:
     yield from check_reachable(text(address, "ip"), path / "ip")
-    yield from check_optional_name(address, path, "hostname", names.dns_label)
+    yield from check_optional_name(address, path, "hostname", names.validate_dns_label)
     if address.get("nodeName") is not None:
-        yield from check_rule(address["nodeName"], path / "nodeName", names.dns_subdomain)
+        yield from check_rule(address["nodeName"], path / "nodeName", names.validate_dns_subdomain)
 
 
-def _check_port(port: Value, path: Path, *, is_name_required: bool) -> Problems:
+def _check_port(port: Value, path: FieldPath, *, is_name_required: bool) -> Problems:
     if is_name_required and not text(port, "name"):
         yield required(path / "name")
-    yield from check_optional_name(port, path, "name", names.dns_label)
+    yield from check_optional_name(port, path, "name", names.validate_dns_label)
     yield from check_port(port.get("port") or 0, path / "port")
     yield from check_choice(port, path, "protocol", PROTOCOLS)
     if port.get("appProtocol") is not None:
-        yield from check_rule(port["appProtocol"], path / "appProtocol", names.qualified_name)
+        yield from check_rule(port["appProtocol"], path / "appProtocol", names.validate_qualified_name)
 
 
-def _check_endpoint(endpoint: Value, path: Path, kind: str) -> Problems:
+def _check_endpoint(endpoint: Value, path: FieldPath, kind: str) -> Problems:
     addresses = texts(endpoint, "addresses")
     if not addresses:
         yield required(path / "addresses", "must contain at least 1 address")
@@ -83,14 +83,14 @@ def _check_endpoint(endpoint: Value, path: Path, kind: str) -> Problems:
         yield too_many(path / "addresses", len(addresses), _MAX_ADDRESSES)
     for index, address in enumerate(addresses):
         yield from _check_slice_address(address, path / "addresses" / index, kind)
-    yield from check_optional_name(endpoint, path, "nodeName", names.dns_subdomain)
-    yield from check_optional_name(endpoint, path, "hostname", names.dns_label)
-    yield from _check_hints(child(endpoint, "hints"), path / "hints", "forZones", names.label_value)
-    yield from _check_hints(child(endpoint, "hints"), path / "hints", "forNodes", names.dns_subdomain)
+    yield from check_optional_name(endpoint, path, "nodeName", names.validate_dns_subdomain)
+    yield from check_optional_name(endpoint, path, "hostname", names.validate_dns_label)
+    yield from _check_hints(child(endpoint, "hints"), path / "hints", "forZones", names.validate_label_value)
+    yield from _check_hints(child(endpoint, "hints"), path / "hints", "forNodes", names.validate_dns_subdomain)
 
 
-def _check_hints(hints: Value, path: Path, field: str, rule: names.Rule) -> Problems:
-    """For whom an endpoint is meant: a few zones or nodes, each named once."""
+def _check_hints(hints: Value, path: FieldPath, field: str, rule: names.NameRule) -> Problems:
+    """Validates the zones or nodes for which an endpoint is intended: a limited number, each named once."""
     if len(items(hints, field)) > _MAX_HINTS:
         yield too_many(path / field, len(hints[field]), _MAX_HINTS)
         return
@@ -102,21 +102,21 @@ def _check_hints(hints: Value, path: Path, field: str, rule: names.Rule) -> Prob
         yield from check_rule(text(hint, "name"), at / "name", rule)
 
 
-def _check_domain(address: str, path: Path) -> Problems:
-    """A whole domain name, with the dot at its end or without."""
+def _check_domain(address: str, path: FieldPath) -> Problems:
+    """Validates a fully qualified domain name, with or without the dot at its end."""
     domain = address.removesuffix(".")
     if not address:
         yield required(path)
         return
-    yield from check_rule(domain, path, names.dns_subdomain)
+    yield from check_rule(domain, path, names.validate_dns_subdomain)
     labels = domain.split(".")
     if len(labels) < 2:
         yield invalid(path, address, "should be a domain with at least two segments separated by dots")
     for label in labels:
-        yield from check_rule(label, path, names.dns_label)
+        yield from check_rule(label, path, names.validate_dns_label)
 
 
-def _check_slice_address(address: str, path: Path, kind: str) -> Problems:
+def _check_slice_address(address: str, path: FieldPath, kind: str) -> Problems:
     if kind == "FQDN":
         yield from _check_domain(address, path)
     elif kind in _OTHERS:
@@ -128,13 +128,13 @@ def _check_slice_address(address: str, path: Path, kind: str) -> Problems:
 
 def _check_slice_ports(slice_: Value) -> Problems:
     if len(items(slice_, "ports")) > _MAX_PORTS:
-        yield too_many(Path("ports"), len(slice_["ports"]), _MAX_PORTS)
+        yield too_many(FieldPath("ports"), len(slice_["ports"]), _MAX_PORTS)
         return
     seen: set[Any] = set()
-    for port, at in each(slice_, Path(), "ports"):
+    for port, at in each(slice_, FieldPath(), "ports"):
         if text(port, "name") in seen:
             yield duplicate(at / "name", text(port, "name"))
         seen.add(text(port, "name"))
-        yield from check_optional_name(port, at, "name", names.dns_label)
+        yield from check_optional_name(port, at, "name", names.validate_dns_label)
         yield from check_choice(port, at, "protocol", PROTOCOLS)
-        yield from check_optional_name(port, at, "appProtocol", names.qualified_name)
+        yield from check_optional_name(port, at, "appProtocol", names.validate_qualified_name)

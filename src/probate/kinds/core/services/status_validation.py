@@ -1,19 +1,19 @@
-"""How a load balancer is reached: the status of Services (and of whatever else has one in front of it)."""
+"""Validates the load balancer status of Services and Ingresses."""
 
 from __future__ import annotations
 
 from probate.api import names
-from probate.api.field_errors import Path, forbidden, invalid
-from probate.kinds.core.services.reachable_addresses import version
+from probate.api.field_errors import FieldPath, forbidden, invalid
 from probate.kinds.shared.field_checks import Problems, Value, check_choice, check_rule, child, each, text
 from probate.kinds.shared.ip_addresses import check_new_ip
+from probate.kinds.shared.reachable_addresses import version
 
-_BALANCER = Path("status") / "loadBalancer"
+_BALANCER = FieldPath("status") / "loadBalancer"
 _MODES = ("VIP", "Proxy")
 
 
 def check_service_status(new: Value, old: Value) -> Problems:
-    """Only a Service of type LoadBalancer has one."""
+    """Validates the status of a Service: only type LoadBalancer has a load balancer status."""
     balancer = child(child(new, "status"), "loadBalancer")
     if balancer.get("ingress") and text(child(new, "spec"), "type") != "LoadBalancer":
         yield forbidden(_BALANCER / "ingress", "may only be used when `spec.type` is 'LoadBalancer'")
@@ -26,7 +26,7 @@ def check_service_status(new: Value, old: Value) -> Problems:
 
 
 def check_ingress_status(new: Value, old: Value) -> Problems:
-    """An Ingress has one if it says so. Addresses that were there may stay as they were written."""
+    """Validates the status of an Ingress. Addresses that were present may stay in their old form."""
     known = {text(one, "ip") for one, _ in _entries(old)}
     for entry, at in _entries(new):
         if text(entry, "ip"):
@@ -34,18 +34,18 @@ def check_ingress_status(new: Value, old: Value) -> Problems:
         yield from _check_host(text(entry, "hostname"), at / "hostname")
 
 
-def _entries(object_: Value) -> list[tuple[Value, Path]]:
+def _entries(object_: Value) -> list[tuple[Value, FieldPath]]:
     return list(each(child(child(object_, "status"), "loadBalancer"), _BALANCER, "ingress"))
 
 
-def _check_host(host: str, path: Path) -> Problems:
+def _check_host(host: str, path: FieldPath) -> Problems:
     if host:
-        yield from check_rule(host, path, names.dns_subdomain)
+        yield from check_rule(host, path, names.validate_dns_subdomain)
         if version(host):
             yield invalid(path, host, "must be a DNS name, not an IP address")
 
 
-def _check_mode(ingress: Value, path: Path) -> Problems:
+def _check_mode(ingress: Value, path: FieldPath) -> Problems:
     if ingress.get("ipMode") is not None and not text(ingress, "ip"):
         yield forbidden(path / "ipMode", "may not be specified when `ip` is not set")
     else:

@@ -1,15 +1,14 @@
-"""Services: their ports, addresses, and what goes with which type."""
+"""Validates Services: their ports, addresses, and the fields that each type allows."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from probate.api import metadata, names
-from probate.api.field_errors import Path, duplicate, forbidden, invalid, not_supported, required
+from probate.api.field_errors import FieldPath, duplicate, forbidden, invalid, not_supported, required
 from probate.kinds.core.pods.validation.containers import PROTOCOLS
 from probate.kinds.core.services.address_validation import check_addressing, is_headless
-from probate.kinds.core.services.reachable_addresses import check_reachable
-from probate.kinds.core.services.strategy import has_health_check
+from probate.kinds.core.services.strategy import has_health_check_node_port
 from probate.kinds.shared.field_checks import (
     Problems,
     Value,
@@ -27,14 +26,15 @@ from probate.kinds.shared.field_checks import (
     texts,
 )
 from probate.kinds.shared.ip_addresses import check_new_cidr
+from probate.kinds.shared.reachable_addresses import check_reachable
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 _TYPES = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _NOT_EXTERNAL = ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
 _LOAD_BALANCER_ONLY = ("loadBalancerClass", "allocateLoadBalancerNodePorts")
 _ONLY = "may only be used when `type` is 'LoadBalancer'"
-_ANNOTATIONS = Path("metadata") / "annotations"
+_ANNOTATIONS = FieldPath("metadata") / "annotations"
 _HINTS = "service.kubernetes.io/topology-aware-hints"
 _MODE = "service.kubernetes.io/topology-mode"
 _SOURCES = "service.beta.kubernetes.io/load-balancer-source-ranges"
@@ -43,7 +43,7 @@ _MAX_AFFINITY_SECONDS = 86_400
 
 
 def check_service(service: Value) -> Problems:
-    """A Service."""
+    """Validates a Service."""
     spec = child(service, "spec")
     found = check_addressing(spec)
     yield from found
@@ -53,7 +53,7 @@ def check_service(service: Value) -> Problems:
     yield from _check_annotations(annotations)
     yield from _check_type(spec)
     yield from _check_ports(spec)
-    yield from metadata.check_labels(spec.get("selector"), _SPEC / "selector")
+    yield from metadata.validate_labels(spec.get("selector"), _SPEC / "selector")
     yield from _check_affinity(spec)
     for index, address in enumerate(texts(spec, "externalIPs")):
         yield from check_reachable(address, _SPEC / "externalIPs" / index)
@@ -62,7 +62,7 @@ def check_service(service: Value) -> Problems:
 
 
 def update_service(new: Value, old: Value) -> Problems:
-    """The address that clients know stays, as long as the Service has one."""
+    """Validates that the cluster IP does not change as long as the Service has one."""
     spec, before = child(new, "spec"), child(old, "spec")
     if check_addressing(spec):
         return
@@ -71,7 +71,7 @@ def update_service(new: Value, old: Value) -> Problems:
         yield from _check_first_kept(spec, before, "ipFamilies")
     if _type(spec) == _type(before) == "LoadBalancer" and text(spec, "loadBalancerClass") != text(before, "loadBalancerClass"):
         yield invalid(_SPEC / "loadBalancerClass", text(spec, "loadBalancerClass"), "may not change once set")
-    if has_health_check(spec) and has_health_check(before) and spec.get(_HEALTH) != before.get(_HEALTH):
+    if has_health_check_node_port(spec) and has_health_check_node_port(before) and spec.get(_HEALTH) != before.get(_HEALTH):
         yield forbidden(_SPEC / _HEALTH, "field is immutable")
 
 
@@ -92,7 +92,9 @@ def _check_type(spec: Value) -> Problems:
             forbidden(_SPEC / field, "may not be set for ExternalName services") for field in _NOT_EXTERNAL if spec.get(field)
         )
         name = text(spec, "externalName").removesuffix(".")
-        yield from check_rule(name, _SPEC / "externalName", names.dns_subdomain) if name else [required(_SPEC / "externalName")]
+        yield from (
+            check_rule(name, _SPEC / "externalName", names.validate_dns_subdomain) if name else [required(_SPEC / "externalName")]
+        )
     elif not items(spec, "ports") and not is_headless(spec):
         yield required(_SPEC / "ports")
     if _type(spec) in {"NodePort", "LoadBalancer"} and is_headless(spec):
@@ -117,19 +119,19 @@ def _check_ports(spec: Value) -> Problems:
             seen_node_ports.add((protocol, port["nodePort"]))
 
 
-def _check_port(port: Value, path: Path, *, is_name_required: bool) -> Problems:
+def _check_port(port: Value, path: FieldPath, *, is_name_required: bool) -> Problems:
     if not text(port, "name") and is_name_required:
         yield required(path / "name")
-    yield from check_optional_name(port, path, "name", names.dns_label)
+    yield from check_optional_name(port, path, "name", names.validate_dns_label)
     number = port.get("port") or 0
     yield from check_port(number, path / "port")
     yield from check_choice(port, path, "protocol", PROTOCOLS)
     yield from check_port_or_name(port.get("targetPort") or number, path / "targetPort")
     if port.get("appProtocol") is not None:
-        yield from check_rule(port["appProtocol"], path / "appProtocol", names.qualified_name)
+        yield from check_rule(port["appProtocol"], path / "appProtocol", names.validate_qualified_name)
 
 
-def _check_node_port(spec: Value, port: Value, path: Path) -> Problems:
+def _check_node_port(spec: Value, port: Value, path: FieldPath) -> Problems:
     if _type(spec) == "ClusterIP":
         yield forbidden(path, "may not be used when `type` is 'ClusterIP'")
     else:
@@ -157,21 +159,21 @@ def _check_policies(spec: Value) -> Problems:
     if spec.get("trafficDistribution") not in (None, *_DISTRIBUTIONS):
         yield not_supported(_SPEC / "trafficDistribution", spec["trafficDistribution"], _DISTRIBUTIONS)
     health = spec.get(_HEALTH)
-    if health and not has_health_check(spec):
+    if health and not has_health_check_node_port(spec):
         yield invalid(_SPEC / _HEALTH, health, "may only be set when `type` is 'LoadBalancer' and traffic is 'Local'")
 
 
 def _check_load_balancer(spec: Value, annotations: Value) -> Problems:
     yield from _check_sources(spec, annotations)
     if _type(spec) == "LoadBalancer":
-        yield from check_optional_name(spec, _SPEC, "loadBalancerClass", names.qualified_name)
+        yield from check_optional_name(spec, _SPEC, "loadBalancerClass", names.validate_qualified_name)
         return
     given = [field for field in _LOAD_BALANCER_ONLY if spec.get(field) not in (None, "")]
     yield from (forbidden(_SPEC / field, _ONLY) for field in given)
 
 
 def _check_sources(spec: Value, annotations: Value) -> Problems:
-    """Who may use a load balancer: a field, which is spelt as Kubernetes reports it, or else an annotation."""
+    """Validates the load balancer source ranges: those of the field (with Kubernetes' own path), or else of the annotation."""
     ranges, at = texts(spec, "loadBalancerSourceRanges"), _SPEC / "LoadBalancerSourceRanges"
     places = [at / index for index in range(len(ranges))]
     if not ranges and annotations.get(_SOURCES) is not None:

@@ -1,14 +1,14 @@
-"""Services and what they lead to: fields that have no effect together, and addresses that are not as they should be written."""
+"""Warns about Services, endpoints, NetworkPolicies and Ingresses: fields without effect, and addresses not in canonical form."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.kinds.shared import ip_address_warnings
 from probate.kinds.shared.field_checks import Value, child, each, items, text, texts
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 _OLD_HINTS, _HINTS = "service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"
 _MANAGED_SLICE, _MANAGED_ENDPOINTS = "endpointslice.kubernetes.io/managed-by", "endpoints.kubernetes.io/managed-by"
 _SLICE_MAKERS = frozenset({"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"})
@@ -17,7 +17,7 @@ _INGRESS_CLASS = "kubernetes.io/ingress.class"
 
 
 def of_service(service: Value) -> Iterator[str]:
-    """About a Service."""
+    """Yields the warnings about a Service."""
     spec = child(service, "spec")
     if _OLD_HINTS in child(service["metadata"], "annotations"):
         yield f"annotation {_OLD_HINTS} is deprecated, please use {_HINTS} instead"
@@ -31,12 +31,12 @@ def of_service(service: Value) -> Iterator[str]:
 
 
 def _of_ignored(spec: Value) -> Iterator[str]:
-    told = {
+    ignored = {
         "loadBalancerIP": spec.get("loadBalancerIP"),
         "externalIPs": spec.get("externalIPs"),
         "SessionAffinity": spec.get("sessionAffinity") not in {None, "", "None"},
     }
-    yield from (f"spec.{field} is ignored for headless services" for field, is_given in told.items() if is_given)
+    yield from (f"spec.{field} is ignored for headless services" for field, is_given in ignored.items() if is_given)
 
 
 def _of_external(spec: Value, *, is_headless: bool) -> Iterator[str]:
@@ -59,28 +59,28 @@ def _of_addresses(spec: Value, *, is_headless: bool) -> Iterator[str]:
 
 
 def of_endpoints(endpoints: Value) -> Iterator[str]:
-    """About Endpoints that somebody writes by hand."""
+    """Yields the warnings about Endpoints that a client manages directly."""
     if _MANAGED_ENDPOINTS in child(endpoints["metadata"], "labels"):
         return
-    for subset, at in each(endpoints, Path(), "subsets"):
+    for subset, at in each(endpoints, FieldPath(), "subsets"):
         for field in ("addresses", "notReadyAddresses"):
             for address, place in each(subset, at, field):
                 yield from ip_address_warnings.of_ip(text(address, "ip"), place / "ip")
 
 
 def of_slice(slice_: Value) -> Iterator[str]:
-    """About an EndpointSlice that somebody writes by hand."""
+    """Yields the warnings about an EndpointSlice that a client manages directly."""
     if slice_.get("addressType") == "FQDN":
         yield "spec.addressType: FQDN endpoints are deprecated"
     if child(slice_["metadata"], "labels").get(_MANAGED_SLICE) in _SLICE_MAKERS:
         return
-    for endpoint, at in each(slice_, Path(), "endpoints"):
+    for endpoint, at in each(slice_, FieldPath(), "endpoints"):
         for index, address in enumerate(texts(endpoint, "addresses")):
             yield from ip_address_warnings.of_ip(address, at / "addresses" / index)
 
 
 def of_network_policy(policy: Value) -> Iterator[str]:
-    """About a NetworkPolicy."""
+    """Yields the warnings about a NetworkPolicy."""
     spec = child(policy, "spec")
     for way, side in (("ingress", "from"), ("egress", "to")):
         for rule, at in each(spec, _SPEC, way):
@@ -92,6 +92,6 @@ def of_network_policy(policy: Value) -> Iterator[str]:
 
 
 def of_ingress(ingress: Value) -> Iterator[str]:
-    """About a new Ingress."""
+    """Yields the warnings about a new Ingress."""
     if _INGRESS_CLASS in child(ingress["metadata"], "annotations"):
         yield f"annotation \"{_INGRESS_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"

@@ -1,19 +1,20 @@
-"""What a PersistentVolumeClaim is filled from. It has two fields for that: the old one is a special case of the new one.
+"""Settles the two data source fields of a PersistentVolumeClaim: `dataSource` is a special case of `dataSourceRef`.
 
-The old field takes claims and snapshots: what else it says is dropped without a word, as it always was. The new one takes anything,
-but nothing in another namespace. A claim that had a source already keeps what it has.
+`dataSource` takes claims and snapshots: other values are dropped silently, as in Kubernetes. `dataSourceRef` takes any kind, but
+not in another namespace. A claim that had a data source keeps it.
 """
 
 from __future__ import annotations
 
-from probate.kinds.shared.object_fields import Object, child, made
+from probate.api.objects import Object
+from probate.kinds.shared.object_fields import child, ensure_child
 
 _OLD_KINDS = frozenset({("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")})
 
 
-def settle(claim: Object, old: Object) -> None:
-    """Drop the sources that nobody can use, and let both fields say the same. `old` is empty if the claim is new."""
-    spec, before = made(claim, "spec"), child(old, "spec") or {}
+def normalize(claim: Object, old: Object) -> None:
+    """Drops unsupported data sources and makes both fields equal. `old` is empty if the claim is new."""
+    spec, before = ensure_child(claim, "spec"), child(old, "spec") or {}
     if spec is None:
         return
     source, reference = child(spec, "dataSource"), child(spec, "dataSourceRef")

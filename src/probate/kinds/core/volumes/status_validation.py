@@ -1,12 +1,12 @@
-"""What a PersistentVolumeClaim got, how far its growing is, and what came of a VolumeAttachment. Spelt as in Kubernetes."""
+"""Validates the status of PersistentVolumeClaims (capacity, resizing) and of VolumeAttachments. Field paths are Kubernetes' own."""
 
 from __future__ import annotations
 
 from probate.api import names, quantities
-from probate.api.field_errors import Path, Problem, invalid, not_supported, too_long
+from probate.api.field_errors import FieldError, FieldPath, invalid, not_supported, too_long
 from probate.kinds.shared.field_checks import NEGATIVE, Problems, Value, check_nonnegative, check_rule, child, text
 
-_STATUS = Path("status")
+_STATUS = FieldPath("status")
 _MAX_METADATA_BYTES = 256 * 1024
 _MAX_ERROR_BYTES = 1024
 _GROWING = (
@@ -19,7 +19,7 @@ _GROWING = (
 
 
 def check_attachment_status(new: Value, old: Value) -> Problems:
-    """A VolumeAttachment sent to its `status`."""
+    """Validates a VolumeAttachment written through `status`."""
     status = child(new, "status")
     metadata = child(status, "attachmentMetadata")
     if sum(len(key.encode()) + len((value or "").encode()) for key, value in metadata.items()) > _MAX_METADATA_BYTES:
@@ -32,7 +32,7 @@ def check_attachment_status(new: Value, old: Value) -> Problems:
 
 
 def check_claim_status(new: Value, old: Value) -> Problems:
-    """The status of a claim."""
+    """Validates the status of a claim."""
     status = child(new, "status")
     yield from _check_amounts(status, "capacity")
     at = _STATUS / "allocatedResourceStatus"
@@ -47,13 +47,13 @@ def check_claim_status(new: Value, old: Value) -> Problems:
 
 def _check_amounts(status: Value, field: str) -> Problems:
     for name, amount in child(status, field).items():
-        if quantities.value_of(amount) < 0:
+        if quantities.value_or_zero(amount) < 0:
             yield invalid(_STATUS / field @ name, amount, NEGATIVE)
 
 
-def _check_key(name: str, path: Path) -> Problems:
-    """Of what is Kubernetes' own, only storage is allocated."""
-    found: list[Problem] = list(check_rule(name, path, names.qualified_name))
+def _check_key(name: str, path: FieldPath) -> Problems:
+    """Validates a resource name: of Kubernetes' own resources, only storage can be allocated."""
+    found: list[FieldError] = list(check_rule(name, path, names.validate_qualified_name))
     yield from found
     if not found and ("/" not in name or name.startswith("kubernetes.io/")) and name != "storage":
         yield not_supported(path, name, ["storage"])

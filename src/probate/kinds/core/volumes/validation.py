@@ -1,4 +1,4 @@
-"""Storage that Pods ask for and storage there is: PersistentVolumeClaims and PersistentVolumes, and what of them may change."""
+"""Validates PersistentVolumeClaims and PersistentVolumes, and which of their fields may change."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import posixpath
 from typing import Any
 
 from probate.api import names, quantities
-from probate.api.field_errors import Path, forbidden, invalid, not_supported, required
-from probate.kinds.core.pods.volumes.validation import check_source
+from probate.api.field_errors import FieldPath, forbidden, invalid, not_supported, required
 from probate.kinds.core.volumes.claim_validation import VOLUME_MODES, check_access_modes, check_claim_spec
 from probate.kinds.core.volumes.sources import SOURCES
+from probate.kinds.core.volumes.volume_source import check_source
 from probate.kinds.shared.field_checks import (
     IMMUTABLE,
     Problems,
@@ -25,7 +25,7 @@ from probate.kinds.shared.field_checks import (
 )
 from probate.kinds.shared.selector_validation import check_node_selector
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 _POLICY = "persistentVolumeReclaimPolicy"
 _CLASS = "volume.beta.kubernetes.io/storage-class"
 _STABLE = {
@@ -38,19 +38,19 @@ _STABLE = {
 
 
 def check_claim(claim: Value) -> Problems:
-    """A PersistentVolumeClaim."""
+    """Validates a PersistentVolumeClaim."""
     yield from check_claim_spec(child(claim, "spec"), _SPEC)
 
 
 def check_volume(volume: Value) -> Problems:
-    """A PersistentVolume."""
+    """Validates a PersistentVolume."""
     spec = child(volume, "spec")
     yield from check_access_modes(texts(spec, "accessModes"), _SPEC / "accessModes")
     yield from _check_capacity(child(spec, "capacity"), _SPEC / "capacity")
     yield from check_source(spec, _SPEC, SOURCES)
     yield from _check_reclaiming(spec)
     yield from check_choice(spec, _SPEC, "volumeMode", VOLUME_MODES)
-    yield from check_optional_name(spec, _SPEC, "storageClassName", names.dns_subdomain)
+    yield from check_optional_name(spec, _SPEC, "storageClassName", names.validate_dns_subdomain)
     yield from _check_attributes_class(spec)
     affinity = spec.get("nodeAffinity")
     if affinity is not None:
@@ -60,28 +60,31 @@ def check_volume(volume: Value) -> Problems:
 
 
 def update_claim(new: Value, old: Value) -> Problems:
-    """A claim's spec stays, but it is bound once, gets a class once, and may grow when bound. Places are Kubernetes' own."""
+    """Validates that a claim's spec does not change, with three exceptions.
+
+    It is bound once, gets a storage class once, and may grow when it is bound. Field paths are Kubernetes' own.
+    """
     spec, before = child(new, "spec"), child(old, "spec")
     if not is_same(_fixed_claim(new, old), _fixed_claim(old, old)):
         detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
         yield forbidden(_SPEC, detail)
     yield from _check_class_kept(new, old)
-    requested, had = (quantities.value_of(child(child(one, "resources"), "requests").get("storage")) for one in (spec, before))
-    if requested < had and requested <= quantities.value_of(child(child(old, "status"), "capacity").get("storage")):
+    requested, had = (quantities.value_or_zero(child(child(one, "resources"), "requests").get("storage")) for one in (spec, before))
+    if requested < had and requested <= quantities.value_or_zero(child(child(old, "status"), "capacity").get("storage")):
         yield forbidden(_SPEC / "resources" / "requests" / "storage", "field can not be less than status.capacity")
-    yield from check_unchanged(spec.get("volumeMode"), before.get("volumeMode"), Path("volumeMode"))
+    yield from check_unchanged(spec.get("volumeMode"), before.get("volumeMode"), FieldPath("volumeMode"))
     yield from _check_attributes_kept(spec, before, is_claim=True)
 
 
 def update_volume(new: Value, old: Value) -> Problems:
-    """Where a volume's bytes are stays, and so does how they are seen. Places are Kubernetes' own, some without `spec`."""
+    """Validates that a volume keeps its source and its volume mode. Field paths are Kubernetes' own, some without `spec`."""
     spec, before = child(new, "spec"), child(old, "spec")
     if not is_same(_fixed_source(spec, before), _source(before)):
         yield forbidden(_SPEC / "persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
-    yield from check_unchanged(spec.get("volumeMode"), before.get("volumeMode"), Path("volumeMode"))
+    yield from check_unchanged(spec.get("volumeMode"), before.get("volumeMode"), FieldPath("volumeMode"))
     affinity, had = spec.get("nodeAffinity"), before.get("nodeAffinity")
     if had is not None and not _is_same_affinity(affinity, had):
-        yield invalid(Path("nodeAffinity"), affinity, f"{IMMUTABLE}, except for updating from beta label to GA")
+        yield invalid(FieldPath("nodeAffinity"), affinity, f"{IMMUTABLE}, except for updating from beta label to GA")
     yield from _check_attributes_kept(spec, before, is_claim=False)
 
 
@@ -98,22 +101,22 @@ def _check_attributes_class(spec: Value) -> Problems:
         return
     if not name:
         yield required(_SPEC / "volumeAttributesClassName", "an empty string is disallowed")
-    yield from check_optional_name(spec, _SPEC, "volumeAttributesClassName", names.dns_subdomain)
+    yield from check_optional_name(spec, _SPEC, "volumeAttributesClassName", names.validate_dns_subdomain)
     if spec.get("csi") is None:
         yield required(_SPEC / "csi", "has to be specified when using volumeAttributesClassName")
 
 
-def _check_capacity(capacity: Value, path: Path) -> Problems:
+def _check_capacity(capacity: Value, path: FieldPath) -> Problems:
     if not capacity:
         yield required(path)
     if "storage" not in capacity or len(capacity) > 1:
         yield not_supported(path, list(capacity), ["storage"])
     for name, amount in capacity.items():
-        if quantities.value_of(amount) <= 0:
+        if quantities.value_or_zero(amount) <= 0:
             yield invalid(path @ name, amount, "must be greater than zero")
 
 
-def _check_affinity(affinity: Value, path: Path) -> Problems:
+def _check_affinity(affinity: Value, path: FieldPath) -> Problems:
     if affinity.get("required") is None:
         yield required(path / "required", "must specify required node constraints")
     else:
@@ -121,17 +124,17 @@ def _check_affinity(affinity: Value, path: Path) -> Problems:
 
 
 def _check_class_kept(new: Value, old: Value) -> Problems:
-    """The class that claims had in an annotation stays, unless it becomes a field."""
+    """Validates that a claim's storage class in the old annotation does not change, unless it moves to the field."""
     now, before = (child(child(one, "metadata"), "annotations").get(_CLASS) or "" for one in (new, old))
     if now == before:
         return
     is_field_now = child(old, "spec").get("storageClassName") is None and child(new, "spec").get("storageClassName") == before
     if not (before and not now and is_field_now):
-        yield invalid(Path("metadata") / "annotations" / _CLASS, now, IMMUTABLE)
+        yield invalid(FieldPath("metadata") / "annotations" / _CLASS, now, IMMUTABLE)
 
 
 def _check_attributes_kept(spec: Value, before: Value, *, is_claim: bool) -> Problems:
-    """Who has a class of attributes may get another one, but not none."""
+    """Validates that a VolumeAttributesClass, once set, may be replaced but not removed."""
     field, now = _SPEC / "volumeAttributesClassName", spec.get("volumeAttributesClassName")
     if before.get("volumeAttributesClassName") is None:
         return
@@ -144,7 +147,7 @@ def _source(spec: Value) -> Value:
 
 
 def _fixed_source(spec: Value, before: Value) -> Value:
-    """The source as it is compared: the Secret for growing may be given later."""
+    """Returns the source in comparable form: the Secret for expansion may be added later."""
     source = _source(spec)
     csi, had = source.get("csi"), before.get("csi")
     if csi is not None and had is not None and had.get("controllerExpandSecretRef") is None:
@@ -153,7 +156,7 @@ def _fixed_source(spec: Value, before: Value) -> Value:
 
 
 def _is_same_affinity(affinity: Any, had: Any) -> bool:
-    """Whether both mean the same nodes. Labels may have got their final names since."""
+    """Reports whether both select the same nodes. Deprecated labels may have been replaced by their final names."""
     if isinstance(affinity, dict) and isinstance(had, dict):
         keys = affinity.keys() | had.keys()
         return all(_is_same_affinity(affinity.get(key), had.get(key)) or _is_renamed(key, affinity, had) for key in keys)
@@ -167,13 +170,13 @@ def _is_renamed(key: str, affinity: Value, had: Value) -> bool:
 
 
 def _fixed_claim(claim: Value, old: Value) -> Value:
-    """What of a claim's spec may not change, seen from what it was before."""
+    """Returns the fields of a claim's spec that may not change, given the old claim."""
     spec, before = child(claim, "spec"), child(old, "spec")
     fixed = dict(spec)
     if not before.get("volumeName"):
         fixed.pop("volumeName", None)
     if before.get("storageClassName") is not None:
-        fixed["storageClassName"] = repr(spec.get("storageClassName"))  # an empty one is not the same as none
+        fixed["storageClassName"] = repr(spec.get("storageClassName"))  # an empty class differs from an absent one
     elif spec.get("storageClassName") == child(child(old, "metadata"), "annotations").get(_CLASS, spec.get("storageClassName")):
         fixed.pop("storageClassName", None)
     if text(child(old, "status"), "phase") == "Bound":

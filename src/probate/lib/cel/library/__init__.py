@@ -1,1 +1,1 @@
-"""The functions of CEL itself and of its extensions."""
+"""The standard functions of CEL and of its extensions."""

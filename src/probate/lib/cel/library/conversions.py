@@ -1,4 +1,4 @@
-"""From one type to another, and what type a value has."""
+"""Type conversions, and `type()`."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _text_of_bool(_: Meter, value: bool) -> str:
 
 @function("string(double) -> string", grows=lambda _: 25)
 def _text_of_double(_: Meter, value: float) -> str:
-    return spelt(value)
+    return format_double(value)
 
 
 @function("string(bytes) -> string", cost=traversal, grows=first)
@@ -186,8 +186,8 @@ def _decode(_: Meter, text: str) -> bytes:
         raise CelError(f"illegal base64 data: {error}") from None
 
 
-def spelt(value: float) -> str:
-    """A double as Go spells it: as short as can be, with an exponent from a million on."""
+def format_double(value: float) -> str:
+    """Formats a double as Go does: the shortest representation, with an exponent from one million on."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

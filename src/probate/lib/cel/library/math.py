@@ -1,4 +1,4 @@
-"""CEL's extension for numbers."""
+"""The math extension of CEL."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _trunc(_: Meter, value: float) -> float:
 
 @function("math.round(double) -> double")
 def _round(_: Meter, value: float) -> float:
-    """Halves away from zero."""
+    """Rounds half away from zero."""
     return math.copysign(math.floor(abs(value) + 0.5), value) if math.isfinite(value) else value
 
 
@@ -113,7 +113,7 @@ def _is_finite(_: Meter, value: float) -> bool:
 
 
 def _wrapped(value: int, kind: type) -> Any:
-    """The low 64 bits of the value."""
+    """Truncates a value to its low 64 bits."""
     low = value & MAX_UINT
     return Uint(low) if kind is Uint else low - (1 << 64) if low >> 63 else low
 

@@ -1,4 +1,4 @@
-"""Operators: arithmetic, comparison, membership, index."""
+"""Operators: arithmetic, comparison, membership, indexing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from probate.lib.cel.cost_meter import Meter
 from probate.lib.cel.errors import CelError
 from probate.lib.cel.functions import Library, tenth, total
-from probate.lib.cel.numbers import MIN_INT, OVERFLOW, Uint, divided, is_number, quotient, remainder, signed, unsigned
+from probate.lib.cel.numbers import MIN_INT, OVERFLOW, Uint, divide, is_number, quotient, remainder, signed, unsigned
 from probate.lib.cel.timestamps import Duration, Timestamp
 from probate.lib.cel.values import NONE, MapList, Optional, SetList, contains, equal, identity, is_nan, key, less, type_name
 
@@ -91,7 +91,7 @@ def _multiply(_: Meter, a: int, b: int) -> int:
 def _divide(_: Meter, a: int, b: int) -> int:
     if a == MIN_INT and b == -1:
         raise CelError(OVERFLOW)
-    return divided(a, b)
+    return divide(a, b)
 
 
 @function("_%_(int, int) -> int")
@@ -118,7 +118,7 @@ def _multiply_unsigned(_: Meter, a: int, b: int) -> Uint:
 
 @function("_/_(uint, uint) -> uint")
 def _divide_unsigned(_: Meter, a: int, b: int) -> Uint:
-    return Uint(divided(a, b))
+    return Uint(divide(a, b))
 
 
 @function("_%_(uint, uint) -> uint")
@@ -162,7 +162,7 @@ def _concatenate_lists(meter: Meter, a: list[Any], b: list[Any]) -> list[Any]:
 
 
 def _merged(meter: Meter, a: MapList, b: list[Any]) -> MapList:
-    """Items of the second replace those of the first that have the same keys, where they stand; others follow."""
+    """Merges two map lists: an item of `b` replaces, in place, the item of `a` with the same keys; other items are appended."""
     meter.charge(len(a) + len(b))
     found = {identity(one, a.keys): one for one in a} | {identity(one, a.keys): one for one in b}
     made = MapList(found.values())

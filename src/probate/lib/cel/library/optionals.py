@@ -1,6 +1,6 @@
-"""Optionals: values that may be there or not.
+"""The functions of optional values.
 
-(`or` and `orValue` are the compiler's: they look at their argument only if need be.)
+The compiler implements `or` and `orValue`, because they evaluate their argument only if the optional is empty.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _value(_: Meter, value: Optional) -> Any:
 @function("optional<A>::orValue(A) -> A")
 @function("optional<A>::or(optional<A>) -> optional<A>")
 def _or(_: Meter, value: Optional, other: Any) -> Any:
-    raise AssertionError("is compiled")
+    raise AssertionError("the compiler implements or and orValue")
 
 
 @function("optional.unwrap(list<optional<A>>) -> list<A>", "list<optional<A>>::unwrapOpt() -> list<A>", cost=first, grows=first)

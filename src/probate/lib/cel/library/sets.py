@@ -1,4 +1,4 @@
-"""Lists taken as sets."""
+"""The set functions of CEL on lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CEL's extension for texts. Places count characters, not bytes."""
+"""The string extension of CEL. Indexes count characters, not bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from probate.lib.cel.cost_meter import Meter
 from probate.lib.cel.errors import CelError, NoOverload
 from probate.lib.cel.functions import Library, first, tenth, traversal
-from probate.lib.cel.library.string_format import formatted
+from probate.lib.cel.library.string_format import format_template
 from probate.lib.cel.library.strings import searching
 
 LIBRARY = Library()
@@ -145,10 +145,10 @@ def _join_with(meter: Meter, items: list[Any], separator: str) -> str:
     grows=lambda text, items: text + 100 * items,
 )
 def _format(meter: Meter, template: str, args: list[Any]) -> str:
-    return formatted(meter, template, args)
+    return format_template(meter, template, args)
 
 
 @function("jsonpatch.escapeKey(string) -> string", cost=traversal, grows=lambda size: 2 * size)
 def _escape_key(_: Meter, text: str) -> str:
-    """A key as part of the path of a JSON patch."""
+    """Escapes a key for use in a JSON Patch path."""
     return text.replace("~", "~0").replace("/", "~1")

@@ -1,4 +1,4 @@
-"""`'%s is %d'.format([a, b])`: what each directive makes of a value."""
+"""The `format` function: `'%s is %d'.format([a, b])`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from probate.lib.cel.cost_meter import Meter
 from probate.lib.cel.errors import CelError
-from probate.lib.cel.library.conversions import spelt
+from probate.lib.cel.library.conversions import format_double
 from probate.lib.cel.numbers import is_number
 from probate.lib.cel.timestamps import Duration, Timestamp
 from probate.lib.cel.values import NONE, Optional, TypeValue, of_key, type_name
@@ -17,8 +17,8 @@ MAX_PRECISION = 1000
 _DIRECTIVE = re.compile(r"%(?:(%)|(?:\.([0-9]{1,6}))?([sdfebxXo])|)")
 
 
-def formatted(meter: Meter, template: str, args: list[Any]) -> str:
-    """The template with its directives replaced."""
+def format_template(meter: Meter, template: str, args: list[Any]) -> str:
+    """Replaces the directives of the template with the formatted arguments."""
     waiting = iter(args)
     used = 0
 
@@ -44,43 +44,45 @@ def _directive(meter: Meter, kind: str, precision: int, value: Any) -> str:
         raise CelError(f"precision is too large: {precision}")
     match kind:
         case "s":
-            return shown(meter, value)
+            return to_string(meter, value)
         case "d":
             return _decimal(value)
         case "f" | "e":
             return _floating(kind, precision, value)
         case "b" | "o":
-            return _based(kind, value)
+            return _binary_or_octal(kind, value)
         case _:
             return _hexadecimal(kind, value)
 
 
-def _wrong(what: str, value: Any) -> CelError:
+def _type_error(what: str, value: Any) -> CelError:
     return CelError(f"error during formatting: {what} can only be used on numbers, was given {type_name(value)}")
 
 
 def _decimal(value: Any) -> str:
     if type(value) is float:
-        return spelt(value) if not math.isfinite(value) else str(int(value)) if value == int(value) else spelt(value)
+        return (
+            format_double(value) if not math.isfinite(value) else str(int(value)) if value == int(value) else format_double(value)
+        )
     if not is_number(value):
-        raise _wrong("decimal clause", value)
+        raise _type_error("decimal clause", value)
     return str(int(value))
 
 
 def _floating(kind: str, precision: int, value: Any) -> str:
     if not is_number(value):
-        raise _wrong("fixed-point clause" if kind == "f" else "scientific clause", value)
+        raise _type_error("fixed-point clause" if kind == "f" else "scientific clause", value)
     number = float(value)
     if not math.isfinite(number):
         return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
     return f"{number:.{precision}{kind}}"
 
 
-def _based(kind: str, value: Any) -> str:
+def _binary_or_octal(kind: str, value: Any) -> str:
     if type(value) is bool and kind == "b":
         return str(int(value))
     if not is_number(value) or type(value) is float:
-        raise _wrong("binary clause" if kind == "b" else "octal clause", value)
+        raise _type_error("binary clause" if kind == "b" else "octal clause", value)
     return format(int(value), kind)
 
 
@@ -89,19 +91,19 @@ def _hexadecimal(kind: str, value: Any) -> str:
         text = (value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value).hex()
         return text.upper() if kind == "X" else text
     if not is_number(value) or type(value) is float:
-        raise _wrong("hex clause", value)
+        raise _type_error("hex clause", value)
     return format(int(value), kind)
 
 
-def shown(meter: Meter, value: Any) -> str:
-    """Any value as a text."""
+def to_string(meter: Meter, value: Any) -> str:
+    """Converts any value to a string."""
     meter.charge(1)
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true" if value else "false"
     if isinstance(value, float):
-        return spelt(value)
+        return format_double(value)
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, bytes):
@@ -110,21 +112,21 @@ def shown(meter: Meter, value: Any) -> str:
         return str(value)
     if isinstance(value, TypeValue):
         return value.name
-    return _composed(meter, value)
+    return _collection_to_string(meter, value)
 
 
-def _composed(meter: Meter, value: Any) -> str:
+def _collection_to_string(meter: Meter, value: Any) -> str:
     if isinstance(value, list):
-        text = ", ".join(shown(meter, one) for one in value)
+        text = ", ".join(to_string(meter, one) for one in value)
         meter.charge(len(text) // 10)
         return f"[{text}]"
     if isinstance(value, dict):
-        entries = sorted((shown(meter, of_key(name)), shown(meter, one)) for name, one in value.items())
+        entries = sorted((to_string(meter, of_key(name)), to_string(meter, one)) for name, one in value.items())
         text = ", ".join(f"{name}: {one}" for name, one in entries)
         meter.charge(len(text) // 10)
         return f"{{{text}}}"
     if isinstance(value, Optional):
-        return "optional.none()" if value is NONE else f"optional({shown(meter, value.value)})"
+        return "optional.none()" if value is NONE else f"optional({to_string(meter, value.value)})"
     if hasattr(value, "cel_shown"):
         return str(value.cel_shown())
     raise CelError(f"error during formatting: string clause cannot be used on {type_name(value)}")

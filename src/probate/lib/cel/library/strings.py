@@ -1,4 +1,4 @@
-"""What CEL itself has for texts."""
+"""The standard string functions of CEL."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ function = LIBRARY.function
 
 
 def searching(text: int, part: int) -> int:
-    """What it costs to look for one text in another."""
+    """Cost of searching one string in another."""
     return max(tenth(text), 1) * max(tenth(part), 1)
 
 
 def matching(text: int, pattern: int) -> int:
-    """What it costs to match a pattern."""
+    """Cost of matching a pattern."""
     return max(tenth(text + 1), 1) * max((pattern + 3) // 4, 1)
 
 
@@ -38,12 +38,12 @@ def _ends(_: Meter, text: str, part: str) -> bool:
 
 @function("string::matches(string) -> bool", "matches(string, string) -> bool", cost=matching)
 def _matches(meter: Meter, text: str, pattern: str) -> bool:
-    meter.charge(len(text) // 3)  # the machine reads every character, at the pace of Python
+    meter.charge(len(text) // 3)  # the automaton reads every character in Python
     return automaton(pattern).search(text)
 
 
 def automaton(pattern: str) -> Automaton:
-    """The pattern, compiled."""
+    """Compiles a pattern."""
     try:
         return compile_pattern(pattern)
     except BadPattern as error:

@@ -1,4 +1,4 @@
-"""What can be asked of timestamps and durations."""
+"""Functions of timestamps and durations."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From the source of an expression to its tree, and back."""
+"""Converts between the source of an expression and its syntax tree."""

@@ -1,4 +1,4 @@
-"""The words of an expression."""
+"""The lexer: splits the source of an expression into tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from probate.lib.cel.errors import CompileError, Issue
 from probate.lib.cel.numbers import Uint
 
 MAX_SOURCE = 100_000
-"""Characters of one expression, as in Kubernetes."""
+"""Maximum length of an expression in characters, as in Kubernetes."""
 
 RESERVED = frozenset(
     {
@@ -18,7 +18,7 @@ RESERVED = frozenset(
         *("let", "loop", "package", "namespace", "return", "var", "void", "while"),
     }
 )
-"""Words that name no variable, though they may name a field."""
+"""Reserved words: not valid as variables, but valid as field names."""
 
 _TOKEN = re.compile(
     r"""(?P<space>[\s\f]+|//[^\n]*)
@@ -37,7 +37,7 @@ _SIMPLE = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v"
 
 
 class Token(NamedTuple):
-    """One word. `kind` is value, name, quoted, sign (then `text` is it), or end."""
+    """A token. `kind` is value, name, quoted, sign (`text` is the operator or bracket), or end."""
 
     kind: str
     text: str
@@ -46,7 +46,7 @@ class Token(NamedTuple):
 
 
 def tokens(source: str) -> list[Token]:
-    """All words, and an end. Raises `CompileError`."""
+    """Returns all tokens, followed by an end token. Raises `CompileError`."""
     if len(source) > MAX_SOURCE:
         raise CompileError(
             source[:1], [Issue(0, f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_SOURCE}")]
@@ -84,7 +84,7 @@ def _next(source: str, at: int) -> tuple[Token | None, int]:
 def _number(text: str) -> int | Uint:
     is_unsigned = text[-1] in "uU"
     digits = text[:-1] if is_unsigned else text
-    number = 1 << 70  # beyond 64 bits, as very long ones are anyway; and Python takes long over those
+    number = 1 << 70  # any value beyond 64 bits: long digit sequences exceed 64 bits anyway, and int() is slow for them
     if len(digits) <= 24:
         number = int(digits, 16) if digits.startswith("0x") else int(digits)
     return Uint(number) if is_unsigned else number
@@ -122,7 +122,7 @@ def _unescaped(source: str, inner: str, at: int) -> str:
 
 
 def _bytes(source: str, inner: str, at: int) -> bytes:
-    """Octal and \\x escapes are bytes here, all else is UTF-8."""
+    """Decodes a bytes literal: octal and \\x escapes denote bytes, all other text is encoded as UTF-8."""
     found, last = bytearray(), 0
     for match in _ESCAPE.finditer(inner):
         found += inner[last : match.start()].encode("utf-8", "surrogatepass")
@@ -133,7 +133,7 @@ def _bytes(source: str, inner: str, at: int) -> bytes:
 
 
 def _escape(source: str, match: re.Match[str], at: int) -> str | int:
-    """The character, or the number of one that \\x or octal digits give."""
+    """Returns the character of an escape sequence, or the number for \\x and octal escapes."""
     simple, hexadecimal, short, long, octal, _ = match.groups()
     if simple:
         return _SIMPLE.get(simple, simple)

@@ -1,8 +1,8 @@
-"""Calls that are no calls: `has(a.b)`, `list.all(x, ...)`, `cel.bind(x, ..., ...)`. Which these are, and what they need."""
+"""Macros: calls that the parser expands, such as `has(a.b)`, `list.all(x, ...)` and `cel.bind(x, ..., ...)`."""
 
 from __future__ import annotations
 
-from probate.lib.cel.syntax.tree import Bind, Fold, Ident, Node, Select
+from probate.lib.cel.syntax.tree import Bind, Comprehension, Ident, Node, Select
 
 ONE_VARIABLE = {"all": (1,), "exists": (1,), "exists_one": (1,), "existsOne": (1,), "map": (1, 2), "filter": (1,)}
 TWO_VARIABLES = {
@@ -19,7 +19,7 @@ MAX_PARTS = 3
 
 
 class BadMacro(ValueError):
-    """The arguments of a macro are not what it needs."""
+    """The arguments of a macro are invalid."""
 
     def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
@@ -27,16 +27,16 @@ class BadMacro(ValueError):
 
 
 def expand(name: str, target: Node | None, args: list[Node], at: int) -> Node | None:
-    """What the call stands for; None if it is a call of a function."""
+    """Expands a macro call; None if the call is an ordinary function call."""
     if target is None:
         return _has(args, at) if name == "has" and len(args) == 1 else None
     if name == "bind" and isinstance(target, Ident) and target.name == "cel" and len(args) == 3:
         return Bind(at, _variable(args[0]), args[1], args[2])
     count = len(args)
     if (name in OPTIONAL and count == 2) or count - 1 in ONE_VARIABLE.get(name, ()):
-        return Fold(at, _KINDS.get(name, name), target, [_variable(args[0])], args[1:])
+        return Comprehension(at, _KINDS.get(name, name), target, [_variable(args[0])], args[1:])
     if count - 2 in TWO_VARIABLES.get(name, ()):
-        return Fold(at, _KINDS.get(name, name), target, _two_variables(args), args[2:])
+        return Comprehension(at, _KINDS.get(name, name), target, _two_variables(args), args[2:])
     return None
 
 

@@ -1,7 +1,7 @@
-"""What an expression is, once it is read. `at` is where it stands in the source; `type` is what the checker found it to be.
+"""The syntax tree. `at` is the offset of a node in the source; `type` is the type that the checker inferred.
 
-Macros are nodes of their own (`Fold`, `Bind`): so they are as cheap to run as the loops they stand for. Chains of && and || are one
-node, however long they are.
+Macros have their own nodes (`Comprehension`, `Bind`), so they run as fast as the loops that they denote. A chain of && or || is a
+single node, whatever its length.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from probate.lib.cel.types import DYN, Type
 
 
 class Node:
-    """An expression."""
+    """A node of the syntax tree."""
 
     __slots__ = ("at", "type")
 
@@ -22,7 +22,7 @@ class Node:
 
 
 class Literal(Node):
-    """A value that stands in the source."""
+    """A literal value."""
 
     __slots__ = ("value",)
 
@@ -32,7 +32,7 @@ class Literal(Node):
 
 
 class Ident(Node):
-    """A name."""
+    """A variable or type name."""
 
     __slots__ = ("name", "slot")
 
@@ -43,7 +43,7 @@ class Ident(Node):
 
 
 class Select(Node):
-    """`operand.field`, or whether there is one (`has`), or the field if there is one (`?.`)."""
+    """`operand.field`; with `is_test`, whether the field exists (`has`); with `is_optional`, the field as an optional (`?.`)."""
 
     __slots__ = ("field", "is_optional", "is_test", "operand")
 
@@ -56,7 +56,7 @@ class Select(Node):
 
 
 class Call(Node):
-    """A function or an operator. Of a method, the target is the first argument."""
+    """A call of a function or operator. The first argument of a method call is its target."""
 
     __slots__ = ("args", "is_member", "name")
 
@@ -112,7 +112,7 @@ class Logic(Node):
         self.is_and = is_and
 
 
-class Choice(Node):
+class Conditional(Node):
     """`test ? yes : no`"""
 
     __slots__ = ("no", "test", "yes")
@@ -124,11 +124,10 @@ class Choice(Node):
         self.no = no
 
 
-class Fold(Node):
-    """A macro that goes through a list or a map (or, for optMap and optFlatMap, what an optional holds).
+class Comprehension(Node):
+    """A comprehension macro over a list or map (or, for optMap and optFlatMap, over the content of an optional).
 
-    `kind` is its name, `names` are its one or two variables, `parts` what it asks of each.
-
+    `kind` is its name, `names` are its one or two variables, `parts` the expressions evaluated in each iteration.
     """
 
     __slots__ = ("kind", "names", "parts", "range", "slots")
@@ -156,7 +155,7 @@ class Bind(Node):
 
 
 def children(node: Node) -> list[Node]:
-    """What it is made of."""
+    """Returns the child nodes."""
     match node:
         case Select():
             return [node.operand]
@@ -170,9 +169,9 @@ def children(node: Node) -> list[Node]:
             return [one for _, one in node.fields]
         case Logic():
             return node.terms
-        case Choice():
+        case Conditional():
             return [node.test, node.yes, node.no]
-        case Fold():
+        case Comprehension():
             return [node.range, *node.parts]
         case Bind():
             return [node.value, node.body]
@@ -181,20 +180,20 @@ def children(node: Node) -> list[Node]:
 
 
 def depth(node: Node, limit: int) -> int:
-    """How many levels it has, as far as the limit and one more."""
+    """Returns the depth of the tree, counting up to one more than `limit`."""
     level, count = [node], 0
     while level and count <= limit:
-        level = [below for one in level for below in children(one)]
+        level = [child for one in level for child in children(one)]
         count += 1
     return count
 
 
 def names(node: Node) -> set[str]:
-    """All names in it that are not known to be variables of its own macros."""
+    """Returns the free names of the tree: all names except the variables of its own macros."""
     match node:
         case Ident():
             return {node.name}
-        case Fold():
+        case Comprehension():
             return names(node.range) | (set().union(*map(names, node.parts)) - set(node.names))
         case Bind():
             return names(node.value) | (names(node.body) - {node.name})

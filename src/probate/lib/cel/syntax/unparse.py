@@ -1,4 +1,4 @@
-"""A tree as a source: what it reads as again is the same tree."""
+"""Converts a tree back to source. Parsing the result yields the same tree."""
 
 from __future__ import annotations
 
@@ -8,13 +8,26 @@ from typing import Any
 
 from probate.lib.cel.numbers import Uint
 from probate.lib.cel.syntax.parser import RANKS
-from probate.lib.cel.syntax.tree import Bind, Call, Choice, Fold, Ident, ListOf, Literal, Logic, MapOf, Node, Select, Struct
+from probate.lib.cel.syntax.tree import (
+    Bind,
+    Call,
+    Comprehension,
+    Conditional,
+    Ident,
+    ListOf,
+    Literal,
+    Logic,
+    MapOf,
+    Node,
+    Select,
+    Struct,
+)
 
 _UNARY = {"!_": "!", "-_": "-"}
 
 
 def unparse(node: Node) -> str:  # noqa: C901 one case a kind of node
-    """The source. Parentheses stand wherever they might matter."""
+    """Returns the source. Adds parentheses wherever precedence could matter."""
     match node:
         case Literal():
             return _literal(node.value)
@@ -33,29 +46,29 @@ def unparse(node: Node) -> str:  # noqa: C901 one case a kind of node
                 f"{node.name}{{{', '.join(_entry(index, node, _name(key), one) for index, (key, one) in enumerate(node.fields))}}}"
             )
         case Logic():
-            return (" && " if node.is_and else " || ").join(_inner(one) for one in node.terms)
-        case Choice():
-            return f"{_inner(node.test)} ? {_inner(node.yes)} : {_inner(node.no)}"
-        case Fold():
-            return f"{_inner(node.range)}.{node.kind}({', '.join([*node.names, *map(unparse, node.parts)])})"
+            return (" && " if node.is_and else " || ").join(_parenthesize(one) for one in node.terms)
+        case Conditional():
+            return f"{_parenthesize(node.test)} ? {_parenthesize(node.yes)} : {_parenthesize(node.no)}"
+        case Comprehension():
+            return f"{_parenthesize(node.range)}.{node.kind}({', '.join([*node.names, *map(unparse, node.parts)])})"
         case Bind():
             return f"cel.bind({node.name}, {unparse(node.value)}, {unparse(node.body)})"
         case _:
             raise TypeError(type(node))
 
 
-def _inner(node: Node) -> str:
-    is_plain = isinstance(node, Ident | ListOf | MapOf | Struct | Fold | Bind | Select)
+def _parenthesize(node: Node) -> str:
+    is_plain = isinstance(node, Ident | ListOf | MapOf | Struct | Comprehension | Bind | Select)
     return unparse(node) if is_plain else f"({unparse(node)})"
 
 
 def _select(node: Select) -> str:
-    path = f"{_inner(node.operand)}.{'?' if node.is_optional else ''}{_name(node.field)}"
+    path = f"{_parenthesize(node.operand)}.{'?' if node.is_optional else ''}{_name(node.field)}"
     return f"has({path})" if node.is_test else path
 
 
 def _call(node: Call) -> str:
-    args = [_inner(one) for one in node.args]
+    args = [_parenthesize(one) for one in node.args]
     if node.name in _UNARY:
         return f"{_UNARY[node.name]}{args[0]}"
     if node.name in ("_[_]", "_[?_]"):

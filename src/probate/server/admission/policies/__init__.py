@@ -1,1 +1,1 @@
-"""Admission policies: which are asked about a write, what they are asked, and what becomes of what they say."""
+"""Validating and mutating admission policies: which apply to a write, their variables, and how their results take effect."""

@@ -1,26 +1,25 @@
-"""A write as expressions see it: `request`, the object in the version that is wanted, and who may be asked about rights."""
+"""The variables of CEL expressions in policies: request, authorizer, and the object in the version that the policy matches."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from probate.api.catalog import Resource
 from probate.api.cel.library.authorizer import Authorizer
 from probate.api.gvk import GroupVersionKind
-from probate.api.policies.validation import Inputs
+from probate.api.objects import Object
+from probate.api.policies.policy_evaluation import Inputs
 from probate.api.rbac import cel_authorizer
 from probate.server.admission import phases
-from probate.server.admission.attributes import Attributes
-from probate.server.context import Api
-
-Object = dict[str, Any]
+from probate.server.admission.admission_attributes import Attributes
+from probate.server.context import ServerContext
 
 _VERBS = {"CREATE": "create", "UPDATE": "update", "DELETE": "delete", "CONNECT": "connect"}
-_LEFT_OUT = ("subResource", "requestSubResource", "name", "namespace", "options")
+_OMITTED_IF_EMPTY = ("subResource", "requestSubResource", "name", "namespace", "options")
 
 
-class Shown(NamedTuple):
-    """The write in the version that a policy wants."""
+class VersionedWrite(NamedTuple):
+    """A write in the version that a policy matches."""
 
     resource: Resource
     kind: GroupVersionKind
@@ -28,25 +27,28 @@ class Shown(NamedTuple):
     old: Object | None
 
 
-def shown(write: Attributes, resource: Resource) -> Shown:
-    """The write as one of this resource, which is another version of its own."""
+def convert_write(write: Attributes, resource: Resource) -> VersionedWrite:
+    """Returns the write converted to this resource, which is another version of the write's own."""
     if resource is write.at.resource or write.kind != write.at.resource.group_version_kind:
-        return Shown(resource, write.kind, write.object, write.old)
-    both = (None if one is None else phases.in_version(one, write.at.resource, resource) for one in (write.object, write.old))
-    return Shown(resource, resource.group_version_kind, *both)
+        return VersionedWrite(resource, write.kind, write.object, write.old)
+    objects = (write.object, write.old)
+    both = (None if item is None else phases.convert_version(item, write.at.resource, resource) for item in objects)
+    return VersionedWrite(resource, resource.group_version_kind, *both)
 
 
-def inputs(api: Api, write: Attributes, seen: Shown, namespace: Object | None, params: Object | None) -> Inputs:
-    """What expressions are given."""
-    return Inputs(seen.object, seen.old, request(write, seen), namespace, params, authorizer(api, write))
+def policy_inputs(
+    api: ServerContext, write: Attributes, converted: VersionedWrite, namespace: Object | None, params: Object | None
+) -> Inputs:
+    """Returns everything that expressions are evaluated with."""
+    return Inputs(converted.object, converted.old, request_variable(write, converted), namespace, params, authorizer(api, write))
 
 
-def request(write: Attributes, seen: Shown) -> Object:
-    """The variable `request`. What is empty is left out, as in an AdmissionReview."""
+def request_variable(write: Attributes, converted: VersionedWrite) -> Object:
+    """Returns the request variable. Some empty fields are omitted, as in an AdmissionReview."""
     at = write.at
-    said: Object = {
-        "kind": _kind(seen.kind),
-        "resource": _resource(seen.resource),
+    fields: Object = {
+        "kind": _kind(converted.kind),
+        "resource": _resource(converted.resource),
         "subResource": at.subresource,
         "requestKind": _kind(write.kind),
         "requestResource": _resource(at.resource),
@@ -54,20 +56,20 @@ def request(write: Attributes, seen: Shown) -> Object:
         "name": write.name,
         "namespace": write.namespace,
         "operation": write.operation,
-        "userInfo": write.act.user.info,
-        "dryRun": write.act.is_dry_run,
+        "userInfo": write.request.user.info,
+        "dryRun": write.request.is_dry_run,
         "options": write.options,
     }
-    return {name: value for name, value in said.items() if value or name not in _LEFT_OUT}
+    return {name: value for name, value in fields.items() if value or name not in _OMITTED_IF_EMPTY}
 
 
-def authorizer(api: Api, write: Attributes) -> Authorizer:
-    """Whom expressions ask what the author of the request may do."""
+def authorizer(api: ServerContext, write: Attributes) -> Authorizer:
+    """Returns the variable `authorizer`, which answers what the user of the request may do."""
     at = write.at
     own = cel_authorizer.Attributes(
         _VERBS.get(write.operation, ""), at.resource.group, at.resource.plural, at.subresource, write.namespace, write.name
     )
-    return Authorizer(api.deciders(write.act.user), own=own)
+    return Authorizer(api.cel_authorizer(write.request.user), own=own)
 
 
 def _kind(kind: GroupVersionKind) -> Object:

@@ -1,151 +1,157 @@
-"""Policies with their bindings, and which of them are about a write.
+"""Indexes policies and their bindings, and finds those that match a write.
 
-What is configured is compiled when it is first asked, where it is asked: on a thread, if it takes long.
+A policy is compiled when it first runs, and where it runs: on a thread, if it takes long.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from probate.api.catalog import Catalog, Resource
+from probate.api.objects import Object
 from probate.api.policies import compiled_policy
-from probate.server.admission.attributes import Attributes
-from probate.server.admission.chain import Place, Plugin
-from probate.server.admission.policies.policy_match import Scope, labels_of, scope
+from probate.server.admission.admission_attributes import Attributes
+from probate.server.admission.chain import Plugin, PluginOrder
+from probate.server.admission.policies.policy_match import MatchResources, compile_match, labels_of
 from probate.server.codec import object_codec
-from probate.server.context import Api
+from probate.server.context import ServerContext
 from probate.server.request import Target
 from probate.server.storage import storage_keys
 
-Object = dict[str, Any]
-
 GROUP = "admissionregistration.k8s.io"
-EXEMPT = frozenset(f"{sort}admission{what}" for sort in ("validating", "mutating") for what in ("policies", "policybindings"))
+_EXEMPT_KINDS = ("policies", "policybindings")
+EXEMPT = frozenset(f"{policy_type}admission{kind}" for policy_type in ("validating", "mutating") for kind in _EXEMPT_KINDS)
 
 
-class Held(NamedTuple):
-    """A policy as it is configured."""
-
-    name: str
-    spec: Object
-    scope: Scope
-    compiled: Callable[[], compiled_policy.Policy]
-
-
-class Binding(NamedTuple):
-    """A binding as it is configured."""
+class ConfiguredPolicy(NamedTuple):
+    """A policy as configured."""
 
     name: str
     spec: Object
-    scope: Scope
+    scope: MatchResources
+    compiled: Callable[[], compiled_policy.CompiledPolicy]
 
 
-class Bound(NamedTuple):
-    """A policy under one of its bindings, and the version in which it wants to see the write."""
+class ConfiguredBinding(NamedTuple):
+    """A binding as configured."""
 
-    policy: Held
-    binding: Binding
+    name: str
+    spec: Object
+    scope: MatchResources
+
+
+class BoundPolicy(NamedTuple):
+    """A policy with one of its bindings, and the version in which the policy sees the write."""
+
+    policy: ConfiguredPolicy
+    binding: ConfiguredBinding
     resource: Resource
 
 
-class Policies:
-    """Those of one sort. `plugin` has its say while there are any."""
+class PolicyIndex:
+    """The policies of one type. `plugin` is enabled while any of them has a binding."""
 
-    def __init__(self, api: Api, place: Place, plugin: Plugin, sort: str) -> None:
+    def __init__(self, api: ServerContext, order: PluginOrder, plugin: Plugin, policy_type: str) -> None:
         self._api = api
-        self._place = place
+        self._order = order
         self._plugin = plugin
-        self._policies: dict[str, Held] = {}
-        self._bindings: dict[str, list[Binding]] = {}  # by the policies that they name, in the order of their own names
+        self._policies: dict[str, ConfiguredPolicy] = {}
+        self._bindings: dict[str, list[ConfiguredBinding]] = {}  # by policy name, in the order of their own names
         self._catalog: Catalog | None = None
-        self._known: dict[tuple[str, str, str, str, str], list[Bound]] = {}
-        api.configured.tell(GROUP, "v1", f"{sort}admissionpolicies", self._told_policies)
-        api.configured.tell(GROUP, "v1", f"{sort}admissionpolicybindings", self._told_bindings)
+        self._cached: dict[tuple[str, str, str, str, str], list[BoundPolicy]] = {}
+        api.admission_configuration.subscribe(GROUP, "v1", f"{policy_type}admissionpolicies", self._set_policies)
+        api.admission_configuration.subscribe(GROUP, "v1", f"{policy_type}admissionpolicybindings", self._set_bindings)
 
-    def _told_policies(self, objects: dict[str, Object]) -> None:
+    def _set_policies(self, objects: dict[str, Object]) -> None:
         before, self._policies = self._policies, {}
-        for one in objects.values():
-            name = str(one["metadata"]["name"])
-            known = before.get(name)
-            is_same = known is not None and known.spec == one.get("spec")
-            self._policies[name] = known if known is not None and is_same else _held(name, one)
-        self._arrange()
+        for policy_object in objects.values():
+            name = str(policy_object["metadata"]["name"])
+            cached = before.get(name)
+            is_same = cached is not None and cached.spec == policy_object.get("spec")
+            self._policies[name] = cached if cached is not None and is_same else _configured_policy(name, policy_object)
+        self._update()
 
-    def _told_bindings(self, objects: dict[str, Object]) -> None:
+    def _set_bindings(self, objects: dict[str, Object]) -> None:
         self._bindings = {}
-        for one in sorted(map(_binding, objects.values()), key=lambda one: one.name):
-            self._bindings.setdefault(str(one.spec.get("policyName") or ""), []).append(one)
-        self._arrange()
+        for binding in sorted(map(_configured_binding, objects.values()), key=lambda binding: binding.name):
+            self._bindings.setdefault(str(binding.spec.get("policyName") or ""), []).append(binding)
+        self._update()
 
-    def _arrange(self) -> None:
+    def _update(self) -> None:
         self._catalog = None
         if self._bindings.keys() & self._policies.keys():
-            self._api.admission.wake(self._place, self._plugin)
+            self._api.admission.enable(self._order, self._plugin)
         else:
-            self._api.admission.rest(self._place)
+            self._api.admission.disable(self._order)
 
-    def about(self, operation: str, at: Target) -> list[Bound]:
-        """Those whose rules are about such a write, remembered for as long as kinds and configurations are the same."""
+    def candidates(self, operation: str, at: Target) -> list[BoundPolicy]:
+        """Returns the policies whose rules match such a write.
+
+        Fast path: cached until the served resources or the configuration change.
+        """
         if self._catalog is not self._api.catalog:
-            self._catalog, self._known = self._api.catalog, {}
-        one = at.resource
-        key = (operation, one.group, one.version, one.plural, at.subresource)
-        found = self._known.get(key)
-        if found is None:
-            is_exempt = one.group == GROUP and one.plural in EXEMPT
-            found = self._known[key] = [] if is_exempt else self._find(operation, at)
-        return found
+            self._catalog, self._cached = self._api.catalog, {}
+        resource = at.resource
+        key = (operation, resource.group, resource.version, resource.plural, at.subresource)
+        bound = self._cached.get(key)
+        if bound is None:
+            is_exempt = resource.group == GROUP and resource.plural in EXEMPT
+            bound = self._cached[key] = [] if is_exempt else self._find(operation, at)
+        return bound
 
-    def _find(self, operation: str, at: Target) -> list[Bound]:
-        found: list[Bound] = []
+    def _find(self, operation: str, at: Target) -> list[BoundPolicy]:
+        bound: list[BoundPolicy] = []
         catalog = self._api.catalog
         for _, policy in sorted(self._policies.items()):
             resource = policy.scope.resource_for(operation, at, catalog)
             bindings = self._bindings.get(policy.name, ()) if resource is not None else ()
-            meant = (one for one in bindings if one.scope.resource_for(operation, at, catalog) is not None)
-            found += [Bound(policy, one, resource) for one in meant if resource is not None]
-        return found
+            matching = (binding for binding in bindings if binding.scope.resource_for(operation, at, catalog) is not None)
+            bound += [BoundPolicy(policy, binding, resource) for binding in matching if resource is not None]
+        return bound
 
-    async def meant(self, write: Attributes) -> list[Bound]:
-        """Those that are about this very write: its name and labels are as they want them."""
-        about = self.about(write.operation, write.at)
-        if not about:
+    async def matching(self, write: Attributes) -> list[BoundPolicy]:
+        """Returns the policies that match this write by name and labels too."""
+        candidates = self.candidates(write.operation, write.at)
+        if not candidates:
             return []
-        namespace = await self._labels(write) if any(_looks_at_namespaces(one) for one in about) else {}
+        namespace = await self._namespace_labels(write) if any(_has_namespace_selector(bound) for bound in candidates) else {}
         return [
-            one for one in about if all(self._is_meant(part, write, namespace) for part in (one.policy.scope, one.binding.scope))
+            item
+            for item in candidates
+            if self._matches(item.policy.scope, write, namespace) and self._matches(item.binding.scope, write, namespace)
         ]
 
-    def _is_meant(self, part: Scope, write: Attributes, namespace: dict[str, str]) -> bool:
-        is_named = part.names(write.operation, write.at, self._api.catalog, write.name)
-        return is_named and part.selects(write, namespace)
+    def _matches(self, match: MatchResources, write: Attributes, namespace: dict[str, str]) -> bool:
+        is_named = match.matches_name(write.operation, write.at, self._api.catalog, write.name)
+        return is_named and match.matches_labels(write, namespace)
 
-    async def _labels(self, write: Attributes) -> dict[str, str]:
+    async def _namespace_labels(self, write: Attributes) -> dict[str, str]:
         if write.at.resource.group_resource == storage_keys.NAMESPACES:
             return labels_of(write.object or write.old or {})
-        found = await self._api.store.read(storage_keys.of_namespace(write.namespace)) if write.namespace else None
-        return (object_codec.meta(found.value).labels or {}) if found is not None else {}
+        record = await self._api.store.read(storage_keys.namespace_key(write.namespace)) if write.namespace else None
+        return (object_codec.meta(record.value).labels or {}) if record is not None else {}
 
     async def namespace(self, write: Attributes) -> Object | None:
-        """The namespace of the object, as expressions see it; None if it is in none."""
+        """Returns the namespace of the write as expressions see it, or None if the object is cluster-scoped."""
         resource = self._api.catalog.find("", "v1", "namespaces")
         if not write.at.resource.is_namespaced or not write.namespace or resource is None:
             return None
-        found = await self._api.store.read(storage_keys.of_namespace(write.namespace))
-        return None if found is None else object_codec.served(found, resource)
+        record = await self._api.store.read(storage_keys.namespace_key(write.namespace))
+        return None if record is None else object_codec.served(record, resource)
 
 
-def _held(name: str, object_: Object) -> Held:
+def _configured_policy(name: str, object_: Object) -> ConfiguredPolicy:
     spec = object_.get("spec") or {}
-    return Held(name, spec, scope(spec.get("matchConstraints")), functools.cache(lambda: compiled_policy.compiled(object_)))
+    compiled = functools.cache(lambda: compiled_policy.compile_policy(object_))
+    return ConfiguredPolicy(name, spec, compile_match(spec.get("matchConstraints")), compiled)
 
 
-def _binding(object_: Object) -> Binding:
+def _configured_binding(object_: Object) -> ConfiguredBinding:
     spec = object_.get("spec") or {}
-    return Binding(str(object_["metadata"]["name"]), spec, scope(spec.get("matchResources")))
+    return ConfiguredBinding(str(object_["metadata"]["name"]), spec, compile_match(spec.get("matchResources")))
 
 
-def _looks_at_namespaces(bound: Bound) -> bool:
+def _has_namespace_selector(bound: BoundPolicy) -> bool:
     return not (bound.policy.scope.namespaces.is_everything and bound.binding.scope.namespaces.is_everything)

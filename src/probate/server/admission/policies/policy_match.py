@@ -1,23 +1,22 @@
-"""Which writes a policy or one of its bindings is about: by operation and resource, by name, by labels."""
+"""Matches writes against a policy or a binding: by operation and resource, by name, and by labels."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from probate.api.catalog import Catalog, Resource
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
+from probate.api.objects import Object
 from probate.api.selectors import label_selectors
 from probate.api.selectors.label_selectors import LabelSelector
-from probate.server.admission.attributes import Attributes
-from probate.server.admission.webhooks import webhook_match as webhooks
+from probate.server.admission.admission_attributes import Attributes
+from probate.server.admission.webhooks import webhook_match
 from probate.server.request import Target
 from probate.server.storage import storage_keys
 
-Object = dict[str, Any]
 
-
-class Scope(NamedTuple):
-    """What `matchConstraints` or `matchResources` say."""
+class MatchResources(NamedTuple):
+    """The `matchConstraints` of a policy, or the `matchResources` of a binding."""
 
     rules: tuple[Object, ...]
     excluded: tuple[Object, ...]
@@ -26,65 +25,69 @@ class Scope(NamedTuple):
     objects: LabelSelector
 
     def resource_for(self, operation: str, at: Target, catalog: Catalog) -> Resource | None:
-        """As which resource the write is meant: this one, or another version. None: not at all, whatever its name and labels."""
-        if _found(self._all_of(self.excluded), self, operation, at, catalog) is not None:
+        """Returns the resource, perhaps in another version, as which the rules match the write; None if they do not."""
+        if _resource_for(self._without_names(self.excluded), self, operation, at, catalog) is not None:
             return None
-        return _found(self.rules, self, operation, at, catalog) if self.rules else at.resource
+        return _resource_for(self.rules, self, operation, at, catalog) if self.rules else at.resource
 
     @staticmethod
-    def _all_of(rules: tuple[Object, ...]) -> tuple[Object, ...]:
-        """Those that are about all objects, whatever they are called."""
-        return tuple(one for one in rules if not one.get("resourceNames"))
+    def _without_names(rules: tuple[Object, ...]) -> tuple[Object, ...]:
+        """Returns the rules that apply to objects of any name."""
+        return tuple(rule for rule in rules if not rule.get("resourceNames"))
 
-    def names(self, operation: str, at: Target, catalog: Catalog, name: str) -> bool:
-        """Whether an object of this name is meant."""
-        excluded = _named(self.excluded, name)
-        if excluded and _found(excluded, self, operation, at, catalog) is not None:
+    def matches_name(self, operation: str, at: Target, catalog: Catalog, name: str) -> bool:
+        """Returns whether the rules match an object of this name."""
+        excluded = _with_name(self.excluded, name)
+        if excluded and _resource_for(excluded, self, operation, at, catalog) is not None:
             return False
-        if not any(one.get("resourceNames") for one in self.rules):
+        if not any(rule.get("resourceNames") for rule in self.rules):
             return True
-        rules = (*self._all_of(self.rules), *_named(self.rules, name))
-        return bool(rules) and _found(rules, self, operation, at, catalog) is not None
+        rules = (*self._without_names(self.rules), *_with_name(self.rules, name))
+        return bool(rules) and _resource_for(rules, self, operation, at, catalog) is not None
 
-    def selects(self, write: Attributes, namespace: dict[str, str]) -> bool:
-        """Whether the labels are as wanted: of the namespace, unless it is in none, and of the object, as it is or was."""
-        if not self.namespaces.is_everything and is_in_a_namespace(write) and not self.namespaces.matches(namespace):
+    def matches_labels(self, write: Attributes, namespace: dict[str, str]) -> bool:
+        """Returns whether the selectors match the labels of the namespace (if any) and of the new or the old object."""
+        if not self.namespaces.is_everything and is_subject_to_namespace_selector(write) and not self.namespaces.matches(namespace):
             return False
-        both = [one for one in (write.object, write.old) if one is not None]
-        return self.objects.is_everything or any(self.objects.matches(labels_of(one)) for one in both)
+        both = [object_ for object_ in (write.object, write.old) if object_ is not None]
+        return self.objects.is_everything or any(self.objects.matches(labels_of(object_)) for object_ in both)
 
 
-def scope(resources: Object | None) -> Scope:
-    """What is said, compiled."""
-    said = resources or {}
-    return Scope(
-        tuple(said.get("resourceRules") or ()),
-        tuple(said.get("excludeResourceRules") or ()),
-        said.get("matchPolicy") == "Exact",
-        _selector(said.get("namespaceSelector")),
-        _selector(said.get("objectSelector")),
+def compile_match(resources: Object | None) -> MatchResources:
+    """Compiles the match rules and selectors."""
+    fields = resources or {}
+    return MatchResources(
+        tuple(fields.get("resourceRules") or ()),
+        tuple(fields.get("excludeResourceRules") or ()),
+        fields.get("matchPolicy") == "Exact",
+        _selector(fields.get("namespaceSelector")),
+        _selector(fields.get("objectSelector")),
     )
 
 
 def _selector(selector: Object | None) -> LabelSelector:
-    return label_selectors.compile_object(selector or {}, Path("selector"))[0]
+    return label_selectors.compile_object(selector or {}, FieldPath("selector"))[0]
 
 
-def _named(rules: tuple[Object, ...], name: str) -> tuple[Object, ...]:
-    return tuple(one for one in rules if name in (one.get("resourceNames") or ()))
+def _with_name(rules: tuple[Object, ...], name: str) -> tuple[Object, ...]:
+    return tuple(rule for rule in rules if name in (rule.get("resourceNames") or ()))
 
 
-def _found(rules: tuple[Object, ...], about: Scope, operation: str, at: Target, catalog: Catalog) -> Resource | None:
-    """The resource, as rules of webhooks would find it: they are the same."""
-    hook = webhooks.Hook("", "", rules, about.is_exact, about.namespaces, about.objects, (), False, 0.0, False, "v1", False, {})
-    return webhooks.resource_for(hook, operation, at, catalog)
+def _resource_for(
+    rules: tuple[Object, ...], match: MatchResources, operation: str, at: Target, catalog: Catalog
+) -> Resource | None:
+    """Returns the resource as which the rules match. Webhook rules have the same semantics, so their matcher is used."""
+    matcher = webhook_match.Webhook(
+        "", "", rules, match.is_exact, match.namespaces, match.objects, (), False, 0.0, False, "v1", False, {}
+    )
+    return webhook_match.resource_for(matcher, operation, at, catalog)
 
 
 def labels_of(object_: Object) -> dict[str, str]:
-    """The object's labels."""
+    """Returns the object's labels."""
     return (object_.get("metadata") or {}).get("labels") or {}
 
 
-def is_in_a_namespace(write: Attributes) -> bool:
-    """What is in none is meant, whatever namespaces a policy is for. A namespace is in itself."""
+def is_subject_to_namespace_selector(write: Attributes) -> bool:
+    """Returns whether a namespace selector applies. It ignores cluster-scoped objects; a namespace is in itself."""
     return write.at.resource.is_namespaced or write.at.resource.group_resource == storage_keys.NAMESPACES

@@ -1,123 +1,126 @@
-"""Validating policies: what they say about a write, told as their bindings want it: refused, warned about, noted."""
+"""Validating admission policies. Their bindings say how a failed validation takes effect: denial, warning or audit annotation."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
-from probate.api.field_errors import Problem
-from probate.api.policies import validation
+from probate.api.field_errors import FieldError
+from probate.api.objects import Object
+from probate.api.policies import policy_evaluation
 from probate.core import errors
 from probate.core.errors import Details
-from probate.server.admission.attributes import NO_TERMS, Attributes, Terms
-from probate.server.admission.chain import Place
+from probate.server.admission.admission_attributes import NO_REQUIREMENTS, Attributes, CommitRequirements
+from probate.server.admission.chain import PluginOrder
 from probate.server.admission.policies import cel_variables, policy_params
-from probate.server.admission.policies.match_conditions import MEDIUM
-from probate.server.admission.policies.policy_bindings import Bound, Policies
-from probate.server.context import Api
+from probate.server.admission.policies.policy_bindings import BoundPolicy, PolicyIndex
+from probate.server.admission.policies.policy_match_conditions import MEDIUM_BYTES
+from probate.server.context import ServerContext
 from probate.server.request import Target
 
-Object = dict[str, Any]
-
-FAILURE = "validation.policy.admission.k8s.io/validation_failure"
-_CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
+FAILURE_ANNOTATION = "validation.policy.admission.k8s.io/validation_failure"
+_STATUS_CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
 
 
 class _Denial(NamedTuple):
-    bound: Bound
-    decision: validation.Decision
+    bound: BoundPolicy
+    decision: policy_evaluation.Denial
 
 
 class ValidatingPolicies:
-    """May say no, or warn, or have something noted."""
+    """Runs the validating policies that match a write."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: ServerContext) -> None:
         self._api = api
-        self._policies = Policies(api, Place.VALIDATING_POLICIES, self, "validating")
+        self._policies = PolicyIndex(api, PluginOrder.VALIDATING_POLICIES, self, "validating")
 
-    def wants(self, operation: str, at: Target) -> bool:
-        return bool(self._policies.about(operation, at))
+    def handles(self, operation: str, at: Target) -> bool:
+        return bool(self._policies.candidates(operation, at))
 
-    async def validate(self, write: Attributes) -> Terms:
-        meant = await self._policies.meant(write)
-        if not meant:
-            return NO_TERMS
+    async def validate(self, write: Attributes) -> CommitRequirements:
+        matching = await self._policies.matching(write)
+        if not matching:
+            return NO_REQUIREMENTS
         namespace = await self._policies.namespace(write)
         denials: list[_Denial] = []
-        for one in meant:
-            denials += await self._ask(one, write, namespace)
+        for bound in matching:
+            denials += await self._evaluate(bound, write, namespace)
         if denials:
-            raise denial(write, denials[0].decision, _told(denials[0]))
-        return NO_TERMS
+            raise denial(write, denials[0].decision, _message(denials[0]))
+        return NO_REQUIREMENTS
 
-    async def _ask(self, bound: Bound, write: Attributes, namespace: Object | None) -> list[_Denial]:
-        """What is to be refused."""
+    async def _evaluate(self, bound: BoundPolicy, write: Attributes, namespace: Object | None) -> list[_Denial]:
+        """Returns the denials of one policy with one binding."""
         spec = bound.policy.spec
         try:
-            found = await policy_params.collected(
+            params_list = await policy_params.collect(
                 self._api, spec.get("paramKind"), bound.binding.spec.get("paramRef"), write.namespace
             )
-        except validation.Trouble as trouble:
+        except policy_evaluation.EvaluationError as error:
             is_closed = spec.get("failurePolicy") != "Ignore"
-            return [_Denial(bound, validation.Decision(f"failed to configure binding: {trouble}"))] if is_closed else []
-        seen = await self._api.apart(max(MEDIUM, write.size), lambda: cel_variables.shown(write, bound.resource))
+            return [_Denial(bound, policy_evaluation.Denial(f"failed to configure binding: {error}"))] if is_closed else []
+        converted = await self._api.offload_if_large(
+            max(MEDIUM_BYTES, write.size), lambda: cel_variables.convert_write(write, bound.resource)
+        )
         denials: list[_Denial] = []
-        for one in found:
-            given = cel_variables.inputs(self._api, write, seen, namespace, one)
-            denials += self._carried_out(bound, write, await self._judged(bound, given))
+        for params in params_list:
+            inputs = cel_variables.policy_inputs(self._api, write, converted, namespace, params)
+            denials += self._enforce(bound, write, await self._outcome(bound, inputs))
         return denials
 
-    async def _judged(self, bound: Bound, given: validation.Inputs) -> validation.Outcome:
-        return await self._api.apart(MEDIUM, lambda: validation.judged(bound.policy.compiled(), given))
+    async def _outcome(self, bound: BoundPolicy, inputs: policy_evaluation.Inputs) -> policy_evaluation.PolicyResult:
+        return await self._api.offload_if_large(
+            MEDIUM_BYTES, lambda: policy_evaluation.evaluate_policy(bound.policy.compiled(), inputs)
+        )
 
-    def _carried_out(self, bound: Bound, write: Attributes, said: validation.Outcome) -> list[_Denial]:
+    def _enforce(self, bound: BoundPolicy, write: Attributes, outcome: policy_evaluation.PolicyResult) -> list[_Denial]:
         actions = bound.binding.spec.get("validationActions") or ["Deny"]
-        for decision in said.denials:
+        for decision in outcome.denials:
             if "Warn" in actions:
-                write.act.warn(
+                write.request.warn(
                     f"Validation failed for ValidatingAdmissionPolicy '{bound.policy.name}' with binding '{bound.binding.name}': "
                     f"{decision.message}"
                 )
             if "Audit" in actions:
-                write.act.annotations[FAILURE] = _failure(bound, decision, actions)
-        for key, value in said.annotations:
-            _note(write, f"{bound.policy.name}/{key}", value)
-        refused = said.denials if "Deny" in actions else ()
-        return [_Denial(bound, one) for one in (*refused, *said.failures)]
+                write.request.annotations[FAILURE_ANNOTATION] = _failure_annotation(bound, decision, actions)
+        for key, value in outcome.annotations:
+            _add_annotation(write, f"{bound.policy.name}/{key}", value)
+        refused = outcome.denials if "Deny" in actions else ()
+        return [_Denial(bound, decision) for decision in (*refused, *outcome.failures)]
 
 
-def _note(write: Attributes, key: str, value: str) -> None:
-    """Note the value; several different ones, of several bindings, one after the other."""
-    noted = write.act.annotations.get(key)
-    if noted is None:
-        write.act.annotations[key] = value
-    elif value not in noted.split(", "):
-        write.act.annotations[key] = f"{noted}, {value}"
+def _add_annotation(write: Attributes, key: str, value: str) -> None:
+    """Adds an audit annotation. Different values from several bindings are joined with commas."""
+    previous = write.request.annotations.get(key)
+    if previous is None:
+        write.request.annotations[key] = value
+    elif value not in previous.split(", "):
+        write.request.annotations[key] = f"{previous}, {value}"
 
 
-def _failure(bound: Bound, decision: validation.Decision, actions: list[str]) -> str:
-    told = {
+def _failure_annotation(bound: BoundPolicy, decision: policy_evaluation.Denial, actions: list[str]) -> str:
+    fields = {
         "message": decision.message,
         "policy": bound.policy.name,
         "binding": bound.binding.name,
-        "expressionIndex": decision.number,
+        "expressionIndex": decision.validation_index,
         "validationActions": actions,
     }
-    return orjson.dumps([told]).decode()
+    return orjson.dumps([fields]).decode()
 
 
-def _told(denied: _Denial) -> str:
+def _message(denied: _Denial) -> str:
     bound, message = denied.bound, denied.decision.message
     return f"ValidatingAdmissionPolicy '{bound.policy.name}' with binding '{bound.binding.name}' denied request: {message}"
 
 
-def denial(write: Attributes, decision: validation.Decision, told: str) -> errors.ApiError:
-    """The refusal, in Kubernetes' words."""
+def denial(write: Attributes, decision: policy_evaluation.Denial, message: str) -> errors.ApiError:
+    """Returns the error with Kubernetes' text."""
     resource, name = write.at.resource, write.name or _name(write.object or write.old)
-    details = Details(name, resource.group, resource.plural, causes=(Problem("", "", told),))
-    whole = f'{resource.group_resource} "{name}" is forbidden: {told}'
-    return errors.Denied(whole, details, code=_CODES.get(decision.reason, 422), reason=decision.reason)
+    details = Details(name, resource.group, resource.plural, causes=(FieldError("", "", message),))
+    text = f'{resource.group_resource} "{name}" is forbidden: {message}'
+    return errors.Denied(text, details, code=_STATUS_CODES.get(decision.reason, 422), reason=decision.reason)
 
 
 def _name(object_: Object | None) -> str:

@@ -1,1 +1,1 @@
-"""ResourceQuotas and LimitRanges: counted, held to, and told."""
+"""The ResourceQuota and LimitRanger admission plugins, and the status of ResourceQuotas."""

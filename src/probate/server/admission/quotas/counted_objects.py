@@ -1,7 +1,7 @@
 """The objects of one resource in one namespace, as quotas count them.
 
-Who asks waits until all changes up to some moment have been taken in. So it does no harm that changes are taken in which were seen
-already when all was read: they come in their order, and end where they ended then.
+A quota check waits until all changes up to some revision have been applied. So it is harmless to apply a change that the first read
+has already seen: changes are applied in order, and end in the same state.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import NamedTuple
 import orjson
 
 from probate.kinds.core.quota import usage
-from probate.kinds.core.quota.usage import Counted
-from probate.store import paging
+from probate.kinds.core.quota.usage import ObjectUsage
+from probate.store import pagination
 from probate.store.contract import Event, Store
 
-_LOOKED_INTO = frozenset({usage.PODS, usage.SERVICES, usage.CLAIMS})
-"""Of all others it only matters that they are there."""
+_DECODED = frozenset({usage.PODS, usage.SERVICES, usage.CLAIMS})
+"""The resources whose objects are decoded. Of all others only the number matters."""
 
 
-class Where(NamedTuple):
-    """A resource, named as in the store, in a namespace."""
+class ResourceInNamespace(NamedTuple):
+    """A resource, named as in store keys, and a namespace."""
 
     resource: str
     namespace: str
@@ -31,40 +31,41 @@ class Where(NamedTuple):
         return f"objects/{self.resource}/{self.namespace}/"
 
 
-class Range:
-    """What is there. Changes that come while it is read for the first time are kept for later."""
+class CountedObjects:
+    """The objects of a resource in a namespace. Changes that arrive during the first read are deferred until after it."""
 
-    def __init__(self, where: Where) -> None:
-        self.where = where
-        self.objects: dict[str, Counted] = {}
+    def __init__(self, scope: ResourceInNamespace) -> None:
+        self.scope = scope
+        self.objects: dict[str, ObjectUsage] = {}
         self.is_read = asyncio.Event()
-        self._missed: list[Event] = []
+        self._deferred: list[Event] = []
 
-    def forget(self) -> None:
-        """Nothing is known any more: changes may have been missed."""
+    def reset(self) -> None:
+        """Marks the objects as unread, because changes may have been missed."""
         self.is_read.clear()
-        self._missed = []
+        self._deferred = []
 
     async def read(self, store: Store) -> None:
-        """Read all that is there at one moment, and then what has changed meanwhile."""
-        found: dict[str, Counted] = {}
-        async for page in paging.pages(store, self.where.prefix):
-            found |= {record.key: self._count(record.value) for record in page.records}
-            found |= {one.key: usage.count(self.where.resource, {}) for one in page.damaged}  # it is there, whatever it is
-        self.objects = found
-        missed, self._missed = self._missed, []
-        for event in missed:
-            self.note(event)
+        """Reads all objects at one revision, and then applies the changes that arrived meanwhile."""
+        objects: dict[str, ObjectUsage] = {}
+        async for page in pagination.pages(store, self.scope.prefix):
+            objects |= {record.key: self._count(record.value) for record in page.records}
+            # A damaged object exists, so it counts as one.
+            objects |= {damaged.key: usage.object_usage(self.scope.resource, {}) for damaged in page.damaged_records}
+        self.objects = objects
+        deferred, self._deferred = self._deferred, []
+        for event in deferred:
+            self.apply(event)
         self.is_read.set()
 
-    def take(self, event: Event) -> tuple[Counted | None, Counted | None] | None:
-        """What the object counted for before the change and counts for after it; None if that is for later."""
+    def apply_or_defer(self, event: Event) -> tuple[ObjectUsage | None, ObjectUsage | None] | None:
+        """Returns the object's usage before and after the change; None if the change is deferred."""
         if not self.is_read.is_set():
-            self._missed.append(event)
+            self._deferred.append(event)
             return None
-        return self.note(event)
+        return self.apply(event)
 
-    def note(self, event: Event) -> tuple[Counted | None, Counted | None]:
+    def apply(self, event: Event) -> tuple[ObjectUsage | None, ObjectUsage | None]:
         before = self.objects.get(event.key)
         if event.value is None:
             self.objects.pop(event.key, None)
@@ -72,6 +73,6 @@ class Range:
         after = self.objects[event.key] = self._count(event.value)
         return before, after
 
-    def _count(self, value: bytes) -> Counted:
-        resource = self.where.resource
-        return usage.count(resource, orjson.loads(value) if resource in _LOOKED_INTO else {})
+    def _count(self, value: bytes) -> ObjectUsage:
+        resource = self.scope.resource
+        return usage.object_usage(resource, orjson.loads(value) if resource in _DECODED else {})

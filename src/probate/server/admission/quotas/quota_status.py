@@ -1,94 +1,95 @@
-"""What is told of a quota in its status: how much there is, and how much of it is used. What others write there is put right."""
+"""Writes the status of ResourceQuotas: hard limits and usage. Repairs what other clients write there."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import orjson
 
+from probate.api.objects import Object
 from probate.core import errors
 from probate.core.aio import tasks
 from probate.core.clock import Clock
+from probate.core.logs import facts
 from probate.kinds.core.quota import quota_rules
-from probate.kinds.core.quota.quantity_sums import Amounts
 from probate.kinds.core.quota.quota_rules import Quota
+from probate.kinds.shared.quantity_sums import Amounts
 from probate.server.codec import object_codec
 from probate.store import contract
-from probate.store.contract import Refused, Store
-
-Object = dict[str, Any]
+from probate.store.contract import FailedGuards, Store
 
 log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 1.0
 
 
-class Statuses:
-    """Writes the status of quotas whose sums have changed, one after the other: what changes often is written less often."""
+class QuotaStatusWriter:
+    """Writes the status of quotas whose usage has changed, one at a time. Frequent changes of one quota are written together."""
 
     def __init__(self, store: Store, clock: Clock, used: Callable[[Quota, int], Awaitable[Amounts]]) -> None:
         self._store = store
         self._clock = clock
         self._used = used
-        self._due: dict[str, None] = {}
-        self._right: dict[str, Object] = {}  # the status that each quota had when it was last written or found right, by key
-        self._news = asyncio.Event()
+        self._pending: dict[str, None] = {}
+        self._written: dict[str, Object] = {}  # the status of each quota when last written or found correct, by key
+        self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def note(self, key: str) -> None:
-        """The quota at this key has another sum."""
-        self._due[key] = None
-        self._news.set()
+    def schedule(self, key: str) -> None:
+        """Schedules writing the status of the quota at this key."""
+        self._pending[key] = None
+        self._changed.set()
         if self._task is None:
-            told = "the status of quotas is not written any more"
-            self._task = tasks.guard(self._run(), name="quota statuses", on_failure=lambda error: log.error(told, exc_info=error))
+            message = "quota status writer failed, statuses are no longer updated"
+            self._task = tasks.start_supervised(
+                self._run(), name="quota statuses", on_failure=lambda error: log.error(message, exc_info=error)
+            )
 
-    def look_at(self, quotas: dict[str, Object]) -> None:
-        """Put right what these quotas, by their keys, say that was not written here."""
-        self._right = {key: status for key, status in self._right.items() if key in quotas}
+    def repair(self, quotas: dict[str, Object]) -> None:
+        """Schedules the quotas, given by key, whose status was not written by this server."""
+        self._written = {key: status for key, status in self._written.items() if key in quotas}
         for key, quota in quotas.items():
-            if key not in self._right or quota.get("status") != self._right[key]:
-                self.note(key)
+            if key not in self._written or quota.get("status") != self._written[key]:
+                self.schedule(key)
 
     async def close(self) -> None:
-        """Stop."""
+        """Stops writing."""
         if self._task is not None:
             await tasks.stop(self._task)
             self._task = None
 
     async def _run(self) -> None:
         while True:
-            await self._news.wait()
-            self._news.clear()
-            while self._due:
-                key = next(iter(self._due))
-                del self._due[key]
-                await self._try(key)
+            await self._changed.wait()
+            self._changed.clear()
+            while self._pending:
+                key = next(iter(self._pending))
+                del self._pending[key]
+                await self._write_or_retry(key)
 
-    async def _try(self, key: str) -> None:
+    async def _write_or_retry(self, key: str) -> None:
         try:
             if not await self._write(key):
-                self.note(key)
+                self.schedule(key)
         except errors.ApiError as error:
-            log.warning("the status of %s is not written, trying again: %s", key, error)
+            log.warning("cannot write quota status, retrying", extra=facts(key=key, error=str(error)))
             await self._clock.sleep(PAUSE_SECONDS)
-            self.note(key)
+            self.schedule(key)
 
     async def _write(self, key: str) -> bool:
-        """Whether the quota says what is so, or is no more. Not so if somebody was faster."""
-        found = await self._store.read(key)
-        if found is None:
+        """Returns whether the quota's status is correct now, or the quota is gone. False if another writer was faster."""
+        record = await self._store.read(key)
+        if record is None:
             return True
-        object_ = orjson.loads(found.value)
-        quota = quota_rules.compiled(key, object_)
-        # The sum is as of this revision or later. Else, of two servers, one that lags would write an older sum over the newer
-        # one that it has just read, the other would put that right, and so on without end.
-        status = quota_rules.status(quota, await self._used(quota, found.revision))
-        self._right[key] = status
+        object_ = orjson.loads(record.value)
+        quota = quota_rules.compile_quota(key, object_)
+        # The usage is as of this revision or later. Otherwise, of two servers, one that lags would overwrite the status that it has
+        # just read with an older usage, the other server would correct that, and so on without end.
+        status = quota_rules.status(quota, await self._used(quota, record.revision))
+        self._written[key] = status
         if object_.get("status") == status:
             return True
         value = object_codec.stored({**object_, "status": status})
-        return not isinstance(await self._store.commit(contract.update(key, value, revision=found.revision)), Refused)
+        return not isinstance(await self._store.commit(contract.update(key, value, revision=record.revision)), FailedGuards)

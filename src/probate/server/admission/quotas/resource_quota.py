@@ -1,133 +1,137 @@
-"""ResourceQuotas have the last word on a write: what it uses must fit into each quota that counts it.
+"""The ResourceQuota admission plugin, the last one of each write: the usage that the write adds must fit into each quota.
 
-Two that come at once are counted one after the other: each write that uses more goes under the guard that no other has come in
-between since the sum was reckoned (an index entry of the namespace, `quota/<namespace>`, which each of them renews). So no quota
-is ever exceeded, whatever servers there are. What uses less just goes.
+Concurrent writes are counted one after the other. A write that adds usage commits under the guard that no other such write has
+committed since its usage was computed: each of them rewrites the namespace's index entry `quota/<namespace>`, which the guard
+covers. So no quota is ever exceeded, however many servers there are. A write that reduces usage needs no guard.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from probate.api.catalog import Resource
+from probate.api.objects import Object
 from probate.core import errors
-from probate.kinds.core.quota import quantity_sums, quota_rules, usage
-from probate.kinds.core.quota.quantity_sums import Amounts
+from probate.kinds.core.quota import quota_rules, usage
 from probate.kinds.core.quota.quota_rules import Quota
-from probate.kinds.core.quota.usage import Counted
+from probate.kinds.core.quota.usage import ObjectUsage
+from probate.kinds.shared import quantity_sums
+from probate.kinds.shared.quantity_sums import Amounts
 from probate.server import api_errors
-from probate.server.admission.attributes import CREATE, NO_TERMS, UPDATE, Attributes, Terms
-from probate.server.admission.chain import Place
-from probate.server.admission.quotas.quota_status import Statuses
-from probate.server.admission.quotas.usage_ledger import Ledger
-from probate.server.context import Api
+from probate.server.admission.admission_attributes import CREATE, NO_REQUIREMENTS, UPDATE, Attributes, CommitRequirements
+from probate.server.admission.chain import PluginOrder
+from probate.server.admission.quotas.quota_status import QuotaStatusWriter
+from probate.server.admission.quotas.usage_ledger import UsageLedger
+from probate.server.context import ServerContext
 from probate.server.request import Target
 from probate.server.storage import storage_keys
 from probate.store.contract import Absent, Guard, Unchanged
 
-Object = dict[str, Any]
-
-_WAYS_OF_PODS = frozenset({(CREATE, ""), (UPDATE, "resize")})
-_WAYS = frozenset({(CREATE, ""), (UPDATE, "")})
-"""How an object can come to use more."""
+_POD_OPERATIONS = frozenset({(CREATE, ""), (UPDATE, "resize")})
+_OPERATIONS = frozenset({(CREATE, ""), (UPDATE, "")})
+"""The operations by which an object can use more."""
 
 
-def install(api: Api) -> None:
-    """Hold writes to the quotas there are."""
-    plugin = Quotas(api)
-    api.configured.tell("", "v1", "resourcequotas", plugin.configure)
-    api.at_the_end(plugin.close)
+def install(api: ServerContext) -> None:
+    """Subscribes the plugin to ResourceQuotas."""
+    plugin = ResourceQuotaPlugin(api)
+    api.admission_configuration.subscribe("", "v1", "resourcequotas", plugin.configure)
+    api.on_close(plugin.close)
 
 
-class Quotas:
-    """All quotas."""
+class ResourceQuotaPlugin:
+    """Enforces all ResourceQuotas."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: ServerContext) -> None:
         self._api = api
         self._quotas: dict[str, list[Quota]] = {}
-        self._turns: dict[str, asyncio.Lock] = {}
-        self._statuses = Statuses(api.store, api.clock, self._used)
-        self._ledger = Ledger(api.store, api.clock, self._statuses.note)
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._statuses = QuotaStatusWriter(api.store, api.clock, self._used)
+        self._ledger = UsageLedger(api.store, api.clock, self._statuses.schedule)
 
     def configure(self, objects: dict[str, Object]) -> None:
-        """From now on these are the quotas."""
-        found: dict[str, list[Quota]] = {}
+        """Uses these quotas from now on."""
+        by_namespace: dict[str, list[Quota]] = {}
         for key, object_ in objects.items():
-            found.setdefault(object_["metadata"]["namespace"], []).append(quota_rules.compiled(key, object_))
-        if found != self._quotas:
-            self._quotas = found
-            self._turns = {space: self._turns.get(space) or asyncio.Lock() for space in found}
-            self._ledger.keep(found)
-        self._statuses.look_at(objects)
-        if found:
-            self._api.admission.wake(Place.QUOTA, self)
+            by_namespace.setdefault(object_["metadata"]["namespace"], []).append(quota_rules.compile_quota(key, object_))
+        if by_namespace != self._quotas:
+            self._quotas = by_namespace
+            self._locks = {namespace: self._locks.get(namespace) or asyncio.Lock() for namespace in by_namespace}
+            self._ledger.track(by_namespace)
+        self._statuses.repair(objects)
+        if by_namespace:
+            self._api.admission.enable(PluginOrder.QUOTA, self)
         else:
-            self._api.admission.rest(Place.QUOTA)
+            self._api.admission.disable(PluginOrder.QUOTA)
 
     async def close(self) -> None:
-        """Stop counting."""
+        """Stops counting."""
         await self._statuses.close()
         await self._ledger.close()
 
-    def wants(self, operation: str, at: Target) -> bool:
+    def handles(self, operation: str, at: Target) -> bool:
         if at.namespace not in self._quotas:
             return False
-        resource = _name(at.resource)
-        handled = _WAYS_OF_PODS if resource == usage.PODS else _WAYS
-        return (operation, at.subresource) in handled and any(resource in one.resources for one in self._quotas[at.namespace])
+        resource = _storage_name(at.resource)
+        handled = _POD_OPERATIONS if resource == usage.PODS else _OPERATIONS
+        return (operation, at.subresource) in handled and any(resource in quota.resources for quota in self._quotas[at.namespace])
 
-    async def validate(self, write: Attributes) -> Terms:
-        resource, namespace = _name(write.at.resource), write.namespace
-        new, old = await self._api.apart(write.size, lambda: _counted(resource, write))
-        quotas = [one for one in quota_rules.about(self._quotas.get(namespace, ()), new) if _increase(one, new, old)]
+    async def validate(self, write: Attributes) -> CommitRequirements:
+        resource, namespace = _storage_name(write.at.resource), write.namespace
+        new, old = await self._api.offload_if_large(write.size, lambda: _usage_counts(resource, write))
+        quotas = [
+            quota for quota in quota_rules.matching_quotas(self._quotas.get(namespace, ()), new) if _increase(quota, new, old)
+        ]
         if not quotas:
-            return NO_TERMS
+            return NO_REQUIREMENTS
         if resource == usage.PODS:
-            await self._api.apart(write.size, lambda: self._check_says_all(write, quotas))
-        if write.act.is_dry_run:
-            await self._check(write, quotas, new, old, at=0)
-            return NO_TERMS
-        turn = self._turns[namespace]
-        await turn.acquire()
+            await self._api.offload_if_large(write.size, lambda: self._check_required(write, quotas))
+        if write.request.is_dry_run:
+            await self._check(write, quotas, new, old, revision=0)
+            return NO_REQUIREMENTS
+        lock = self._locks[namespace]
+        await lock.acquire()
         try:
-            entry = storage_keys.of_quotas(namespace)
-            found = await self._api.store.read(entry)
-            calm = self._api.store.calm("objects/")
-            await self._check(write, quotas, new, old, at=max(found.revision if found else 0, calm.now if calm else 0))
+            entry = storage_keys.quota_key(namespace)
+            entry_record = await self._api.store.read(entry)
+            unchanged = self._api.store.unchanged_since("objects/")
+            revision = max(entry_record.revision if entry_record else 0, unchanged.now if unchanged else 0)
+            await self._check(write, quotas, new, old, revision=revision)
         except BaseException:
-            turn.release()
+            lock.release()
             raise
-        guard: Guard = Absent(entry) if found is None else Unchanged(entry, found.revision)
-        return Terms((entry,), (guard,), (turn.release,))
+        guard: Guard = Absent(entry) if entry_record is None else Unchanged(entry, entry_record.revision)
+        return CommitRequirements((entry,), (guard,), (lock.release,))
 
-    def _check_says_all(self, write: Attributes, quotas: list[Quota]) -> None:
+    def _check_required(self, write: Attributes, quotas: list[Quota]) -> None:
         for quota in quotas:
-            missing = quota_rules.missing(quota, write.object or {})
+            missing = quota_rules.missing_amounts_message(quota, write.object or {})
             if missing:
                 raise _forbidden(write, f"failed quota: {quota.name}: must specify {missing}")
 
-    async def _check(self, write: Attributes, quotas: list[Quota], new: Counted, old: Counted | None, *, at: int) -> None:
+    async def _check(
+        self, write: Attributes, quotas: list[Quota], new: ObjectUsage, old: ObjectUsage | None, *, revision: int
+    ) -> None:
         for quota in quotas:
-            used = await self._ledger.used(write.namespace, quota, at=at)
-            if told := quota_rules.exceeded(quota, used, _increase(quota, new, old)):
-                raise _forbidden(write, told)
+            used = await self._ledger.used(write.namespace, quota, revision=revision)
+            if message := quota_rules.exceeded_message(quota, used, _increase(quota, new, old)):
+                raise _forbidden(write, message)
 
-    async def _used(self, quota: Quota, at: int) -> Amounts:
-        return await self._ledger.used(quota.key.split("/")[2], quota, at=at)
-
-
-def _counted(resource: str, write: Attributes) -> tuple[Counted, Counted | None]:
-    """What the object counts for, and what it did before."""
-    old = None if write.old is None else usage.count(resource, write.old)
-    return usage.count(resource, write.object or {}), old
+    async def _used(self, quota: Quota, revision: int) -> Amounts:
+        return await self._ledger.used(quota.key.split("/")[2], quota, revision=revision)
 
 
-def _increase(quota: Quota, new: Counted, old: Counted | None) -> Amounts:
-    """How much more of the quota is used; empty if it is not more of anything."""
-    before = old.usage if old is not None and quota_rules.counts(quota, old) else {}
-    more = quantity_sums.less(quota_rules.share(quota, new.usage), quota_rules.share(quota, before))
-    return more if any(one.size > 0 for one in more.values()) else {}
+def _usage_counts(resource: str, write: Attributes) -> tuple[ObjectUsage, ObjectUsage | None]:
+    """Returns the object's usage, and its usage before the write."""
+    old = None if write.old is None else usage.object_usage(resource, write.old)
+    return usage.object_usage(resource, write.object or {}), old
+
+
+def _increase(quota: Quota, new: ObjectUsage, old: ObjectUsage | None) -> Amounts:
+    """Returns how much more of the quota the write uses; empty if it does not use more of anything."""
+    before = old.usage if old is not None and quota_rules.matches_quota(quota, old) else {}
+    increase = quantity_sums.subtract(quota_rules.counted_amounts(quota, new.usage), quota_rules.counted_amounts(quota, before))
+    return increase if any(amount.size > 0 for amount in increase.values()) else {}
 
 
 def _forbidden(write: Attributes, why: str) -> errors.ApiError:
@@ -135,5 +139,5 @@ def _forbidden(write: Attributes, why: str) -> errors.ApiError:
     return api_errors.forbidden(write.at.resource, name, why)
 
 
-def _name(resource: Resource) -> str:
-    return storage_keys.everywhere(resource).split("/")[1]
+def _storage_name(resource: Resource) -> str:
+    return storage_keys.resource_range(resource).split("/")[1]

@@ -1,6 +1,6 @@
-"""How much of each quota is used: counted from what is in the store, and kept up with every change of it.
+"""Counts how much of each quota is used: computed from the store, and updated with every change.
 
-A namespace without a quota is not counted, and without any quota nothing is followed at all.
+Namespaces without a quota are not counted, and without any quota nothing is watched.
 """
 
 from __future__ import annotations
@@ -12,169 +12,182 @@ from collections.abc import Callable, Mapping, Sequence
 from probate.core import errors
 from probate.core.aio import tasks, time_slices
 from probate.core.clock import Clock
-from probate.kinds.core.quota import quantity_sums, quota_rules
-from probate.kinds.core.quota.quantity_sums import Amounts
+from probate.core.logs import facts
+from probate.kinds.core.quota import quota_rules
 from probate.kinds.core.quota.quota_rules import Quota
-from probate.kinds.core.quota.usage import Counted
-from probate.server.admission.quotas.counted_objects import Range, Where
-from probate.store.contract import NOTHING, Batch, Event, Store
+from probate.kinds.core.quota.usage import ObjectUsage
+from probate.kinds.shared import quantity_sums
+from probate.kinds.shared.quantity_sums import Amounts
+from probate.server.admission.quotas.counted_objects import CountedObjects, ResourceInNamespace
+from probate.store.contract import NO_REVISION, Batch, Event, Store
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 500
-"""Changes that are taken in where they are made known. More of them come one after the other, with others in between."""
+EVENTS_PER_TURN = 500
+"""Changes that are applied in the step that publishes them. Larger batches yield the event loop in between."""
 PAUSE_SECONDS = 1.0
 
 
-class Ledger:
-    """Keeps account. `is_due` is told which quota has another sum now."""
+class UsageLedger:
+    """The usage of all quotas. `on_change` is called with the key of a quota whose usage has changed."""
 
-    def __init__(self, store: Store, clock: Clock, is_due: Callable[[str], None]) -> None:
+    def __init__(self, store: Store, clock: Clock, on_change: Callable[[str], None]) -> None:
         self._store = store
         self._clock = clock
-        self._is_due = is_due
+        self._on_change = on_change
         self._quotas: Mapping[str, Sequence[Quota]] = {}
-        self._ranges: dict[Where, Range] = {}
+        self._objects: dict[ResourceInNamespace, CountedObjects] = {}
         self._used: dict[str, Amounts] = {}
-        self._revision = NOTHING
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-        self._to_read: asyncio.Queue[Range] = asyncio.Queue()
-        self._follows = asyncio.Event()
+        self._revision = NO_REVISION
+        self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        self._to_read: asyncio.Queue[CountedObjects] = asyncio.Queue()
+        self._is_watching = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def keep(self, quotas: Mapping[str, Sequence[Quota]]) -> None:
-        """Keep account of these, by namespace, and of no others."""
+    def track(self, quotas: Mapping[str, Sequence[Quota]]) -> None:
+        """Counts these quotas, by namespace, and no others."""
         self._quotas = quotas
-        wanted = {Where(resource, space) for space, some in quotas.items() for one in some for resource in one.resources}
-        self._ranges = {where: range_ for where, range_ in self._ranges.items() if where in wanted}
-        for where in sorted(wanted - self._ranges.keys()):
-            self._begin(where)
+        needed = {
+            ResourceInNamespace(resource, namespace)
+            for namespace, in_namespace in quotas.items()
+            for quota in in_namespace
+            for resource in quota.resources
+        }
+        self._objects = {scope: objects for scope, objects in self._objects.items() if scope in needed}
+        for scope in sorted(needed - self._objects.keys()):
+            self._schedule_read(scope)
         self._used = {}
-        for space in quotas:
-            self._sum_up(space)
+        for namespace in quotas:
+            self._recompute(namespace)
         if quotas and self._task is None:
-            told = "quotas are not counted any more"
-            self._task = tasks.guard(self._run(), name="quotas", on_failure=lambda error: log.error(told, exc_info=error))
+            message = "quota usage counter failed, usage is no longer updated"
+            self._task = tasks.start_supervised(
+                self._run(), name="quotas", on_failure=lambda error: log.error(message, exc_info=error)
+            )
 
-    def _begin(self, where: Where) -> None:
-        self._ranges[where] = range_ = Range(where)
-        self._to_read.put_nowait(range_)
+    def _schedule_read(self, scope: ResourceInNamespace) -> None:
+        self._objects[scope] = objects = CountedObjects(scope)
+        self._to_read.put_nowait(objects)
 
     async def close(self) -> None:
-        """Stop."""
+        """Stops counting."""
         if self._task is not None:
             await tasks.stop(self._task)
             self._task = None
 
-    async def used(self, namespace: str, quota: Quota, *, at: int) -> Amounts:
-        """What is used of the quota, at this revision or later."""
+    async def used(self, namespace: str, quota: Quota, *, revision: int) -> Amounts:
+        """Returns the usage of the quota at this revision or later."""
         while True:
-            await self._reach(at)
-            unread = self._unread(namespace, quota)
+            await self._wait_for_revision(revision)
+            unread = self._first_unread(namespace, quota)
             if unread is None:
                 return self._used.get(quota.key, {})
             await unread.is_read.wait()
 
-    def _unread(self, namespace: str, quota: Quota) -> Range | None:
-        ranges = (self._ranges.get(Where(resource, namespace)) for resource in quota.resources)
-        return next((one for one in ranges if one is not None and not one.is_read.is_set()), None)
+    def _first_unread(self, namespace: str, quota: Quota) -> CountedObjects | None:
+        candidates = (self._objects.get(ResourceInNamespace(resource, namespace)) for resource in quota.resources)
+        return next((objects for objects in candidates if objects is not None and not objects.is_read.is_set()), None)
 
-    async def _reach(self, revision: int) -> None:
-        await self._follows.wait()
+    async def _wait_for_revision(self, revision: int) -> None:
+        await self._is_watching.wait()
         if self._revision < revision:
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append((revision, waiting))
+            self._waiters.append((revision, waiting))
             await waiting
 
     async def _run(self) -> None:
         while True:
-            both = asyncio.ensure_future(self._follow()), asyncio.ensure_future(self._read_all())
+            workers = asyncio.ensure_future(self._watch()), asyncio.ensure_future(self._read_all())
             try:
-                done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-                for one in done:
-                    one.result()
+                done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+                for worker in done:
+                    worker.result()
             except (errors.ApiError, errors.TooSlow) as error:
-                log.warning("what quotas count is not followed, trying again: %s", error)
+                log.warning("watch of quota usage failed, restarting", extra=facts(error=str(error)))
             finally:
-                await tasks.stop(*both)
-            self._begin_again()
+                await tasks.stop(*workers)
+            self._restart()
             await self._clock.sleep(PAUSE_SECONDS)
 
-    def _begin_again(self) -> None:
-        self._follows.clear()
+    def _restart(self) -> None:
+        self._is_watching.clear()
         self._used, self._to_read = {}, asyncio.Queue()
-        for range_ in self._ranges.values():
-            range_.forget()
-            self._to_read.put_nowait(range_)
+        for objects in self._objects.values():
+            objects.reset()
+            self._to_read.put_nowait(objects)
 
-    async def _follow(self) -> None:
+    async def _watch(self) -> None:
         after = await self._store.revision()
         async with self._store.watch("objects/", after=after) as changes:
             self._advance(after)
-            self._follows.set()
-            changes.hand_to(self._take)
+            self._is_watching.set()
+            changes.set_handler(self._apply_batch)
             async for events in changes:
-                for first in range(0, len(events), AT_ONCE):
-                    for event in events[first : first + AT_ONCE]:
-                        self._note(event)
-                    await time_slices.turn()
+                for first in range(0, len(events), EVENTS_PER_TURN):
+                    for event in events[first : first + EVENTS_PER_TURN]:
+                        self._apply(event)
+                    await time_slices.wait_turn()
                 self._advance(changes.revision)
 
     async def _read_all(self) -> None:
-        """Ranges are read once changes are followed, so that none is missed."""
-        await self._follows.wait()
+        """Reads objects only once changes are watched, so that no change is missed."""
+        await self._is_watching.wait()
         while True:
-            range_ = await self._to_read.get()
-            if self._ranges.get(range_.where) is range_:
-                await range_.read(self._store)
-                self._sum_up(range_.where.namespace)
+            objects = await self._to_read.get()
+            if self._objects.get(objects.scope) is objects:
+                await objects.read(self._store)
+                self._recompute(objects.scope.namespace)
 
-    def _take(self, events: Batch) -> bool:
-        if len(events) > AT_ONCE:
+    def _apply_batch(self, events: Batch) -> bool:
+        if len(events) > EVENTS_PER_TURN:
             return False
         for event in events:
-            self._note(event)
+            self._apply(event)
         self._advance(events[-1].revision)
         return True
 
-    def _note(self, event: Event) -> None:
+    def _apply(self, event: Event) -> None:
         _, resource, namespace, _ = event.key.split("/", 3)
         if namespace not in self._quotas:
             return
-        range_ = self._ranges.get(Where(resource, namespace))
-        taken = range_.take(event) if range_ is not None else None
-        if taken is None or taken[0] == taken[1]:
+        objects = self._objects.get(ResourceInNamespace(resource, namespace))
+        change = objects.apply_or_defer(event) if objects is not None else None
+        if change is None or change[0] == change[1]:
             return
         for quota in self._quotas[namespace]:
-            self._change(quota, *taken)
+            self._change(quota, *change)
 
-    def _change(self, quota: Quota, before: Counted | None, after: Counted | None) -> None:
+    def _change(self, quota: Quota, before: ObjectUsage | None, after: ObjectUsage | None) -> None:
         used = self._used.get(quota.key)
         if used is None:
             return
         less, more = (
-            quota_rules.share(quota, one.usage) if one is not None and quota_rules.counts(quota, one) else {}
-            for one in (before, after)
+            quota_rules.counted_amounts(quota, counted.usage)
+            if counted is not None and quota_rules.matches_quota(quota, counted)
+            else {}
+            for counted in (before, after)
         )
         if less != more:
-            self._used[quota.key] = quantity_sums.less(quantity_sums.total((used, more)), less)
-            self._is_due(quota.key)
+            self._used[quota.key] = quantity_sums.subtract(quantity_sums.add_up((used, more)), less)
+            self._on_change(quota.key)
 
-    def _sum_up(self, namespace: str) -> None:
-        """Reckon from all that is there, for quotas all of whose objects have been read."""
+    def _recompute(self, namespace: str) -> None:
+        """Computes the usage of the quotas all of whose objects have been read."""
         for quota in self._quotas.get(namespace, ()):
-            ranges = [self._ranges.get(Where(resource, namespace)) for resource in quota.resources]
-            if all(one is not None and one.is_read.is_set() for one in ranges):
-                counted = [one for range_ in ranges if range_ is not None for one in range_.objects.values()]
-                mine = (quota_rules.share(quota, one.usage) for one in counted if quota_rules.counts(quota, one))
-                self._used[quota.key] = quantity_sums.total(mine)
-                self._is_due(quota.key)
+            all_objects = [self._objects.get(ResourceInNamespace(resource, namespace)) for resource in quota.resources]
+            if all(objects is not None and objects.is_read.is_set() for objects in all_objects):
+                items = [item for objects in all_objects if objects is not None for item in objects.objects.values()]
+                shares = (
+                    quota_rules.counted_amounts(quota, item.usage) for item in items if quota_rules.matches_quota(quota, item)
+                )
+                self._used[quota.key] = quantity_sums.add_up(shares)
+                self._on_change(quota.key)
 
     def _advance(self, revision: int) -> None:
         self._revision = max(self._revision, revision)  # type: ignore[assignment]
-        due = [waiting for wanted, waiting in self._waiting if wanted <= revision]
-        if due:
-            self._waiting = [one for one in self._waiting if one[0] > revision]
-            for waiting in due:
+        reached = [waiting for revision_needed, waiting in self._waiters if revision_needed <= revision]
+        if reached:
+            self._waiters = [waiter for waiter in self._waiters if waiter[0] > revision]
+            for waiting in reached:
                 if not waiting.done():
                     waiting.set_result(None)

@@ -1,1 +1,1 @@
-"""Servers of others that are asked about objects: how they are reached, what they are sent, how far they are trusted."""
+"""Validating and mutating admission webhooks: which are called, what they are sent, and how their answers are checked."""

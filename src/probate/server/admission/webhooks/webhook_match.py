@@ -1,24 +1,23 @@
-"""Which webhooks are asked about a write: by its operation and resource, by labels. (`conditions` has what they ask in CEL.)"""
+"""Matches webhooks to writes, by operation, resource and labels. (`match_conditions` adds their CEL conditions.)"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from probate.api.catalog import Catalog, Resource
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
+from probate.api.objects import Object
 from probate.api.selectors import label_selectors
 from probate.api.selectors.label_selectors import LabelSelector
 from probate.server.request import Target
 from probate.server.storage import storage_keys
 
-Object = dict[str, Any]
 
+class Webhook(NamedTuple):
+    """A webhook of a configuration, compiled."""
 
-class Hook(NamedTuple):
-    """A webhook of a configuration, as it was compiled."""
-
-    key: str  # which no other has
+    key: str  # unique
     name: str
     rules: tuple[Object, ...]
     is_exact: bool
@@ -26,74 +25,75 @@ class Hook(NamedTuple):
     objects: LabelSelector
     conditions: tuple[Object, ...]
     fails_closed: bool
-    seconds: float
-    has_side_effects: bool  # also on a dry run; v1 refuses such webhooks when they are configured
-    version: str  # of the reviews that it is sent
-    is_asked_again: bool
-    client: Object
+    timeout_seconds: float
+    has_side_effects: bool  # also on a dry run; v1 refuses to configure such webhooks
+    version: str  # of the AdmissionReviews that it is sent
+    is_reinvoked: bool
+    client_config: Object
 
 
-def compiled(configurations: Mapping[str, Object]) -> list[Hook]:
-    """All webhooks of these configurations, in the order in which they are asked: by the names of these."""
-    ordered = sorted(configurations.values(), key=lambda one: str(one["metadata"]["name"]))
-    return [_hook(one, number, hook) for one in ordered for number, hook in enumerate(one.get("webhooks") or ())]
+def compile_webhooks(configurations: Mapping[str, Object]) -> list[Webhook]:
+    """Returns all webhooks of these configurations, in the order in which they are called: by the configurations' names."""
+    ordered = sorted(configurations.values(), key=lambda configuration: str(configuration["metadata"]["name"]))
+    return [_webhook(item, number, webhook) for item in ordered for number, webhook in enumerate(item.get("webhooks") or ())]
 
 
-def _hook(configuration: Object, number: int, hook: Object) -> Hook:
-    versions = hook.get("admissionReviewVersions") or ["v1"]
-    return Hook(
-        key=f"{configuration['metadata']['name']}/{number}/{hook['name']}",
-        name=hook["name"],
-        rules=tuple(hook.get("rules") or ()),
-        is_exact=hook.get("matchPolicy") == "Exact",
-        namespaces=_selector(hook.get("namespaceSelector")),
-        objects=_selector(hook.get("objectSelector")),
-        conditions=tuple(hook.get("matchConditions") or ()),
-        fails_closed=hook.get("failurePolicy") != "Ignore",
-        seconds=float(hook.get("timeoutSeconds") or 10),
-        has_side_effects=hook.get("sideEffects") not in {"None", "NoneOnDryRun"},
-        version=next((one for one in versions if one in {"v1", "v1beta1"}), "v1"),
-        is_asked_again=hook.get("reinvocationPolicy") == "IfNeeded",
-        client=hook.get("clientConfig") or {},
+def _webhook(configuration: Object, number: int, webhook: Object) -> Webhook:
+    versions = webhook.get("admissionReviewVersions") or ["v1"]
+    return Webhook(
+        key=f"{configuration['metadata']['name']}/{number}/{webhook['name']}",
+        name=webhook["name"],
+        rules=tuple(webhook.get("rules") or ()),
+        is_exact=webhook.get("matchPolicy") == "Exact",
+        namespaces=_selector(webhook.get("namespaceSelector")),
+        objects=_selector(webhook.get("objectSelector")),
+        conditions=tuple(webhook.get("matchConditions") or ()),
+        fails_closed=webhook.get("failurePolicy") != "Ignore",
+        timeout_seconds=float(webhook.get("timeoutSeconds") or 10),
+        has_side_effects=webhook.get("sideEffects") not in {"None", "NoneOnDryRun"},
+        version=next((version for version in versions if version in {"v1", "v1beta1"}), "v1"),
+        is_reinvoked=webhook.get("reinvocationPolicy") == "IfNeeded",
+        client_config=webhook.get("clientConfig") or {},
     )
 
 
 def _selector(selector: Object | None) -> LabelSelector:
-    return label_selectors.compile_object(selector or {}, Path("selector"))[0]
+    return label_selectors.compile_object(selector or {}, FieldPath("selector"))[0]
 
 
-def resource_for(hook: Hook, operation: str, at: Target, catalog: Catalog) -> Resource | None:
-    """As which resource the webhook is asked: as this one, or another version of it that the rules name. None: not at all."""
-    if _is_ruled(hook.rules, operation, at.resource, at.subresource):
+def resource_for(webhook: Webhook, operation: str, at: Target, catalog: Catalog) -> Resource | None:
+    """Returns the resource as which the webhook matches the write: its own, or another version that the rules name."""
+    if _is_matched(webhook.rules, operation, at.resource, at.subresource):
         return at.resource
-    if hook.is_exact:
+    if webhook.is_exact:
         return None
-    others = equivalents(at.resource, catalog)
-    return next((one for one in others if _is_ruled(hook.rules, operation, one, at.subresource)), None)
+    versions = other_versions(at.resource, catalog)
+    return next((item for item in versions if _is_matched(webhook.rules, operation, item, at.subresource)), None)
 
 
-def equivalents(resource: Resource, catalog: Catalog) -> Iterable[Resource]:
-    """All other versions of the same objects."""
-    range_ = storage_keys.everywhere(resource)
-    return [one for one in catalog if one.kind == resource.kind and one is not resource and storage_keys.everywhere(one) == range_]
+def other_versions(resource: Resource, catalog: Catalog) -> Iterable[Resource]:
+    """Returns all other versions of the same resource."""
+    prefix = storage_keys.resource_range(resource)
+    same_kind = (item for item in catalog if item.kind == resource.kind and item is not resource)
+    return [item for item in same_kind if storage_keys.resource_range(item) == prefix]
 
 
-def _is_ruled(rules: Iterable[Object], operation: str, resource: Resource, part: str) -> bool:
+def _is_matched(rules: Iterable[Object], operation: str, resource: Resource, subresource: str) -> bool:
     return any(
-        _has(rule.get("operations"), operation)
-        and _has(rule.get("apiGroups"), resource.group)
-        and _has(rule.get("apiVersions"), resource.version)
-        and any(_names(pattern, resource.plural, part) for pattern in rule.get("resources") or ())
+        _contains(rule.get("operations"), operation)
+        and _contains(rule.get("apiGroups"), resource.group)
+        and _contains(rule.get("apiVersions"), resource.version)
+        and any(_matches_resource(pattern, resource.plural, subresource) for pattern in rule.get("resources") or ())
         and rule.get("scope", "*") in {"*", "Namespaced" if resource.is_namespaced else "Cluster"}
         for rule in rules
     )
 
 
-def _has(given: Iterable[str] | None, wanted: str) -> bool:
-    return any(one in {"*", wanted} for one in given or ())
+def _contains(patterns: Iterable[str] | None, value: str) -> bool:
+    return any(pattern in {"*", value} for pattern in patterns or ())
 
 
-def _names(pattern: str, plural: str, part: str) -> bool:
-    """`pods` is the resource alone, `pods/*` it and its parts, `*` all resources alone, `*/scale` that part of all."""
-    resource, _, below = pattern.partition("/")
-    return resource in {"*", plural} and below in {"*", part}
+def _matches_resource(pattern: str, plural: str, subresource: str) -> bool:
+    """Matches as Kubernetes: `pods` has no subresources, `pods/*` has them, `*` is all without, `*/scale` that one of all."""
+    resource, _, pattern_subresource = pattern.partition("/")
+    return resource in {"*", plural} and pattern_subresource in {"*", subresource}

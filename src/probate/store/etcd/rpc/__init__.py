@@ -1,1 +1,1 @@
-"""The connection to etcd: address, members, failures, generated messages."""
+"""The connection to etcd: addresses, members, failures, generated messages."""

@@ -1,10 +1,10 @@
-"""What the address of an etcd store says.
+"""Parses the address of an etcd store.
 
     etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/probate?ca=/etc/ca.pem&cert=/etc/me.pem&key=/etc/me.key
 
-One or more members, with port 2379 unless they name another; the root under which all keys lie (`probate` unless given), so
-that several stores can share one etcd; and files for TLS. With `ca` the connection is encrypted, with `cert` and `key` the
-server shows who it is. A mistake in an address is a `CannotOpen` that says what is wrong with it.
+It names one or more members, with a default port of 2379; the root under which all keys are stored (default `probate`), so that
+several stores can share one etcd; and files for TLS. `ca` encrypts the connection; `cert` and `key` authenticate the server to
+etcd. A mistake in an address raises a `CannotOpen` that says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ _ROOT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 _FILES = ("ca", "cert", "key")
 
 
-class Tls(NamedTuple):
-    """The files of an encrypted connection."""
+class TlsFiles(NamedTuple):
+    """The files for an encrypted connection."""
 
     ca: Path
     cert: Path | None = None
     key: Path | None = None
 
 
-class Address(NamedTuple):
-    """Where an etcd store is."""
+class EtcdAddress(NamedTuple):
+    """The members, root and TLS files of an etcd store."""
 
     endpoints: tuple[str, ...]
     root: str = DEFAULT_ROOT
-    tls: Tls | None = None
+    tls: TlsFiles | None = None
 
     def __str__(self) -> str:
         return f"etcd://{','.join(self.endpoints)}/{self.root}"
 
 
-def parse(text: str) -> Address:
-    """The address in this text, or `CannotOpen`."""
+def parse(text: str) -> EtcdAddress:
+    """Returns the address in this text. Raises `CannotOpen` if it is invalid."""
     try:
         parts = urlsplit(text)
     except ValueError as error:
@@ -55,20 +55,20 @@ def parse(text: str) -> Address:
         raise _bad(text, "it does not begin with etcd://")
     if parts.fragment:
         raise _bad(text, "it has a '#'")
-    return Address(_endpoints(text, parts.netloc), _root(text, parts.path), _tls(text, parts))
+    return EtcdAddress(_endpoints(text, parts.netloc), _root(text, parts.path), _tls(text, parts))
 
 
-def _endpoints(text: str, listed: str) -> tuple[str, ...]:
-    found = tuple(_endpoint(text, one) for one in listed.split(","))
-    if len(set(found)) != len(found):
+def _endpoints(text: str, members: str) -> tuple[str, ...]:
+    endpoints = tuple(_endpoint(text, member) for member in members.split(","))
+    if len(set(endpoints)) != len(endpoints):
         raise _bad(text, "it names a member twice")
-    return found
+    return endpoints
 
 
-def _endpoint(text: str, one: str) -> str:
-    match = _ENDPOINT.fullmatch(one)
+def _endpoint(text: str, member: str) -> str:
+    match = _ENDPOINT.fullmatch(member)
     if match is None:
-        raise _bad(text, f"{one!r} is not HOST:PORT" if one else "a member's HOST:PORT is missing")
+        raise _bad(text, f"{member!r} is not HOST:PORT" if member else "a member's HOST:PORT is missing")
     port = int(match["port"] or DEFAULT_PORT)
     if not 0 < port < 65536:
         raise _bad(text, f"{port} is not a port")
@@ -82,7 +82,7 @@ def _root(text: str, path: str) -> str:
     return root
 
 
-def _tls(text: str, parts: SplitResult) -> Tls | None:
+def _tls(text: str, parts: SplitResult) -> TlsFiles | None:
     options = _options(text, parse_qsl(parts.query, keep_blank_values=True))
     if not options:
         return None
@@ -90,12 +90,12 @@ def _tls(text: str, parts: SplitResult) -> Tls | None:
         raise _bad(text, "cert and key need ca, the file with the authority that signed etcd's certificate")
     if ("cert" in options) != ("key" in options):
         raise _bad(text, "cert and key belong together")
-    return Tls(**options)
+    return TlsFiles(**options)
 
 
-def _options(text: str, given: Sequence[tuple[str, str]]) -> dict[str, Path]:
+def _options(text: str, pairs: Sequence[tuple[str, str]]) -> dict[str, Path]:
     options: dict[str, Path] = {}
-    for name, value in given:
+    for name, value in pairs:
         if name not in _FILES:
             raise _bad(text, f"there is no option {name!r}; there are {', '.join(_FILES)}")
         if not value or name in options:
@@ -104,5 +104,5 @@ def _options(text: str, given: Sequence[tuple[str, str]]) -> dict[str, Path]:
     return options
 
 
-def _bad(text: str, why: str) -> errors.CannotOpen:
-    return errors.CannotOpen(f"{text!r} is not the address of an etcd store: {why}. An address looks like {EXAMPLE}")
+def _bad(text: str, reason: str) -> errors.CannotOpen:
+    return errors.CannotOpen(f"{text!r} is not the address of an etcd store: {reason}. An address looks like {EXAMPLE}")

@@ -1,1 +1,1 @@
-"""The files of a SQLite store: lock, checks, checkpoints, watermark."""
+"""The files of a SQLite store: locks, checks, checkpoints, watermark."""

@@ -1,4 +1,4 @@
-"""What has to be true before a commit is acknowledged, besides that SQLite has synced it; and whether there is room for another."""
+"""Verifies that a synced commit is safe to acknowledge, and that the disk has space for another commit."""
 
 from __future__ import annotations
 
@@ -9,51 +9,54 @@ from pathlib import Path
 from probate.core import errors
 from probate.core.logs import facts
 from probate.store.contract import Revision
-from probate.store.sqlite import failures
+from probate.store.sqlite import sqlite_failures
 from probate.store.sqlite.files.file_checks import StoreFiles
 from probate.store.sqlite.files.watermark import Watermark
 
-LEAST_ROOM = 1024 * 1024
-"""Bytes that must be free on the file system of the store for it to count as ready."""
+MIN_FREE_BYTES = 1024 * 1024
+"""Free bytes on the file system of the store below which the store is not ready."""
 
 log = logging.getLogger(__name__)
 
 
 class Durability:
-    """The files of an open store, and the watermark beside them."""
+    """Checks the files of an open store and maintains the watermark beside them."""
 
     def __init__(self, path: Path, files: StoreFiles, watermark: Watermark) -> None:
         self.watermark = watermark
         self._folder = path.parent
         self._files = files
-        self._is_noted = True
-        self.is_lost = False  # set by the store, when it has stopped writing
+        self._is_watermark_writable = True
+        self.is_lost = False  # set by the store when it stops writing
 
     def confirm(self, revision: Revision) -> None:
-        """After a commit: `StoreFilesLost` if the files do not hold it. Only for the thread that commits."""
+        """Updates the watermark after a commit. Raises `StoreFilesLost` if the files do not hold the commit.
+
+        To be called on the commit thread only.
+        """
         self._files.check_commit()
         try:
-            self.watermark.note(revision)
-        except OSError as error:  # it stays lower than it could be, which is safe
-            if self._is_noted:
+            self.watermark.write(revision)
+        except OSError as error:  # the watermark stays lower than necessary, which is safe
+            if self._is_watermark_writable:
                 log.warning("watermark cannot be written", extra=facts(revision=revision, error=error.strerror))
-            self._is_noted = False
+            self._is_watermark_writable = False
         else:
-            self._is_noted = True
+            self._is_watermark_writable = True
 
     def check(self) -> None:
-        """`StoreFilesLost` if a file was removed, replaced or truncated."""
+        """Raises `StoreFilesLost` if a file was removed, replaced or truncated."""
         self._files.check_names()
 
-    def check_room(self) -> None:
-        """`StoreFull` if the next write may not find room."""
-        found = os.statvfs(self._folder)
-        free = found.f_bavail * found.f_frsize
-        if free < LEAST_ROOM:
-            raise errors.StoreFull(f"{failures.NO_ROOM}. The file system of the store has {free} bytes left")
+    def check_free_space(self) -> None:
+        """Raises `StoreFull` if the next write may not find space."""
+        status = os.statvfs(self._folder)
+        free = status.f_bavail * status.f_frsize
+        if free < MIN_FREE_BYTES:
+            raise errors.StoreFull(f"{sqlite_failures.DISK_FULL}. The file system of the store has {free} bytes left")
 
     def is_intact(self) -> bool:
-        """Whether all files are as the store left them, as far as is known."""
+        """Returns whether all files are known to be as the store left them."""
         if self.is_lost:
             return False
         try:
@@ -63,6 +66,6 @@ class Durability:
         return True
 
     def close(self) -> None:
-        """Let go of the files. The watermark is durable after this."""
+        """Closes the files. The watermark is durable afterwards."""
         self._files.close()
         self.watermark.close()

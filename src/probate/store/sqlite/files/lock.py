@@ -1,10 +1,10 @@
-"""One process per store file.
+"""Locks that allow only one process to open a store file.
 
-SQLite would let several processes write one file, but revisions, watches and group commit assume that all writes pass
-through one process. The lock is the operating system's, on a file beside the store, so it cannot outlive its holder.
+SQLite lets several processes write to one file, but revisions, watches and group commit require that all writes pass through one
+process. `ProcessLock` is a lock of the operating system on a file beside the store, so it cannot outlive its holder.
 
-Somebody may remove that file, and then a second process could lock a new one of the same name. So the database itself is locked as
-well, at a byte that SQLite never uses: `DatabaseLock`.
+If a user removes that lock file, a second process could lock a new file of the same name. So `DatabaseLock` locks the database
+itself as well, at a byte that SQLite never uses.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from probate.core import errors, private_files
 
 _LOCK_BYTE = 0x4000_0000 + 1024
-"""In the page at 1 GiB, which SQLite leaves empty and locks the first 512 bytes of."""
+"""In the page at 1 GiB, which SQLite keeps empty; SQLite itself locks only the first 512 bytes of that page."""
 
 
 class ProcessLock:
-    """Held from construction until `release`. `CannotOpen` names the process that holds it already."""
+    """Held from construction until `release`. Raises `CannotOpen`, naming the holder, if another process holds it."""
 
     def __init__(self, store: Path) -> None:
         path = store.with_name(store.name + "-lock")
@@ -30,7 +30,7 @@ class ProcessLock:
             self._is_new = private_files.create(path)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise errors.CannotOpen(f"{path} cannot be made: {error.strerror}. Is the folder writable?") from error
+            raise errors.CannotOpen(f"{path} cannot be created: {error.strerror}. Is the folder writable?") from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -39,11 +39,11 @@ class ProcessLock:
             raise errors.CannotOpen(
                 f"{store} is in use by process {holder}. Stop that one first, or give this one another file"
             ) from error
-        private_files.narrow(path)
+        private_files.restrict(path)
         self._write_pid()
 
     def fileno(self) -> int:
-        """The descriptor of the lock file."""
+        """Returns the descriptor of the lock file."""
         return self._file
 
     def _write_pid(self) -> None:
@@ -51,27 +51,27 @@ class ProcessLock:
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
         except OSError:
-            # On a full disk the lock still holds; only its holder's name stays unknown to others.
+            # On a full disk the lock still holds; other processes just cannot read the id of its holder.
             return
 
     def withdraw(self) -> None:
-        """Release, after a file that turned out to be no store: then no lock file stays beside what is not ours."""
+        """Releases the lock of a file that turned out not to be a store, and removes the lock file if this process created it."""
         if self._is_new:
             self._path.unlink(missing_ok=True)
         self.release()
 
     def release(self) -> None:
-        """Let others in. The file stays: removing it would let two processes hold two files of the same name."""
+        """Releases the lock. Keeps the file: removing it would allow two processes to lock two files of the same name."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
 
 class DatabaseLock:
-    """Held on the database file from construction until `release`. `CannotOpen` if another process holds it.
+    """Held on the database file from construction until `release`. Raises `CannotOpen` if another process holds it.
 
-    Open file descriptions own the lock, where the system has such locks (Linux): otherwise closing any descriptor of the file in
-    this process would drop it, as it drops those of SQLite. So `release` comes after all connections are closed.
+    The lock belongs to the open file description where the system supports that (Linux). Elsewhere, closing any descriptor of the
+    file in this process drops the lock, and also drops SQLite's own locks. So call `release` after all connections are closed.
     """
 
     def __init__(self, store: Path) -> None:
@@ -85,7 +85,7 @@ class DatabaseLock:
             ) from error
 
     def release(self) -> None:
-        """Let others in."""
+        """Releases the lock."""
         os.close(self._file)
 
 

@@ -1,15 +1,15 @@
-"""The watermark: a small file beside the database that says what the database must hold at least.
+"""The watermark: a small file beside the database that states the lowest revision the database must hold.
 
     probate.db-watermark   {"store": "<id>", "revision": 1234, "checksum": "5f1d2c3b"}
 
-The id is that of the database, which has it in a table of its own. The revision is the newest one that was acknowledged when the
-line was written: after the commit was synced, before anybody was told of it. So a database with another id, or with a lower
-revision, or none at all, has lost acknowledged writes, and is refused.
+The id is stored in a table of the database. The revision is the newest one that may have been acknowledged: the line is written
+after the commit is synced and before any caller is notified. So a database with another id or a lower revision, or a missing
+database, has lost acknowledged writes, and the server refuses to start on it.
 
-The line is overwritten in place after each group commit, and that is not synced: it costs a few microseconds. A killed process
-loses nothing of it. After a power loss the line may be older than the database, never newer, so it never refuses a whole store.
-It is synced at the start (after the WAL that was found), after each checkpoint and at the end. The line is shorter than a disk
-sector, so it is not torn.
+The line is overwritten in place after each group commit and not synced, which costs a few microseconds. A killed process loses no
+part of it. After a power loss the line may be older than the database but never newer, so it never rejects an intact store.
+It is synced at the start (after the WAL that was found), after each checkpoint, and on close. The line is shorter than a disk
+sector, so it cannot be torn.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _TABLE = (
 )
 
 
-class Recorded(NamedTuple):
-    """What a watermark says: the id of the store, and the lowest revision that it must have."""
+class WatermarkState(NamedTuple):
+    """The content of a watermark: the id of the store, and the lowest revision that it must hold."""
 
     store: str
     revision: Revision
 
 
 def path_for(store: Path) -> Path:
-    """Where the watermark of the store in this file is."""
+    """Returns the path of the watermark of a store file."""
     return store.with_name(store.name + "-watermark")
 
 
-def read(store: Path) -> Recorded | None:
-    """The watermark of the store in this file; None if there is none. `CannotOpen` if it is damaged."""
+def read(store: Path) -> WatermarkState | None:
+    """Returns the watermark of a store file; None if there is none. Raises `CannotOpen` if it is damaged."""
     path = path_for(store)
     try:
         line = path.read_bytes()
@@ -54,63 +54,65 @@ def read(store: Path) -> Recorded | None:
         return None
     except OSError as error:
         raise errors.CannotOpen(f"{path} cannot be read: {error.strerror}. Give this user the right to read it") from error
-    found = _LINE.fullmatch(line)
-    if found is None or _line(found[1].decode(), int(found[2])) != line:
-        raise errors.CannotOpen(f"{path} is damaged, so the server cannot tell whether {store} lost writes. {_all_the_same(store)}")
-    return Recorded(found[1].decode(), Revision(int(found[2])))
+    match = _LINE.fullmatch(line)
+    if match is None or _line(match[1].decode(), int(match[2])) != line:
+        raise errors.CannotOpen(
+            f"{path} is damaged, so the server cannot tell whether {store} lost writes. {_how_to_ignore(store)}"
+        )
+    return WatermarkState(match[1].decode(), Revision(int(match[2])))
 
 
-def check_is_there(store: Path, recorded: Recorded | None) -> None:
-    """`CannotOpen` if the database is missing or empty, and something beside it says that there was one."""
+def check_database_exists(store: Path, recorded: WatermarkState | None) -> None:
+    """Raises `CannotOpen` if the database is missing or empty although a watermark or WAL beside it shows that there was one."""
     if store.exists() and store.stat().st_size:
         return
     wal = store.with_name(store.name + "-wal")
-    what = "is empty" if store.exists() else "is missing"
+    problem = "is empty" if store.exists() else "is missing"
     if recorded is not None:
         raise errors.CannotOpen(
-            f"{store} {what}, but {path_for(store)} says that it held changes up to revision {recorded.revision}. "
-            f"Put the database back, or restore a copy. {_all_the_same(store)}"
+            f"{store} {problem}, but {path_for(store)} says that it held changes up to revision {recorded.revision}. "
+            f"Put the database back, or restore a copy. {_how_to_ignore(store)}"
         )
     if wal.exists() and wal.stat().st_size:
         raise errors.CannotOpen(
-            f"{store} {what}, but its write-ahead log {wal} is there and holds changes. "
+            f"{store} {problem}, but its write-ahead log {wal} is there and holds changes. "
             "Put the database back. To begin with an empty store, remove that file first"
         )
 
 
-def check_holds(store: Path, recorded: Recorded | None, db: apsw.Connection) -> None:
-    """`CannotOpen` if the database does not hold what the watermark says. Changes nothing."""
+def check_revision(store: Path, recorded: WatermarkState | None, db: apsw.Connection) -> None:
+    """Raises `CannotOpen` if the database does not hold what the watermark states. Changes nothing."""
     if recorded is None:
         return
-    found = found_in(db)
-    if recorded.store != found.store:
+    actual = read_state(db)
+    if recorded.store != actual.store:
         raise errors.CannotOpen(
-            f"{store} is another store than the one that was here (its id is {found.store or 'missing'}, "
-            f"{path_for(store)} has {recorded.store}). Put the right database back. {_all_the_same(store)}"
+            f"{store} is another store than the one that was here (its id is {actual.store or 'missing'}, "
+            f"{path_for(store)} has {recorded.store}). Put the right database back. {_how_to_ignore(store)}"
         )
-    if recorded.revision > found.revision:
+    if recorded.revision > actual.revision:
         raise errors.CannotOpen(
-            f"{store} has lost acknowledged writes: it holds changes up to revision {found.revision}, but {path_for(store)} says "
+            f"{store} has lost acknowledged writes: it holds changes up to revision {actual.revision}, but {path_for(store)} says "
             f"that revision {recorded.revision} was acknowledged. Was {store.name}-wal removed or damaged, or an older copy "
-            f"restored? Put the newest files back. {_all_the_same(store)}"
+            f"restored? Put the newest files back. {_how_to_ignore(store)}"
         )
 
 
-def _all_the_same(store: Path) -> str:
+def _how_to_ignore(store: Path) -> str:
     return f"To go on with what is there, remove {path_for(store)} and start again"
 
 
-def identify(db: apsw.Connection) -> Recorded:
-    """What the watermark of this store has to say now. A store that has no id yet gets one."""
+def ensure_identity(db: apsw.Connection) -> WatermarkState:
+    """Returns the current state of the database, for its watermark. Gives the database an id if it has none."""
     if not _has_table(db, "identity"):
         db.execute(_TABLE)
-    return found_in(db)
+    return read_state(db)
 
 
-def found_in(db: apsw.Connection) -> Recorded:
-    """The same for a store that must not be changed. The id is empty if it has none."""
+def read_state(db: apsw.Connection) -> WatermarkState:
+    """Returns the current state of the database without changing it. The id is empty if the database has none."""
     store: str = db.execute("SELECT store FROM identity").get if _has_table(db, "identity") else ""
-    return Recorded(store, reads.revision(db) if _has_table(db, "log") else Revision(0))
+    return WatermarkState(store, reads.revision(db) if _has_table(db, "log") else Revision(0))
 
 
 def _has_table(db: apsw.Connection, name: str) -> bool:
@@ -118,31 +120,31 @@ def _has_table(db: apsw.Connection, name: str) -> bool:
 
 
 class Watermark:
-    """The file, open for writing. Writes are whole: one call of less than a sector, in place."""
+    """The watermark file, open for writing. Writes are atomic: each is one call that overwrites less than a sector in place."""
 
-    def __init__(self, store: Path, now: Recorded) -> None:
+    def __init__(self, store: Path, now: WatermarkState) -> None:
         self._path = path_for(store)
         self._store = now.store
-        _sync_found(store)
-        draft = self._path.with_name(self._path.name + ".new")  # its name is there only when its content is
+        _sync_wal(store)
+        draft = self._path.with_name(self._path.name + ".new")  # so that the final name never leads to an incomplete file
         draft.unlink(missing_ok=True)
         private_files.create(draft)
         self._file = os.open(draft, os.O_RDWR | os.O_CLOEXEC)
-        self.note(now.revision)
+        self.write(now.revision)
         self.sync()
-        os.replace(draft, self._path)  # noqa: PTH105 by descriptor-level calls, as all the rest
+        os.replace(draft, self._path)  # noqa: PTH105 a call of `os`, like the others here
         _sync_folder(self._path.parent)
 
-    def note(self, revision: Revision) -> None:
-        """This revision is durable, and is about to be acknowledged."""
+    def write(self, revision: Revision) -> None:
+        """Writes a revision that is durable and about to be acknowledged."""
         os.pwrite(self._file, _line(self._store, revision), 0)
 
     def sync(self) -> None:
-        """Wait until the line is on disk."""
+        """Waits until the line is on disk."""
         os.fsync(self._file)
 
     def close(self) -> None:
-        """Make it durable, and let go of it."""
+        """Syncs and closes the file."""
         try:
             self.sync()
         finally:
@@ -154,11 +156,11 @@ def _line(store: str, revision: int) -> bytes:
     return text.ljust(_SIZE - 1).encode() + b"\n"
 
 
-def _sync_found(store: Path) -> None:
-    """Make durable what was found in the WAL.
+def _sync_wal(store: Path) -> None:
+    """Syncs the WAL that was found at the start.
 
-    A process that was killed while it synced leaves a commit that the next one reads, but that the disk may not have yet. A power
-    loss after this line were synced, and before the WAL were, would leave a watermark that is ahead of its store.
+    A process that was killed during a sync leaves a commit that the next process can read but that may not be on disk yet. If the
+    watermark were synced before the WAL, a power loss in between would leave a watermark ahead of its store.
     """
     file = os.open(store.with_name(store.name + "-wal"), os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -169,7 +171,7 @@ def _sync_found(store: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the name of a new file durable."""
+    """Makes the name of a new file durable."""
     file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(file)

@@ -1,1 +1,1 @@
-"""Pods, and the templates from which workloads make them: one module for each part of a Pod's spec."""
+"""Validates Pods and pod templates: one module for each part of a Pod's spec."""

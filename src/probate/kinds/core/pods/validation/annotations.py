@@ -1,10 +1,10 @@
-"""Annotations of Pods and templates that mean something to Kubernetes: mirrors of static Pods, the cost of deletion, AppArmor."""
+"""Validates annotations of Pods and templates that Kubernetes interprets: mirror pods, the pod deletion cost, AppArmor."""
 
 from __future__ import annotations
 
 import re
 
-from probate.api.field_errors import Path, forbidden, invalid
+from probate.api.field_errors import FieldPath, forbidden, invalid
 from probate.kinds.shared.field_checks import Problems, Value, child, objects, text
 
 MIRROR = "kubernetes.io/config.mirror"
@@ -14,11 +14,11 @@ _PROFILE = "container.apparmor.security.beta.kubernetes.io/"
 _PROFILES = ("", "runtime/default", "unconfined")
 _INTEGER = re.compile(r"0|-?[0-9]{1,40}")
 _LISTS = ("containers", "initContainers", "ephemeralContainers")
-_PATH = Path("metadata") / "annotations"
+_PATH = FieldPath("metadata") / "annotations"
 
 
-def check_annotations(annotations: Value, spec: Value, path: Path, *, is_cost_checked: bool = True) -> Problems:
-    """The annotations of a Pod with this spec, or of a template."""
+def check_annotations(annotations: Value, spec: Value, path: FieldPath, *, is_cost_checked: bool = True) -> Problems:
+    """Validates the annotations of a Pod with this spec, or of a template."""
     if MIRROR in annotations and not text(spec, "nodeName"):
         yield invalid(path @ MIRROR, annotations[MIRROR], "must set spec.nodeName if mirror pod annotation is set")
     if is_cost_checked and not _is_cost(annotations):
@@ -33,7 +33,7 @@ def check_annotations(annotations: Value, spec: Value, path: Path, *, is_cost_ch
 
 
 def check_changes(new: Value, old: Value) -> Problems:
-    """What of a Pod's annotations may not change. A cost that was none before is let be."""
+    """Validates the changes of a Pod's annotations. A deletion cost that was invalid before may stay."""
     now, before = (child(child(pod, "metadata"), "annotations") for pod in (new, old))
     if now == before:
         return
@@ -44,7 +44,7 @@ def check_changes(new: Value, old: Value) -> Problems:
 
 
 def _is_cost(annotations: Value) -> bool:
-    """Whether the cost of deletion, if there is one, is a number as Go writes it: no plus sign, no zeros before it."""
+    """Reports whether the deletion cost, if set, is a number as Go writes it: no plus sign, no leading zeros."""
     cost = annotations.get(_COST)
     if cost is None:
         return True

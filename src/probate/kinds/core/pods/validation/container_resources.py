@@ -1,4 +1,4 @@
-"""What a container asks for and may use: names and amounts of resources, in requests and limits."""
+"""Validates the requests and limits of a container: names and amounts of resources."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from fractions import Fraction
 
 from probate.api import names, quantities
-from probate.api.field_errors import Path, duplicate, forbidden, invalid, not_found, required
+from probate.api.field_errors import FieldPath, duplicate, forbidden, invalid, not_found, required
 from probate.kinds.shared.field_checks import NEGATIVE, Problems, Value, check_optional_name, check_rule, child, each, text
 
 COUNTED = frozenset(
@@ -22,20 +22,20 @@ COUNTED = frozenset(
         "services.loadbalancers",
     }
 )
-"""Resources that are numbers of objects."""
+"""Resources that count objects."""
 
 _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
 _HUGE = "hugepages-"
 
 
-def check_requirements(resources: Value, path: Path, claims: Collection[str]) -> Problems:
-    """The resources of a container. `claims` are those the Pod has."""
+def check_requirements(resources: Value, path: FieldPath, claims: Collection[str]) -> Problems:
+    """Validates the resources of a container. `claims` are the names of the Pod's claims."""
     yield from check_lists(resources, path, check_container_resource)
     yield from _check_claims(resources, path, claims)
 
 
-def check_lists(resources: Value, path: Path, check_name: Callable[[str, Path], Problems]) -> Problems:
-    """Requests and limits of whatever has them, where these names are good."""
+def check_lists(resources: Value, path: FieldPath, check_name: Callable[[str, FieldPath], Problems]) -> Problems:
+    """Validates requests and limits. `check_name` validates each resource name."""
     requests, limits = child(resources, "requests"), child(resources, "limits")
     yield from _check_amounts(limits, path / "limits", check_name)
     yield from _check_amounts(requests, path / "requests", check_name)
@@ -44,22 +44,22 @@ def check_lists(resources: Value, path: Path, check_name: Callable[[str, Path], 
         yield forbidden(path, "HugePages require cpu or memory")
 
 
-def check_amounts(amounts: Value, path: Path) -> Problems:
-    """Names that containers can have, and amounts that are not below zero."""
+def check_amounts(amounts: Value, path: FieldPath) -> Problems:
+    """Validates resource names that containers can have, and amounts that are not negative."""
     yield from _check_amounts(amounts, path, check_container_resource)
 
 
-def check_amount(name: str, amount: str, path: Path) -> Problems:
-    """An amount of a resource: not below zero, and whole where the resource cannot be shared."""
-    value = quantities.value_of(amount)
+def check_amount(name: str, amount: str, path: FieldPath) -> Problems:
+    """Validates an amount of a resource: not negative, and an integer if the resource is not divisible."""
+    value = quantities.value_or_zero(amount)
     if value < 0:
         yield invalid(path, amount, NEGATIVE)
     if (name in COUNTED or is_extended(name)) and value.denominator != 1:
         yield invalid(path, amount, "must be an integer")
 
 
-def check_container_resource(name: str, path: Path) -> Problems:
-    """A resource that a container can have: one of a few, or one that somebody else brings along."""
+def check_container_resource(name: str, path: FieldPath) -> Problems:
+    """Validates the name of a container resource: a standard one or an extended one."""
     yield from check_resource(name, path)
     if "/" not in name:
         if name not in _STANDARD and not name.startswith(_HUGE):
@@ -68,16 +68,16 @@ def check_container_resource(name: str, path: Path) -> Problems:
         yield invalid(path, name, "doesn't follow extended resource name standard")
 
 
-def check_resource(name: str, path: Path) -> Problems:
-    """A resource of any kind."""
-    found = list(check_rule(name, path, names.qualified_name))
+def check_resource(name: str, path: FieldPath) -> Problems:
+    """Validates a resource name of any kind."""
+    found = list(check_rule(name, path, names.validate_qualified_name))
     yield from found
     if not found and "/" not in name and not is_standard(name):
         yield invalid(path, name, "must be a standard resource type or fully qualified")
 
 
 def is_standard(name: str) -> bool:
-    """Whether the name means something by itself, without a domain before it."""
+    """Reports whether the name is a standard one, without a domain prefix."""
     rest = name.removeprefix("requests.")
     if rest in {"cpu", "memory", "ephemeral-storage", "storage"} or name in COUNTED or rest.startswith(_HUGE):
         return True
@@ -85,21 +85,21 @@ def is_standard(name: str) -> bool:
 
 
 def is_native(name: str) -> bool:
-    """Whether the resource is Kubernetes' own."""
+    """Reports whether the resource is defined by Kubernetes."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 def is_extended(name: str) -> bool:
-    """Whether somebody else brings the resource along: so many, and never a part of one."""
-    return not is_native(name) and not name.startswith("requests.") and not names.qualified_name(f"requests.{name}")
+    """Reports whether the resource is an extended one, whose amounts are integers."""
+    return not is_native(name) and not name.startswith("requests.") and not names.validate_qualified_name(f"requests.{name}")
 
 
 def may_overcommit(name: str) -> bool:
-    """Whether more may be promised of a resource than there is."""
+    """Reports whether limits of the resource may be larger than requests (overcommit)."""
     return is_native(name) and not name.startswith(_HUGE)
 
 
-def _check_amounts(amounts: Value, path: Path, check_name: Callable[[str, Path], Problems]) -> Problems:
+def _check_amounts(amounts: Value, path: FieldPath, check_name: Callable[[str, FieldPath], Problems]) -> Problems:
     for name, amount in amounts.items():
         yield from check_name(name, path @ name)
         yield from check_amount(name, amount, path @ name)
@@ -107,8 +107,8 @@ def _check_amounts(amounts: Value, path: Path, check_name: Callable[[str, Path],
             yield invalid(path @ name, amount, f"is not a positive integer multiple of the page size of {name}")
 
 
-def _check_claims(resources: Value, path: Path, claims: Collection[str]) -> Problems:
-    """Each claim is used whole or by its parts, and nothing of it twice."""
+def _check_claims(resources: Value, path: FieldPath, claims: Collection[str]) -> Problems:
+    """Validates that each claim is used either whole or by its requests, and none of them twice."""
     whole: set[str] = set()
     parted: set[str] = set()
     parts: set[tuple[str, str]] = set()
@@ -117,7 +117,7 @@ def _check_claims(resources: Value, path: Path, claims: Collection[str]) -> Prob
         if not name:
             yield required(at)
             continue
-        yield from check_optional_name(claim, at, "request", names.dns_label)
+        yield from check_optional_name(claim, at, "request", names.validate_dns_label)
         if name in whole or (name, part) in parts or (not part and name in parted):
             yield duplicate(at, name)
         if name not in claims:
@@ -129,10 +129,10 @@ def _check_claims(resources: Value, path: Path, claims: Collection[str]) -> Prob
             whole.add(name)
 
 
-def _check_requests(requests: Value, limits: Value, path: Path) -> Problems:
+def _check_requests(requests: Value, limits: Value, path: FieldPath) -> Problems:
     for name, amount in requests.items():
         if name in limits:
-            request, limit = quantities.value_of(amount), quantities.value_of(limits[name])
+            request, limit = quantities.value_or_zero(amount), quantities.value_or_zero(limits[name])
             if not may_overcommit(name) and request != limit:
                 yield invalid(path / "requests", amount, f"must be equal to {name} limit of {limits[name]}")
             elif request > limit:
@@ -143,8 +143,8 @@ def _check_requests(requests: Value, limits: Value, path: Path) -> Problems:
 
 def _is_divisible(name: str, amount: str) -> bool:
     size = _page_size(name)
-    return size > 0 and quantities.value_of(amount) % size == 0
+    return size > 0 and quantities.value_or_zero(amount) % size == 0
 
 
 def _page_size(name: str) -> Fraction:
-    return quantities.value_of(name.removeprefix(_HUGE))
+    return quantities.value_or_zero(name.removeprefix(_HUGE))

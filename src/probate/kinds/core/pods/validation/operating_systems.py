@@ -1,4 +1,4 @@
-"""What one operating system only knows: options of Windows, and what a Pod that says which system it is for may not have."""
+"""Validates what only one operating system supports: Windows options, and fields that conflict with a Pod's `os`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from probate.api import names
-from probate.api.field_errors import Path, forbidden, invalid, not_supported, required
+from probate.api.field_errors import FieldPath, forbidden, invalid, not_supported, required
 from probate.kinds.shared.field_checks import Problems, Value, check_rule, child, each, objects, text
 
 _LISTS = ("containers", "initContainers", "ephemeralContainers")
@@ -38,11 +38,11 @@ _LINUX_CONTAINER_CONTEXT = (
 )
 
 
-def check_windows_options(context: Value, path: Path) -> Problems:
-    """Who runs a container on Windows."""
+def check_windows_options(context: Value, path: FieldPath) -> Problems:
+    """Validates the `windowsOptions` of a security context."""
     options, at = child(context, "windowsOptions"), path / "windowsOptions"
     if options.get("gmsaCredentialSpecName") is not None:
-        yield from check_rule(options["gmsaCredentialSpecName"], at / "gmsaCredentialSpecName", names.dns_subdomain)
+        yield from check_rule(options["gmsaCredentialSpecName"], at / "gmsaCredentialSpecName", names.validate_dns_subdomain)
     credentials = options.get("gmsaCredentialSpec")
     if credentials is not None and not 0 < len(credentials.encode(errors="replace")) <= _MAX_CREDENTIALS:
         yield invalid(at / "gmsaCredentialSpec", "", "must not be empty, nor have more than 64 KiB")
@@ -50,8 +50,8 @@ def check_windows_options(context: Value, path: Path) -> Problems:
         yield from check_rule(options["runAsUserName"], at / "runAsUserName", _user_name)
 
 
-def check_system(spec: Value, path: Path) -> Problems:
-    """A Pod that says which system it is for has nothing that only another one knows."""
+def check_system(spec: Value, path: FieldPath) -> Problems:
+    """Validates that a Pod with `os` has no field that only another operating system supports."""
     name = text(child(spec, "os"), "name")
     if not name:
         yield required(path / "os" / "name", "cannot be empty")
@@ -65,8 +65,8 @@ def check_system(spec: Value, path: Path) -> Problems:
         yield not_supported(path / "os", name, ["linux", "windows"])
 
 
-def check_host_processes(spec: Value, path: Path) -> Problems:
-    """Containers that run as processes of a Windows host do so together, and in its network."""
+def check_host_processes(spec: Value, path: FieldPath) -> Problems:
+    """Validates HostProcess containers: all containers of a Pod or none, and with the host network."""
     if not any("windowsOptions" in child(one, "securityContext") for one in (spec, *_all(spec))):
         return
     whole = _is_host_process(child(spec, "securityContext"))
@@ -84,7 +84,7 @@ def check_host_processes(spec: Value, path: Path) -> Problems:
         yield invalid(path / "hostNetwork", False, "hostNetwork must be true if pod contains any hostProcess containers")
 
 
-def _check_windows(spec: Value, path: Path) -> Problems:
+def _check_windows(spec: Value, path: FieldPath) -> Problems:
     for field in _LINUX_POD:
         if spec.get(field) if field in {"hostPID", "hostIPC"} else spec.get(field) is not None:
             yield forbidden(path / field, "cannot be set for a windows pod")
@@ -94,7 +94,7 @@ def _check_windows(spec: Value, path: Path) -> Problems:
         yield from (forbidden(at / field, "cannot be set for a windows pod") for field in given)
 
 
-def _containers(spec: Value, path: Path) -> Iterator[tuple[Value, Path]]:
+def _containers(spec: Value, path: FieldPath) -> Iterator[tuple[Value, FieldPath]]:
     for name in _LISTS:
         yield from each(spec, path, name)
 
@@ -104,8 +104,8 @@ def _all(spec: Value) -> Iterator[Value]:
         yield from objects(spec, name)
 
 
-def _contexts(spec: Value, path: Path) -> Iterator[tuple[Value, Path]]:
-    """All securityContexts: the Pod's, and those of its containers."""
+def _contexts(spec: Value, path: FieldPath) -> Iterator[tuple[Value, FieldPath]]:
+    """Yields all security contexts: the Pod's and those of its containers."""
     yield child(spec, "securityContext"), path / "securityContext"
     for container, at in _containers(spec, path):
         yield child(container, "securityContext"), at / "securityContext"
@@ -116,7 +116,7 @@ def _is_host_process(context: Value) -> bool | None:
 
 
 def _user_name(value: str) -> list[str]:
-    """A user of Windows, with a domain and a backslash before it if wanted."""
+    """Returns the problems of a Windows user name, with an optional domain and backslash before it."""
     domain, backslash, user = value.rpartition("\\")
     if not value or _CONTROL.search(value) or "\\" in domain:
         return ["must be a user's name, with a domain and one backslash before it if wanted, and without control characters"]

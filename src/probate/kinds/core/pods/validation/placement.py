@@ -1,4 +1,4 @@
-"""Where a Pod may run: affinity, tolerations, spreading, gates."""
+"""Validates where a Pod may run: affinity, tolerations, topology spread constraints, scheduling gates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from probate.api import metadata, names
-from probate.api.field_errors import Path, duplicate, invalid, not_supported, required
+from probate.api.field_errors import FieldPath, duplicate, invalid, not_supported, required
 from probate.kinds.core.pods.volumes import label_keys
 from probate.kinds.shared.field_checks import (
     Problems,
@@ -29,9 +29,9 @@ _NEEDED = "requiredDuringSchedulingIgnoredDuringExecution"
 _WANTED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def check_scheduling(spec: Value, path: Path) -> Problems:
-    """All that decides where a Pod may run."""
-    yield from metadata.check_labels(spec.get("nodeSelector"), path / "nodeSelector")
+def check_scheduling(spec: Value, path: FieldPath) -> Problems:
+    """Validates all fields that determine where a Pod may run."""
+    yield from metadata.validate_labels(spec.get("nodeSelector"), path / "nodeSelector")
     yield from _check_affinity(child(spec, "affinity"), path / "affinity")
     for toleration, at in each(spec, path, "tolerations"):
         yield from _check_toleration(toleration, at)
@@ -39,7 +39,7 @@ def check_scheduling(spec: Value, path: Path) -> Problems:
     yield from _check_gates(spec, path)
 
 
-def _check_affinity(affinity: Value, path: Path) -> Problems:
+def _check_affinity(affinity: Value, path: FieldPath) -> Problems:
     node = child(affinity, "nodeAffinity")
     if node.get(_NEEDED) is not None:
         yield from check_node_selector(node[_NEEDED], path / "nodeAffinity" / _NEEDED)
@@ -54,24 +54,24 @@ def _check_affinity(affinity: Value, path: Path) -> Problems:
             yield from _check_pod_term(child(term, "podAffinityTerm"), at / "podAffinityTerm")
 
 
-def _check_pod_term(term: Value, path: Path) -> Problems:
+def _check_pod_term(term: Value, path: FieldPath) -> Problems:
     yield from check_label_selector(term.get("labelSelector"), path / "labelSelector")
     yield from check_label_selector(term.get("namespaceSelector"), path / "namespaceSelector")
     for namespace in texts(term, "namespaces"):
-        yield from check_rule(namespace, path / "namespace", names.dns_label)
+        yield from check_rule(namespace, path / "namespace", names.validate_dns_label)
     yield from label_keys.check_in_term(term, path)
     key = text(term, "topologyKey")
     if not key:
         yield required(path / "topologyKey", "can not be empty")
     else:
-        yield from check_rule(key, path / "topologyKey", names.qualified_name)
+        yield from check_rule(key, path / "topologyKey", names.validate_qualified_name)
 
 
-def _check_toleration(toleration: Value, path: Path) -> Problems:
+def _check_toleration(toleration: Value, path: FieldPath) -> Problems:
     key, effect = text(toleration, "key"), text(toleration, "effect")
     operator = text(toleration, "operator") or "Equal"
     if key:
-        yield from check_rule(key, path / "key", names.qualified_name)
+        yield from check_rule(key, path / "key", names.validate_qualified_name)
     elif operator != "Exists":
         yield invalid(path / "operator", operator, "operator must be Exists when `key` is empty, which matches all keys")
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
@@ -80,17 +80,17 @@ def _check_toleration(toleration: Value, path: Path) -> Problems:
     yield from check_choice(toleration, path, "effect", EFFECTS)
 
 
-def _check_toleration_operator(operator: str, value: str, path: Path) -> Problems:
+def _check_toleration_operator(operator: str, value: str, path: FieldPath) -> Problems:
     if operator == "Equal":
-        if names.label_value(value):
-            yield invalid(path, value, "; ".join(names.label_value(value)))
+        if names.validate_label_value(value):
+            yield invalid(path, value, "; ".join(names.validate_label_value(value)))
     elif operator != "Exists":
         yield not_supported(path, operator, _OPERATORS)
     elif value:
         yield invalid(path, operator, "value must be empty when `operator` is 'Exists'")
 
 
-def _check_spread(spec: Value, path: Path) -> Problems:
+def _check_spread(spec: Value, path: FieldPath) -> Problems:
     pairs = [(text(one, "topologyKey"), text(one, "whenUnsatisfiable")) for one in objects(spec, "topologySpreadConstraints")]
     last = {pair: index for index, pair in enumerate(pairs)}
     for index, (constraint, at) in enumerate(each(spec, path, "topologySpreadConstraints")):
@@ -102,12 +102,12 @@ def _check_spread(spec: Value, path: Path) -> Problems:
         supported = ("DoNotSchedule", "ScheduleAnyway")
         if unsatisfiable not in supported:
             yield not_supported(at / "whenUnsatisfiable", unsatisfiable, supported)
-        if last[pairs[index]] > index:  # the first of two is blamed, at a place of its own
+        if last[pairs[index]] > index:  # Kubernetes reports the first of the two, at a path of its own
             yield duplicate(at / "{topologyKey, whenUnsatisfiable}", f"{{{', '.join(pairs[index])}}}")
         yield from _check_spread_details(constraint, at, ("Ignore", "Honor"))
 
 
-def _check_spread_details(constraint: Value, path: Path, policies: Collection[str]) -> Problems:
+def _check_spread_details(constraint: Value, path: FieldPath, policies: Collection[str]) -> Problems:
     least = constraint.get("minDomains")
     if least is not None and least <= 0:
         yield invalid(path / "minDomains", least, "must be greater than zero")
@@ -120,10 +120,10 @@ def _check_spread_details(constraint: Value, path: Path, policies: Collection[st
     yield from label_keys.check_in_constraint(constraint, path)
 
 
-def _check_gates(spec: Value, path: Path) -> Problems:
+def _check_gates(spec: Value, path: FieldPath) -> Problems:
     seen: set[Any] = set()
     for gate, at in each(spec, path, "schedulingGates"):
-        yield from check_rule(text(gate, "name"), at, names.qualified_name)
+        yield from check_rule(text(gate, "name"), at, names.validate_qualified_name)
         if text(gate, "name") in seen:
             yield duplicate(at, text(gate, "name"))
         seen.add(text(gate, "name"))

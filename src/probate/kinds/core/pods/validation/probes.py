@@ -1,9 +1,9 @@
-"""Probes and lifecycle hooks: each has exactly one handler."""
+"""Validates probes and lifecycle hooks: each has exactly one handler."""
 
 from __future__ import annotations
 
 from probate.api import names
-from probate.api.field_errors import Path, forbidden, invalid, required
+from probate.api.field_errors import FieldPath, forbidden, invalid, required
 from probate.kinds.shared.field_checks import (
     Problems,
     Value,
@@ -25,16 +25,16 @@ _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _NUMBERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 
 
-def check_probes(container: Value, path: Path) -> Problems:
-    """All probes of a container."""
+def check_probes(container: Value, path: FieldPath) -> Problems:
+    """Validates all probes of a container."""
     for name in PROBES:
         if container.get(name) is not None:
             yield from _check_probe(container[name], path / name)
             yield from _check_probe_kind(container[name], path / name, name)
 
 
-def check_lifecycle(container: Value, path: Path, grace: int | None) -> Problems:
-    """What runs when a container has started and before it stops, in a Pod with so many seconds of grace."""
+def check_lifecycle(container: Value, path: FieldPath, grace: int | None) -> Problems:
+    """Validates the hooks after start and before stop of a container. `grace` is the Pod's grace period in seconds."""
     lifecycle = child(container, "lifecycle")
     for name in ("postStart", "preStop"):
         if lifecycle.get(name) is not None:
@@ -45,7 +45,7 @@ def check_lifecycle(container: Value, path: Path, grace: int | None) -> Problems
                 yield invalid(path / "lifecycle" / name / "sleep", seconds, detail)
 
 
-def _check_probe(probe: Value, path: Path) -> Problems:
+def _check_probe(probe: Value, path: FieldPath) -> Problems:
     yield from _check_handler(probe, path)
     yield from check_nonnegative(probe, path, *_NUMBERS)
     grace = probe.get("terminationGracePeriodSeconds")
@@ -53,7 +53,7 @@ def _check_probe(probe: Value, path: Path) -> Problems:
         yield invalid(path / "terminationGracePeriodSeconds", grace, "must be greater than 0")
 
 
-def _check_probe_kind(probe: Value, path: Path, name: str) -> Problems:
+def _check_probe_kind(probe: Value, path: FieldPath, name: str) -> Problems:
     if name == "readinessProbe":
         if probe.get("terminationGracePeriodSeconds") is not None:
             field = path / "terminationGracePeriodSeconds"
@@ -62,7 +62,7 @@ def _check_probe_kind(probe: Value, path: Path, name: str) -> Problems:
         yield invalid(path / "successThreshold", probe["successThreshold"], "must be 1")
 
 
-def _check_handler(handler: Value, path: Path) -> Problems:
+def _check_handler(handler: Value, path: FieldPath) -> Problems:
     given = [name for name in _HANDLERS if handler.get(name) is not None]
     if not given:
         yield required(path, "must specify a handler type")
@@ -71,7 +71,7 @@ def _check_handler(handler: Value, path: Path) -> Problems:
         yield from _check_handler_of(given[0], handler[given[0]], path / given[0])
 
 
-def _check_handler_of(name: str, handler: Value, path: Path) -> Problems:
+def _check_handler_of(name: str, handler: Value, path: FieldPath) -> Problems:
     if name == "exec":
         if not items(handler, "command"):
             yield required(path / "command")
@@ -85,10 +85,10 @@ def _check_handler_of(name: str, handler: Value, path: Path) -> Problems:
         yield invalid(path, handler["seconds"], "must be non-negative and not longer than terminationGracePeriodSeconds")
 
 
-def _check_http(handler: Value, path: Path) -> Problems:
+def _check_http(handler: Value, path: FieldPath) -> Problems:
     if handler.get("path") == "":
         yield from check_given(handler, path, "path")
     yield from check_port_or_name(handler.get("port") or 0, path / "port")
     yield from check_choice(handler, path, "scheme", ("HTTP", "HTTPS"))
     for header, _ in each(handler, path, "httpHeaders"):
-        yield from check_rule(text(header, "name"), path / "httpHeaders", names.http_header)
+        yield from check_rule(text(header, "name"), path / "httpHeaders", names.validate_http_header)

@@ -1,26 +1,29 @@
-"""A Pod sent to its `resize`: CPU and memory of containers that run may change, its class of service is for life."""
+"""Validates a Pod written through `resize`.
+
+CPU and memory of running containers may change; the QoS class may not.
+"""
 
 from __future__ import annotations
 
-from probate.api.field_errors import Path, forbidden, invalid
+from probate.api.field_errors import FieldPath, forbidden, invalid
 from probate.kinds.core.pods import qos_class
 from probate.kinds.core.pods.validation import annotations as validation_annotations
 from probate.kinds.core.pods.validation import spec as pods
 from probate.kinds.shared.field_checks import Problems, Value, child, is_same, objects, text, without
 
-_SPEC = Path("spec")
+_SPEC = FieldPath("spec")
 _LISTS = ("containers", "initContainers")
 _ONLY = "only cpu and memory resources are mutable"
 
 
 def check_resize(new: Value, old: Value) -> Problems:
-    """A Pod whose resources are to change."""
+    """Validates the changes of a Pod's resources."""
     spec, before = child(new, "spec"), child(old, "spec")
     if validation_annotations.MIRROR in child(child(old, "metadata"), "annotations"):
-        yield forbidden(Path(), "static pods cannot be resized")
+        yield forbidden(FieldPath(), "static pods cannot be resized")
         return
     if text(child(before, "os"), "name") == "windows":
-        yield forbidden(Path(), "windows pods cannot be resized")
+        yield forbidden(FieldPath(), "windows pods cannot be resized")
         return
     yield from pods.check_pod(new)
     if not is_same(_fixed(spec), _fixed(before)):
@@ -43,7 +46,7 @@ def _check_containers(spec: Value, before: Value) -> Problems:
                 yield forbidden(_SPEC, "resources for non-sidecar init containers are immutable")
 
 
-def _check_amounts(resources: Value, had: Value, path: Path) -> Problems:
+def _check_amounts(resources: Value, had: Value, path: FieldPath) -> Problems:
     for field in ("requests", "limits"):
         now, before = child(resources, field), child(had, field)
         if before.keys() - now.keys():
@@ -53,11 +56,11 @@ def _check_amounts(resources: Value, had: Value, path: Path) -> Problems:
 
 
 def _other(resources: Value) -> Value:
-    """Resources less those that may change. (What is removed altogether is told as that.)"""
+    """Returns the resources without those that may change. Resources that are removed altogether are reported separately."""
     return {**resources, **{field: without(child(resources, field), "cpu", "memory") for field in ("requests", "limits")}}
 
 
 def _fixed(spec: Value) -> Value:
-    """A spec less all that a resize can mean."""
+    """Returns a spec without all fields that a resize may change."""
     lists = {name: [without(one, "resources", "resizePolicy") for one in objects(spec, name)] for name in _LISTS}
     return {**without(spec, "resources"), **lists}

@@ -1,10 +1,10 @@
-"""When a container is started again: by a policy of its own, by how it ended, and when its resources change."""
+"""Validates when a container restarts: its own restart policy, rules by exit code, and resize policies."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.field_errors import Path, duplicate, invalid, not_supported, required, too_many
+from probate.api.field_errors import FieldPath, duplicate, invalid, not_supported, required, too_many
 from probate.kinds.shared.field_checks import Problems, Value, check_choice, each, items, text
 
 _POLICIES = ("Always", "OnFailure", "Never")
@@ -15,8 +15,8 @@ _MAX_RULES = 20
 _MAX_CODES = 255
 
 
-def check_restarts(container: Value, path: Path) -> Problems:
-    """A container's own policy, and rules that say more."""
+def check_restarts(container: Value, path: FieldPath) -> Problems:
+    """Validates a container's own restart policy and restart rules."""
     yield from check_choice(container, path, "restartPolicy", _POLICIES)
     rules = items(container, "restartPolicyRules")
     if rules and not text(container, "restartPolicy"):
@@ -31,8 +31,11 @@ def check_restarts(container: Value, path: Path) -> Problems:
             yield from _check_codes(rule["exitCodes"], at / "exitCodes")
 
 
-def check_resizes(container: Value, path: Path, policy: str) -> Problems:
-    """What happens when resources change, in a Pod with this restart policy. Kubernetes reports these of the list."""
+def check_resizes(container: Value, path: FieldPath, policy: str) -> Problems:
+    """Validates the resize policy of a container in a Pod with this restart policy.
+
+    Kubernetes reports the path of the list, not the item.
+    """
     seen: set[Any] = set()
     for resize, at in each(container, path, "resizePolicy"):
         resource, restart = text(resize, "resourceName"), text(resize, "restartPolicy")
@@ -45,13 +48,13 @@ def check_resizes(container: Value, path: Path, policy: str) -> Problems:
             yield invalid(path / "resizePolicy", restart, "must be 'NotRequired' when `restartPolicy` is 'Never'")
 
 
-def _check_codes(codes: Value, path: Path) -> Problems:
+def _check_codes(codes: Value, path: FieldPath) -> Problems:
     yield from check_choice(codes, path, "operator", ("In", "NotIn"), is_required=True)
     if len(items(codes, "values")) > _MAX_CODES:
         yield too_many(path / "values", len(codes["values"]), _MAX_CODES)
 
 
-def _check_one_of(value: str, path: Path, supported: tuple[str, ...]) -> Problems:
+def _check_one_of(value: str, path: FieldPath, supported: tuple[str, ...]) -> Problems:
     if not value:
         yield required(path)
     elif value not in supported:

@@ -1,20 +1,20 @@
-"""Where a Pod may go while gates keep it from going anywhere: it may be narrowed down, not widened.
+"""Validates changes of the placement of a Pod with scheduling gates: constraints may become narrower, not wider.
 
-A node selector gets more labels, a required term more expressions at its end. What is only preferred may change.
+A node selector may get more labels, a required term more expressions at its end. Preferred terms may change.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.field_errors import Path, invalid
+from probate.api.field_errors import FieldPath, invalid
 from probate.kinds.shared.field_checks import Problems, Value, child, is_same, items, objects, without
 
 _NEEDED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def check_placement(spec: Value, before: Value, path: Path) -> Problems:
-    """How the placement of a gated Pod changed. That of others does not change, which others check."""
+def check_placement(spec: Value, before: Value, path: FieldPath) -> Problems:
+    """Validates how the placement of a gated Pod changed. Other checks ensure that the placement of other Pods does not change."""
     if not items(before, "schedulingGates"):
         return
     selector, had = child(spec, "nodeSelector"), child(before, "nodeSelector")
@@ -33,7 +33,7 @@ def check_placement(spec: Value, before: Value, path: Path) -> Problems:
 
 
 def without_placement(spec: Value) -> Value:
-    """A spec less what is looked at here."""
+    """Returns a spec without the fields that this module checks."""
     return {**without(spec, "nodeSelector"), "affinity": without(child(spec, "affinity"), "nodeAffinity")}
 
 
@@ -42,7 +42,10 @@ def _terms(spec: Value) -> list[Value]:
 
 
 def _is_narrower(term: Value, old: Value) -> bool:
-    """Whether a term still asks for all that it did. One that asks for nothing matches nothing, so more would be wider."""
+    """Reports whether a term still has all requirements that it had.
+
+    An empty term matches nothing, so adding requirements to it would make it wider.
+    """
     asked: list[tuple[list[Any], list[Any]]] = [
         (items(term, name), items(old, name)) for name in ("matchExpressions", "matchFields")
     ]

@@ -1,26 +1,26 @@
-"""Who a container runs as and what it may do: securityContext of Pods and containers. (`systems` has what only Windows knows.)"""
+"""Validates the securityContext of Pods and containers. (`operating_systems` validates what only Windows supports.)"""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from probate.api.field_errors import Path, duplicate, forbidden, invalid, required, too_long
+from probate.api.field_errors import FieldPath, duplicate, forbidden, invalid, required, too_long
 from probate.kinds.core.pods.validation import operating_systems
-from probate.kinds.core.pods.volumes.paths import check_local_path
+from probate.kinds.core.volumes.paths import check_local_path
 from probate.kinds.shared.field_checks import MAX_INT32, Problems, Value, check_between, check_choice, child, each, items, text
 
 _SYSCTL = re.compile(r"[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:[./][a-z0-9](?:[-_a-z0-9]*[a-z0-9])?)*")
 _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
 _MAX_PROFILE = 4095
-_SHARED = {  # which settings of the kernel are the host's, if it is shared
+_SHARED = {  # the sysctls that belong to the host if the Pod shares this namespace with it
     "hostNetwork": ("net.",),
     "hostIPC": ("kernel.shm", "kernel.msg", "kernel.sem.", "fs.mqueue."),
 }
 
 
-def check_container_context(container: Value, path: Path, spec: Value) -> Problems:
-    """The securityContext of one container of a Pod with this spec."""
+def check_container_context(container: Value, path: FieldPath, spec: Value) -> Problems:
+    """Validates the securityContext of one container of a Pod with this spec."""
     context = child(container, "securityContext")
     yield from _check_identity(context, path)
     yield from _check_profiles(context, path)
@@ -33,8 +33,8 @@ def check_container_context(container: Value, path: Path, spec: Value) -> Proble
         yield from _check_no_escalation(context, path)
 
 
-def check_pod_context(spec: Value, path: Path) -> Problems:
-    """The securityContext of a whole Pod, and the host's namespaces it shares."""
+def check_pod_context(spec: Value, path: FieldPath) -> Problems:
+    """Validates the securityContext of a Pod, and the host namespaces that it shares."""
     context = child(spec, "securityContext")
     yield from _check_identity(context, path)
     yield from _check_profiles(context, path)
@@ -51,27 +51,30 @@ def check_pod_context(spec: Value, path: Path) -> Problems:
     yield from _check_namespaces(spec, path)
 
 
-def check_host_users(spec: Value, path: Path) -> Problems:
-    """Users of its own do not go with the host's namespaces. Two of the fields are spelt as Kubernetes reports them."""
+def check_host_users(spec: Value, path: FieldPath) -> Problems:
+    """Validates that a Pod with its own user namespace shares no host namespaces.
+
+    Two of the field paths have Kubernetes' own spelling.
+    """
     if spec.get("hostUsers") is False:
         for field, reported in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if spec.get(field):
                 yield forbidden(path / reported, "when `pod.Spec.HostUsers` is false")
 
 
-def _check_identity(context: Value, path: Path) -> Problems:
+def _check_identity(context: Value, path: FieldPath) -> Problems:
     for field in ("runAsUser", "runAsGroup"):
         yield from check_between(context, path, field, 0, MAX_INT32)
 
 
-def _check_profiles(context: Value, path: Path) -> Problems:
+def _check_profiles(context: Value, path: FieldPath) -> Problems:
     for name, check in (("seccompProfile", _check_seccomp), ("appArmorProfile", _check_app_armor)):
         if context.get(name) is not None:
             yield from check_choice(context[name], path / name, "type", _PROFILES, is_required=True)
             yield from check(context[name], path / name)
 
 
-def _check_seccomp(profile: Value, path: Path) -> Problems:
+def _check_seccomp(profile: Value, path: FieldPath) -> Problems:
     kind, local = text(profile, "type"), profile.get("localhostProfile")
     if kind == "Localhost" and local is None:
         yield required(path / "localhostProfile", "must be set when seccomp type is Localhost")
@@ -81,7 +84,7 @@ def _check_seccomp(profile: Value, path: Path) -> Problems:
         yield from check_local_path(local or "", path / "localhostProfile")
 
 
-def _check_app_armor(profile: Value, path: Path) -> Problems:
+def _check_app_armor(profile: Value, path: FieldPath) -> Problems:
     kind, local, at = text(profile, "type"), text(profile, "localhostProfile"), path / "localhostProfile"
     if kind in _PROFILES[1:] and profile.get("localhostProfile") is not None:
         yield invalid(at, local, "can only be set when AppArmor type is Localhost")
@@ -95,14 +98,14 @@ def _check_app_armor(profile: Value, path: Path) -> Problems:
         yield too_long(at, _MAX_PROFILE)
 
 
-def _check_no_escalation(context: Value, path: Path) -> Problems:
+def _check_no_escalation(context: Value, path: FieldPath) -> Problems:
     if context.get("privileged"):
         yield invalid(path, context, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true")
     if "CAP_SYS_ADMIN" in items(child(context, "capabilities"), "add"):
         yield invalid(path, context, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN")
 
 
-def _check_sysctls(context: Value, path: Path, spec: Value) -> Problems:
+def _check_sysctls(context: Value, path: FieldPath, spec: Value) -> Problems:
     seen: set[Any] = set()
     for sysctl, at in each(context, path, "sysctls"):
         name = text(sysctl, "name")
@@ -119,6 +122,6 @@ def _check_sysctls(context: Value, path: Path, spec: Value) -> Problems:
                 yield invalid(at / "name", name, f"may not be specified when '{field}' is true")
 
 
-def _check_namespaces(spec: Value, path: Path) -> Problems:
+def _check_namespaces(spec: Value, path: FieldPath) -> Problems:
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         yield invalid(path / "shareProcessNamespace", True, "ShareProcessNamespace and HostPID cannot both be enabled")

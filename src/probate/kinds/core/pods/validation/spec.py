@@ -1,6 +1,6 @@
-"""A Pod's spec as a whole, and Pod templates.
+"""Validates a Pod's spec as a whole, and Pod templates.
 
-A template is reported at `template.labels` and `template.annotations`, without `metadata`: an oddity of Kubernetes that is kept.
+A template is reported at `template.labels` and `template.annotations`, without `metadata`, as in Kubernetes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from probate.api import metadata, names
-from probate.api.field_errors import Path, forbidden, invalid, required, too_long
+from probate.api.field_errors import FieldPath, forbidden, invalid, required, too_long
 from probate.kinds.core.pods.validation import annotations as validation_annotations
 from probate.kinds.core.pods.validation import (
     container_resources,
@@ -49,40 +49,40 @@ _MAX_SEARCH = 253
 _MAX_HOSTNAME = 64
 _SEARCH = re.compile(r"_?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:\._?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?)*")
 _NAMES = {
-    "serviceAccountName": names.dns_subdomain,
-    "nodeName": names.dns_subdomain,
-    "priorityClassName": names.dns_subdomain,
-    "runtimeClassName": names.dns_subdomain,
-    "hostname": names.dns_label,
-    "subdomain": names.dns_label,
+    "serviceAccountName": names.validate_dns_subdomain,
+    "nodeName": names.validate_dns_subdomain,
+    "priorityClassName": names.validate_dns_subdomain,
+    "runtimeClassName": names.validate_dns_subdomain,
+    "hostname": names.validate_dns_label,
+    "subdomain": names.validate_dns_label,
 }
 
 
 def create_pod(pod: Value) -> Problems:
-    """A new Pod by itself."""
+    """Validates a new Pod."""
     spec = child(pod, "spec")
     yield from check_pod(pod)
     if given := _annotations(pod):
-        yield from validation_annotations.check_annotations(given, spec, Path("metadata") / "annotations")
+        yield from validation_annotations.check_annotations(given, spec, FieldPath("metadata") / "annotations")
     if items(spec, "ephemeralContainers"):
-        yield forbidden(Path("spec") / "ephemeralContainers", "cannot be set on create")
+        yield forbidden(FieldPath("spec") / "ephemeralContainers", "cannot be set on create")
     if text(spec, "nodeName") and items(spec, "schedulingGates"):
-        yield forbidden(Path("spec") / "nodeName", "cannot be set until all schedulingGates have been cleared")
+        yield forbidden(FieldPath("spec") / "nodeName", "cannot be set until all schedulingGates have been cleared")
 
 
 def check_pod(pod: Value) -> Problems:
-    """A Pod by itself, new or changed. (What annotations of a changed one say is checked with what they said.)"""
+    """Validates a Pod, new or changed. Annotations of a changed Pod are checked in comparison with the old ones."""
     spec = child(pod, "spec")
-    yield from check_spec(spec, Path("spec"))
-    yield from validation.check_volumes_of_pod(spec, text(child(pod, "metadata"), "name"), Path("spec"))
-    yield from containers.check_image_spaces(spec, Path("spec"))
+    yield from check_spec(spec, FieldPath("spec"))
+    yield from validation.check_volumes_of_pod(spec, text(child(pod, "metadata"), "name"), FieldPath("spec"))
+    yield from containers.check_image_spaces(spec, FieldPath("spec"))
 
 
-def check_template(template: Value, path: Path, *, claims: tuple[str, ...] = ()) -> Problems:
-    """A template for Pods. `claims` are volumes that the workload adds to each Pod."""
+def check_template(template: Value, path: FieldPath, *, claims: tuple[str, ...] = ()) -> Problems:
+    """Validates a Pod template. `claims` are volumes that the workload adds to each Pod."""
     meta = child(template, "metadata")
-    yield from metadata.check_labels(meta.get("labels"), path / "labels")
-    yield from metadata.check_annotations(meta.get("annotations"), path / "annotations")
+    yield from metadata.validate_labels(meta.get("labels"), path / "labels")
+    yield from metadata.validate_annotations(meta.get("annotations"), path / "annotations")
     if given := _annotations(template):
         yield from validation_annotations.check_annotations(given, child(template, "spec"), path / "annotations")
     yield from check_spec(child(template, "spec"), path / "spec", claims=claims)
@@ -90,8 +90,8 @@ def check_template(template: Value, path: Path, *, claims: tuple[str, ...] = ())
         yield forbidden(path / "spec" / "ephemeralContainers", "ephemeral containers not allowed in pod template")
 
 
-def check_spec(spec: Value, path: Path, *, claims: tuple[str, ...] = ()) -> Problems:
-    """The spec of a Pod or of a template."""
+def check_spec(spec: Value, path: FieldPath, *, claims: tuple[str, ...] = ()) -> Problems:
+    """Validates the spec of a Pod or of a template."""
     found, known = validation.check_volumes(spec, path)
     known.update({claim: {"persistentVolumeClaim": {"claimName": claim}} for claim in claims})
     yield from found
@@ -110,29 +110,29 @@ def _annotations(object_: Value) -> Value:
     return child(child(object_, "metadata"), "annotations")
 
 
-def _check_lists(spec: Value, path: Path) -> Problems:
+def _check_lists(spec: Value, path: FieldPath) -> Problems:
     for gate, at in each(spec, path, "readinessGates"):
-        yield from check_rule(text(gate, "conditionType"), at / "conditionType", names.qualified_name)
+        yield from check_rule(text(gate, "conditionType"), at / "conditionType", names.validate_qualified_name)
     for alias, at in each(spec, path, "hostAliases"):
         yield from check_new_ip(text(alias, "ip"), at / "ip")
         for index, hostname in enumerate(texts(alias, "hostnames")):
-            yield from check_rule(hostname, at / "hostnames" / index, names.dns_subdomain)
+            yield from check_rule(hostname, at / "hostnames" / index, names.validate_dns_subdomain)
     seen: set[Any] = set()
     for claim, at in each(spec, path, "resourceClaims"):
-        yield from check_name(claim, at, "name", names.dns_label)
+        yield from check_name(claim, at, "name", names.validate_dns_label)
         yield from check_unique(claim, at, "name", seen)
         yield from _check_claim(claim, at)
 
 
-def _check_claim(claim: Value, path: Path) -> Problems:
+def _check_claim(claim: Value, path: FieldPath) -> Problems:
     given = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(field) is not None]
     if len(given) != 1:
         yield invalid(path, claim, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
     for field in given:
-        yield from check_rule(claim[field], path / field, names.dns_subdomain)
+        yield from check_rule(claim[field], path / field, names.validate_dns_subdomain)
 
 
-def _check_rest(spec: Value, path: Path) -> Problems:
+def _check_rest(spec: Value, path: FieldPath) -> Problems:
     yield from check_between(spec, path, "activeDeadlineSeconds", 1, MAX_INT32)
     yield from check_choice(spec, path, "preemptionPolicy", ("PreemptLowerPriority", "Never"))
     claims = {text(claim, "name") for claim in objects(spec, "resourceClaims")}
@@ -147,10 +147,10 @@ def _check_rest(spec: Value, path: Path) -> Problems:
         yield from _check_hostname(spec, path)
 
 
-def _check_hostname(spec: Value, path: Path) -> Problems:
-    """A name that is the host's whatever else there is."""
+def _check_hostname(spec: Value, path: FieldPath) -> Problems:
+    """Validates `hostnameOverride`, and the fields that it excludes."""
     name, at = text(spec, "hostnameOverride"), path / "hostnameOverride"
-    yield from check_rule(name, at, names.dns_subdomain)
+    yield from check_rule(name, at, names.validate_dns_subdomain)
     if len(name) > _MAX_HOSTNAME:
         yield too_long(at, _MAX_HOSTNAME)
     for field in ("setHostnameAsFQDN", "hostNetwork"):
@@ -158,7 +158,7 @@ def _check_hostname(spec: Value, path: Path) -> Problems:
             yield forbidden(at, f"may not be set when `{field}` is true")
 
 
-def _check_dns(spec: Value, path: Path) -> Problems:
+def _check_dns(spec: Value, path: FieldPath) -> Problems:
     policy, config = text(spec, "dnsPolicy"), child(spec, "dnsConfig")
     yield from check_choice(spec, path, "dnsPolicy", _DNS_POLICIES)
     if policy == "None" and spec.get("dnsConfig") is None:
@@ -169,7 +169,7 @@ def _check_dns(spec: Value, path: Path) -> Problems:
         yield from _check_dns_config(config, path / "dnsConfig")
 
 
-def _check_dns_config(config: Value, path: Path) -> Problems:
+def _check_dns_config(config: Value, path: FieldPath) -> Problems:
     servers, searches = texts(config, "nameservers"), texts(config, "searches")
     if len(servers) > _MAX_NAMESERVERS:
         yield invalid(path / "nameservers", servers, f"must not have more than {_MAX_NAMESERVERS} nameservers")
@@ -186,8 +186,8 @@ def _check_dns_config(config: Value, path: Path) -> Problems:
             yield required(at, "must not be empty")
 
 
-def _check_search(search: str, path: Path) -> Problems:
-    """A domain, in which names may begin with underscores and have them in between."""
+def _check_search(search: str, path: FieldPath) -> Problems:
+    """Validates a DNS search domain, whose labels may start with and contain underscores."""
     name = search.removesuffix(".")
     if search != "." and (len(name) > _MAX_SEARCH or _SEARCH.fullmatch(name) is None):
         yield invalid(path, search, "must be a lowercase RFC 1123 subdomain, in which '_' may stand for '-' and before a name")

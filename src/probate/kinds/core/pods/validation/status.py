@@ -1,6 +1,6 @@
-"""A Pod's status: what ended stays ended, its class of service stays, and its addresses are some.
+"""Validates a Pod's status: terminated containers stay terminated, the QoS class does not change, and addresses are valid.
 
-Some places are spelt as Kubernetes reports them: conditions as if they were metadata's, addresses without their `ip`.
+Some field paths have Kubernetes' own spelling: conditions as if they were metadata, addresses without their `ip`.
 """
 
 from __future__ import annotations
@@ -8,24 +8,24 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from probate.api import names
-from probate.api.field_errors import Path, duplicate, forbidden, invalid
+from probate.api.field_errors import FieldPath, duplicate, forbidden, invalid
 from probate.kinds.core.pods.validation import annotations as validation_annotations
-from probate.kinds.core.services.reachable_addresses import check_families
 from probate.kinds.shared.field_checks import Problems, Value, check_rule, check_unchanged, child, each, objects, text
 from probate.kinds.shared.ip_addresses import check_new_ip
+from probate.kinds.shared.reachable_addresses import check_families
 
-_STATUS = Path("status")
+_STATUS = FieldPath("status")
 
 
 def check_pod_status(new: Value, old: Value) -> Problems:
-    """The status of a Pod that is to replace `old`."""
+    """Validates the status of a Pod that replaces `old`."""
     status, before = child(new, "status"), child(old, "status")
     yield from validation_annotations.check_changes(new, old)
-    for condition, at in each(status, Path("metadata"), "conditions"):
-        yield from check_rule(text(condition, "type"), at / "Type", names.qualified_name)
+    for condition, at in each(status, FieldPath("metadata"), "conditions"):
+        yield from check_rule(text(condition, "type"), at / "Type", names.validate_qualified_name)
     nominated = text(status, "nominatedNodeName")
     if nominated and nominated != text(before, "nominatedNodeName"):
-        yield from check_rule(nominated, _STATUS / "nominatedNodeName", names.dns_subdomain)
+        yield from check_rule(nominated, _STATUS / "nominatedNodeName", names.validate_dns_subdomain)
     yield from check_unchanged(status.get("qosClass"), before.get("qosClass"), _STATUS / "qosClass")
     yield from _check_ended(status, before, child(old, "spec"))
     yield from _check_claims(status, child(new, "spec"))
@@ -33,9 +33,9 @@ def check_pod_status(new: Value, old: Value) -> Problems:
 
 
 def _check_ended(status: Value, before: Value, spec: Value) -> Problems:
-    """Containers that ended and are not to run again do not run again. Nothing ever starts those for debugging a second time.
+    """Validates that terminated containers that must not restart do not restart. Ephemeral containers never restart.
 
-    A container may say for itself when it runs again, whatever its Pod says.
+    A container's own restart policy takes precedence over that of its Pod.
     """
     policy = text(spec, "restartPolicy") or "Always"
     if any(text(rule, "action") == "RestartAllContainers" for one in _all(spec) for rule in objects(one, "restartPolicyRules")):
@@ -73,7 +73,7 @@ def _check_claims(status: Value, spec: Value) -> Problems:
             yield duplicate(at / "name", name)
         seen.add(name)
         if claim.get("resourceClaimName") is not None:
-            yield from check_rule(text(claim, "resourceClaimName"), at / "name", names.dns_subdomain)
+            yield from check_rule(text(claim, "resourceClaimName"), at / "name", names.validate_dns_subdomain)
 
 
 def _check_addresses(status: Value) -> Problems:

@@ -1,14 +1,15 @@
-"""What of a Pod may change once it is there.
+"""Validates changes of a Pod.
 
-Through the Pod itself: images, `activeDeadlineSeconds` (shorter), tolerations (more), scheduling gates (fewer), and while it is
-gated (`gated`) where it may go. Through its subresources: ephemeral containers (more) and resources (`resize`).
+Through the Pod itself may change: images, `activeDeadlineSeconds` (decrease), tolerations (additions), scheduling gates (removals),
+and, while the Pod is gated, its placement (`scheduling_gates`). Through subresources: ephemeral containers (additions) and
+resources (`resize`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.field_errors import Path, forbidden, invalid, required
+from probate.api.field_errors import FieldPath, forbidden, invalid, required
 from probate.kinds.core.pods.validation import annotations as validation_annotations
 from probate.kinds.core.pods.validation import scheduling_gates
 from probate.kinds.core.pods.validation import spec as pods
@@ -24,8 +25,8 @@ _MAY_CHANGE = (
 
 
 def check_update(new: Value, old: Value) -> Problems:
-    """A Pod that replaces another."""
-    path = Path("spec")
+    """Validates a Pod that replaces another."""
+    path = FieldPath("spec")
     spec, before = child(new, "spec"), child(old, "spec")
     yield from validation_annotations.check_changes(new, old)
     for name in _LISTS:
@@ -45,15 +46,15 @@ def check_update(new: Value, old: Value) -> Problems:
 
 
 def check_ephemeral_containers(new: Value, old: Value) -> Problems:
-    """A Pod sent to its `ephemeralcontainers`: they may be added, and stay as they are.
+    """Validates a Pod written through `ephemeralcontainers`: they may be added, and existing ones do not change.
 
-    The Pod is checked as a whole: one that is wrong could never be changed again.
+    The Pod is validated as a whole: an invalid Pod could never be changed again.
     """
     if validation_annotations.MIRROR in child(child(old, "metadata"), "annotations"):
-        yield forbidden(Path(), "static pods do not support ephemeral containers")
+        yield forbidden(FieldPath(), "static pods do not support ephemeral containers")
         return
     yield from pods.check_pod(new)
-    path = Path("spec") / "ephemeralContainers"
+    path = FieldPath("spec") / "ephemeralContainers"
     added = {text(one, "name"): one for one in objects(child(new, "spec"), "ephemeralContainers")}
     for container in objects(child(old, "spec"), "ephemeralContainers"):
         name = text(container, "name")
@@ -63,7 +64,7 @@ def check_ephemeral_containers(new: Value, old: Value) -> Problems:
             yield forbidden(path, f"existing ephemeral containers {name!r} may not be changed")
 
 
-def _check_deadline(spec: Value, before: Value, path: Path) -> Problems:
+def _check_deadline(spec: Value, before: Value, path: FieldPath) -> Problems:
     new, old = spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds")
     if new is not None and not 0 <= new <= MAX_INT32:
         yield invalid(path, new, f"must be between 0 and {MAX_INT32}, inclusive")
@@ -73,7 +74,7 @@ def _check_deadline(spec: Value, before: Value, path: Path) -> Problems:
         yield invalid(path, None, "must not update from a positive integer to nil value")
 
 
-def _check_tolerations(spec: Value, before: Value, path: Path) -> Problems:
+def _check_tolerations(spec: Value, before: Value, path: FieldPath) -> Problems:
     kept = [without(one, "tolerationSeconds") for one in objects(spec, "tolerations")]
     if any(not _holds(kept, without(one, "tolerationSeconds")) for one in objects(before, "tolerations")):
         yield forbidden(path, "existing toleration can not be modified except its tolerationSeconds")
@@ -83,7 +84,7 @@ def _holds(many: list[Value], one: Value) -> bool:
     return any(is_same(candidate, one) for candidate in many)
 
 
-def _check_gates(spec: Value, before: Value, path: Path) -> Problems:
+def _check_gates(spec: Value, before: Value, path: FieldPath) -> Problems:
     known = {text(gate, "name") for gate in objects(before, "schedulingGates")}
     for index, gate in enumerate(objects(spec, "schedulingGates")):
         name = text(gate, "name")
@@ -97,7 +98,7 @@ def _is_grace_kept(spec: Value, before: Value) -> bool:
 
 
 def _fixed(spec: Value, before: Value) -> Value:
-    """The part of a spec that may not change."""
+    """Returns the part of a spec that may not change."""
     lists: dict[str, Any] = {name: [without(one, "image") for one in objects(spec, name)] for name in _LISTS}
     fixed = {**without(spec, *_MUTABLE), **lists}
     return scheduling_gates.without_placement(fixed) if items(before, "schedulingGates") else fixed

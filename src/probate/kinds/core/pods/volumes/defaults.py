@@ -1,11 +1,12 @@
-"""Volumes: of pods and of templates, and the sources that they share with persistent volumes."""
+"""Sets the defaults of volumes of pods and templates, and of the sources that they share with PersistentVolumes."""
 
 from __future__ import annotations
 
+from probate.api.objects import Object
 from probate.kinds.core.pods import container_defaults
 from probate.kinds.core.volumes import claim_defaults
 from probate.kinds.shared import quantity_defaults
-from probate.kinds.shared.object_fields import Object, child, fill, fill_zero, items, made, text
+from probate.kinds.shared.object_fields import child, ensure_child, fill, fill_zero, items, text
 
 _MODE = 0o644
 _HOUR = 3600
@@ -13,7 +14,7 @@ _WITH_MODE = ("secret", "configMap", "downwardAPI", "projected")
 
 
 def default_volume(volume: Object) -> None:
-    """Fill one volume of a pod. One without a source is an empty directory."""
+    """Sets the defaults of one volume of a pod. A volume without a source becomes an emptyDir."""
     if not any(value is not None for key, value in volume.items() if key != "name"):
         volume["emptyDir"] = {}
     for name in _WITH_MODE:
@@ -23,14 +24,14 @@ def default_volume(volume: Object) -> None:
     if (image := child(volume, "image")) is not None:
         fill_zero(image, pullPolicy=container_defaults.pull_policy(text(image, "reference")))
     if (empty := child(volume, "emptyDir")) is not None:
-        quantity_defaults.settle(empty, "sizeLimit")
+        quantity_defaults.normalize(empty, "sizeLimit")
     _default_ephemeral(child(volume, "ephemeral"))
     _default_projected(child(volume, "projected"))
     default_source(volume)
 
 
 def default_source(volume: Object) -> None:
-    """Fill the sources that a pod's volume and a persistent volume have in common."""
+    """Sets the defaults of the sources that pod volumes and PersistentVolumes have in common."""
     if (host_path := child(volume, "hostPath")) is not None:
         fill(host_path, type="")
     if (iscsi := child(volume, "iscsi")) is not None:
@@ -61,4 +62,4 @@ def _default_projected(projected: Object | None) -> None:
 def _default_ephemeral(ephemeral: Object | None) -> None:
     template = None if ephemeral is None else child(ephemeral, "volumeClaimTemplate")
     if template is not None:
-        claim_defaults.default_claim_spec(made(template, "spec"))
+        claim_defaults.default_claim_spec(ensure_child(template, "spec"))

@@ -1,19 +1,19 @@
-"""Where volumes appear inside a container: as directories (`volumeMounts`) and as block devices (`volumeDevices`)."""
+"""Validates where a container mounts volumes: as directories (`volumeMounts`) and as block devices (`volumeDevices`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from probate.api.field_errors import Path, forbidden, invalid, not_found, not_supported, required
-from probate.kinds.core.pods.volumes.paths import check_backsteps, check_local_path
+from probate.api.field_errors import FieldPath, forbidden, invalid, not_found, not_supported, required
+from probate.kinds.core.volumes.paths import check_backsteps, check_local_path
 from probate.kinds.shared.field_checks import Problems, Value, check_choice, child, each, objects, text
 
 _RECURSIVE = ("Disabled", "IfPossible", "Enabled")
 _PROPAGATIONS = ("None", "HostToContainer", "Bidirectional")
 
 
-def check_mounts(container: Value, path: Path, volumes: dict[str, Value]) -> Problems:
-    """Each mount names a volume and a path of its own."""
+def check_mounts(container: Value, path: FieldPath, volumes: dict[str, Value]) -> Problems:
+    """Validates that each mount names an existing volume and a unique path."""
     devices = {text(device, "name"): text(device, "devicePath") for device in objects(container, "volumeDevices")}
     seen: set[Any] = set(devices.values())
     for mount, at in each(container, path, "volumeMounts"):
@@ -26,23 +26,23 @@ def check_mounts(container: Value, path: Path, volumes: dict[str, Value]) -> Pro
         elif mount_path in seen:
             yield invalid(at / "mountPath", mount_path, "must be unique")
         seen.add(mount_path)
-        # Kubernetes reports these of the list, not of the mount.
+        # Kubernetes reports these with the path of the list, not of the mount.
         yield from _check_sub_paths(mount, path / "volumeMounts", at)
         yield from _check_propagation(mount, path / "volumeMounts", container)
         if mount.get("recursiveReadOnly") is not None:
             yield from _check_recursive(mount, path / "volumeMounts" / "recursiveReadOnly")
 
 
-def check_no_sub_paths(container: Value, path: Path) -> Problems:
-    """Ephemeral containers mount whole volumes: a part of one would outlive them."""
+def check_no_sub_paths(container: Value, path: FieldPath) -> Problems:
+    """Validates that ephemeral containers mount whole volumes, without `subPath`."""
     for mount, at in each(container, path, "volumeMounts"):
         for field in ("subPath", "subPathExpr"):
             if text(mount, field):
                 yield forbidden(at / field, "cannot be set for an Ephemeral Container")
 
 
-def check_devices(container: Value, path: Path, volumes: dict[str, Value]) -> Problems:
-    """Each device names a claim and a path of its own."""
+def check_devices(container: Value, path: FieldPath, volumes: dict[str, Value]) -> Problems:
+    """Validates that each device names an existing claim and a unique path."""
     mounts = {text(mount, "name"): text(mount, "mountPath") for mount in objects(container, "volumeMounts")}
     paths = set(mounts.values())
     seen: set[str] = set()
@@ -58,7 +58,7 @@ def check_devices(container: Value, path: Path, volumes: dict[str, Value]) -> Pr
         yield from _check_device_path(text(device, "devicePath"), at / "devicePath", paths)
 
 
-def _check_device_path(value: str, path: Path, seen: set[str]) -> Problems:
+def _check_device_path(value: str, path: FieldPath, seen: set[str]) -> Problems:
     if not value:
         yield required(path)
     elif value in seen:
@@ -67,7 +67,7 @@ def _check_device_path(value: str, path: Path, seen: set[str]) -> Problems:
     seen.add(value)
 
 
-def _check_volume(mount: Value, path: Path, volumes: dict[str, Value]) -> Problems:
+def _check_volume(mount: Value, path: FieldPath, volumes: dict[str, Value]) -> Problems:
     name = text(mount, "name")
     if not name:
         yield required(path / "name")
@@ -75,7 +75,7 @@ def _check_volume(mount: Value, path: Path, volumes: dict[str, Value]) -> Proble
         yield not_found(path / "name", name)
 
 
-def _check_sub_paths(mount: Value, path: Path, at: Path) -> Problems:
+def _check_sub_paths(mount: Value, path: FieldPath, at: FieldPath) -> Problems:
     yield from check_local_path(text(mount, "subPath"), path / "subPath")
     if text(mount, "subPathExpr"):
         if text(mount, "subPath"):
@@ -83,19 +83,19 @@ def _check_sub_paths(mount: Value, path: Path, at: Path) -> Problems:
         yield from check_local_path(text(mount, "subPathExpr"), path / "subPathExpr")
 
 
-def _check_propagation(mount: Value, path: Path, container: Value) -> Problems:
+def _check_propagation(mount: Value, path: FieldPath, container: Value) -> Problems:
     yield from check_choice(mount, path, "mountPropagation", _PROPAGATIONS)
     is_privileged = child(container, "securityContext").get("privileged")
     if text(mount, "mountPropagation") == "Bidirectional" and not is_privileged:
         yield forbidden(path / "mountPropagation", "Bidirectional mount propagation is available only to privileged containers")
 
 
-def _check_recursive(mount: Value, path: Path) -> Problems:
-    wanted = mount["recursiveReadOnly"]
-    if wanted == "Disabled":
+def _check_recursive(mount: Value, path: FieldPath) -> Problems:
+    mode = mount["recursiveReadOnly"]
+    if mode == "Disabled":
         return
-    if wanted not in _RECURSIVE:
-        yield not_supported(path, wanted, _RECURSIVE)
+    if mode not in _RECURSIVE:
+        yield not_supported(path, mode, _RECURSIVE)
         return
     if not mount.get("readOnly"):
         yield forbidden(path, "may only be specified when readOnly is true")

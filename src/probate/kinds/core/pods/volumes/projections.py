@@ -1,36 +1,36 @@
-"""Volumes whose files are made from something else: Secrets, ConfigMaps, the Pod itself, tokens.
+"""Validates volumes whose files are projected from Secrets, ConfigMaps, the downward API and tokens.
 
-Several places are spelt as Kubernetes reports them: a file made from the Pod is reported without its place in the list, a token's
-path as if it were the volume's.
+Several field paths have Kubernetes' own spelling: a downward API file is reported without its list index, a token's path as if it
+belonged to the volume.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from probate.api.field_errors import Path, forbidden, invalid, required
-from probate.kinds.core.pods.validation.environment import VOLUME_FIELDS, check_field_ref, check_resource_ref
-from probate.kinds.core.pods.volumes.paths import check_file_path
+from probate.api.field_errors import FieldPath, forbidden, invalid, required
+from probate.kinds.core.pods.environment_validation import VOLUME_FIELDS, check_field_ref, check_resource_ref
+from probate.kinds.core.volumes.paths import check_file_path
 from probate.kinds.shared.field_checks import Problems, Value, check_between, check_given, each, objects, text
 
 _KINDS = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
 _MAX_MODE = 0o777
 
 
-def check_secret(source: Value, path: Path) -> Problems:
-    """Files made from a Secret."""
+def check_secret(source: Value, path: FieldPath) -> Problems:
+    """Validates a `secret` source."""
     yield from check_given(source, path, "secretName")
     yield from _check_files(source, path)
 
 
-def check_config_map(source: Value, path: Path) -> Problems:
-    """Files made from a ConfigMap."""
+def check_config_map(source: Value, path: FieldPath) -> Problems:
+    """Validates a `configMap` source."""
     yield from check_given(source, path, "name")
     yield from _check_files(source, path)
 
 
-def check_downward(source: Value, path: Path) -> Problems:
-    """Files made from the Pod."""
+def check_downward(source: Value, path: FieldPath) -> Problems:
+    """Validates a `downwardAPI` source."""
     yield from check_between(source, path, "defaultMode", 0, _MAX_MODE)
     for item in objects(source, "items"):
         yield from _check_path(item, path)
@@ -46,8 +46,8 @@ def check_downward(source: Value, path: Path) -> Problems:
         yield from check_between(item, path, "mode", 0, _MAX_MODE)
 
 
-def check_projected(source: Value, path: Path) -> Problems:
-    """Files from several sources in one volume."""
+def check_projected(source: Value, path: FieldPath) -> Problems:
+    """Validates a `projected` source: files from several sources in one volume."""
     yield from check_between(source, path, "defaultMode", 0, _MAX_MODE)
     seen: set[str] = set()
     for projection, at in each(source, path, "sources"):
@@ -69,7 +69,7 @@ def _files(projection: Value) -> Iterator[str]:
                 yield text(item, "path")
 
 
-def _check_projection(name: str, projection: Value, path: Path, volume: Path) -> Problems:
+def _check_projection(name: str, projection: Value, path: FieldPath, volume: FieldPath) -> Problems:
     if name in {"secret", "configMap"}:
         yield from check_config_map(projection, path)
     elif name == "downwardAPI":
@@ -81,7 +81,7 @@ def _check_projection(name: str, projection: Value, path: Path, volume: Path) ->
             yield invalid(path / "expirationSeconds", seconds, "must be between 10 minutes and 2^32 seconds")
 
 
-def _check_files(source: Value, path: Path) -> Problems:
+def _check_files(source: Value, path: FieldPath) -> Problems:
     yield from check_between(source, path, "defaultMode", 0, _MAX_MODE)
     for item, at in each(source, path, "items"):
         yield from check_given(item, at, "key")
@@ -89,6 +89,6 @@ def _check_files(source: Value, path: Path) -> Problems:
         yield from check_between(item, at, "mode", 0, _MAX_MODE)
 
 
-def _check_path(item: Value, path: Path) -> Problems:
+def _check_path(item: Value, path: FieldPath) -> Problems:
     yield from check_given(item, path, "path")
     yield from check_file_path(text(item, "path"), path / "path")

@@ -1,22 +1,22 @@
-"""Volumes of a pod: where they come from, and files in them that hide a token."""
+"""Warns about volumes of a pod: deprecated sources, and files that hide a token."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from probate.api.field_errors import Path
+from probate.api.field_errors import FieldPath
 from probate.kinds.core.volumes import warnings
 from probate.kinds.shared.field_checks import Value, child, each, objects, text
 
 _TOKEN, _BUNDLE = "serviceAccountToken", "clusterTrustBundle"
 _LISTED = {"configMap": "configMap", "secret": "secrets", "downwardAPI": "downwardAPI"}
-"""Sources with files that have paths of their own, and how Kubernetes calls their place."""
+"""Sources whose files have paths, and the field name that Kubernetes reports for each."""
 
 
-def of_volumes(spec: Value, path: Path) -> Iterator[str]:
-    """About all volumes of a pod's spec."""
+def of_volumes(spec: Value, path: FieldPath) -> Iterator[str]:
+    """Yields the warnings about all volumes of a pod spec."""
     for index, volume in enumerate(spec["volumes"] or ()):
-        if not warnings.GONE.keys().isdisjoint(volume):
+        if not warnings.DEPRECATED_SOURCES.keys().isdisjoint(volume):
             yield from warnings.of_source(volume, path / "volumes" / index)
         if "ephemeral" in volume:
             at = path / "volumes" / index / "ephemeral" / "volumeClaimTemplate" / "spec"
@@ -41,7 +41,7 @@ def _paths(spec: Value) -> Iterator[str]:
                 yield text(given or {}, "path")
 
 
-def _of_hidden(spec: Value, path: Path, tokens: set[str]) -> Iterator[str]:
+def _of_hidden(spec: Value, path: FieldPath, tokens: set[str]) -> Iterator[str]:
     for volume, at in each(spec, path, "volumes"):
         inner = at / "projected" / "sources"
         for source in objects(child(volume, "projected"), "sources"):
@@ -51,6 +51,6 @@ def _of_hidden(spec: Value, path: Path, tokens: set[str]) -> Iterator[str]:
             yield from _of_path(text(child(source, _BUNDLE), "path"), inner / "ClusterTrustBundle", tokens)
 
 
-def _of_path(given: str, place: Path, tokens: set[str]) -> Iterator[str]:
+def _of_path(given: str, place: FieldPath, tokens: set[str]) -> Iterator[str]:
     if given in tokens:
         yield f'{place}: has duplicated path with ServiceAccountToken "{given}"'

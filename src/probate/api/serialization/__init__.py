@@ -1,0 +1,1 @@
+"""Reads and writes objects as JSON and YAML documents, as Kubernetes does."""

@@ -1,0 +1,1 @@
+"""The API group internal.apiserver.k8s.io."""

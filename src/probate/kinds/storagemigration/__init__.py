@@ -1,0 +1,1 @@
+"""The API group storagemigration.k8s.io."""

@@ -1,1 +1,0 @@
-"""The node agent: pods, image and container clean-up, over CRI."""

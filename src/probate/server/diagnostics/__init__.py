@@ -1,0 +1,1 @@
+"""What the server reports about itself: health checks, metrics, its version."""

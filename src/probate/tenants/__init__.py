@@ -1,1 +1,0 @@
-"""Many users in one store, each with a cluster of their own."""

@@ -1,1 +1,0 @@
-"""Provisions and terminates tenants."""

@@ -1,1 +1,0 @@
-"""Pure conversion between a tenant's names and the store's."""
