@@ -140,6 +140,12 @@ async def count_deleted(reader: asyncio.StreamReader, wanted: int) -> float:
     return time.perf_counter()
 
 
+def remove_store(path: Path) -> None:
+    """Removes a store file with the files beside it. A watermark without its store would refuse the next one of that name."""
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+
+
 async def cascade(folder: Path, number: int, shape: Shape, roots: Sequence[str] = ("root",)) -> Deleted:
     """The times that the roots take to go with so many dependents each, one root after the other."""
     path = folder / f"{number}-{shape.policy}-{shape.fanout}.db"
@@ -157,7 +163,7 @@ async def cascade(folder: Path, number: int, shape: Shape, roots: Sequence[str] 
             writer.close()
         memory = _peak_megabytes(pid)
         watching.close()
-    path.unlink()
+    remove_store(path)
     return Deleted(took, memory)
 
 
@@ -236,7 +242,7 @@ async def few_among_many(folder: Path, stored: int) -> float:
             took.append(await count_deleted(reader, 11) - began)
             writer.close()
             watching.close()
-    path.unlink()
+    remove_store(path)
     return statistics.median(took)
 
 
@@ -271,7 +277,7 @@ async def others_meanwhile(folder: Path, number: int) -> tuple[float, float]:
             await count_deleted(reader, number + 1)
         writer.close()
         watching.close()
-    path.unlink()
+    remove_store(path)
     return idle[0], busy[0]
 
 
