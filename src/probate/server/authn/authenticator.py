@@ -29,8 +29,6 @@ from probate.server.context import AuthenticatedToken
 ANONYMOUS_PATHS = ("/livez", "/readyz", "/healthz")
 """The paths that a request without credentials may read."""
 MAX_CACHED_HEADERS = 500
-FAILURE_DELAY_SECONDS = 1.0
-"""How long the answer 429 to a wrong credential is delayed, to slow down clients that ignore Retry-After."""
 
 
 class RequestAuthenticator:
@@ -97,7 +95,7 @@ class RequestAuthenticator:
         except (errors.Unauthorized, errors.TooManyRequests) as error:
             response = self._failures.record(address, headers[0]) if isinstance(error, errors.Unauthorized) else error
             if isinstance(response, errors.TooManyRequests):
-                await self._clock.sleep(FAILURE_DELAY_SECONDS)
+                await self._clock.sleep(self._failures.delay())
             raise response from None
         self._remember(headers[0], verified)
         return recognised.user

@@ -24,6 +24,12 @@ BURST = 20
 SECONDS_PER_FAILURE = 0.5
 MAX_RETRY_AFTER_SECONDS = 5.0
 """The longest wait that a client is told, however often it has failed."""
+DELAY_SECONDS = 1.0
+"""How long the answer 429 is delayed at least, to slow down clients that ignore Retry-After."""
+SPACING_SECONDS = 0.003
+"""The least time between two delayed answers. Clients that were refused together would otherwise come back together, again and again,
+and the requests of others would wait behind all of them."""
+MAX_DELAY_SECONDS = 5.0
 MAX_TRACKED = 4_096
 
 
@@ -35,6 +41,7 @@ class FailureLimiter:
         self._limits = limits
         self._credentials: dict[Hashable, float] = {}  # when the counter reaches zero, by a hash with a key of this process
         self._addresses: dict[Hashable, float] = {}
+        self._last_answer = 0.0
 
     def record(self, address: str, credential: bytes) -> errors.ApiError:
         """Counts one failure. Returns the error to answer: `Unauthorized`, or `TooManyRequests` if there were too many."""
@@ -51,6 +58,12 @@ class FailureLimiter:
         return errors.TooManyRequests(
             "too many attempts with wrong credentials, please try again later", Details(retry_after_seconds=seconds)
         )
+
+    def delay(self) -> float:
+        """Returns for how many seconds to delay the next answer 429."""
+        now = self._clock.monotonic()
+        self._last_answer = min(max(now + DELAY_SECONDS, self._last_answer + SPACING_SECONDS), now + MAX_DELAY_SECONDS)
+        return self._last_answer - now
 
 
 def _count(counters: dict[Hashable, float], key: Hashable, now: float) -> None:

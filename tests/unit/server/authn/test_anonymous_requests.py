@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,7 +15,16 @@ from probate.http.limit_log import LimitLog
 from probate.server import routing
 from probate.server.app import App
 from probate.server.authn.authenticator import ANONYMOUS_PATHS, RequestAuthenticator
-from probate.server.authn.failure_limit import BURST, MAX_RETRY_AFTER_SECONDS, MAX_TRACKED, SECONDS_PER_FAILURE, FailureLimiter
+from probate.server.authn.failure_limit import (
+    BURST,
+    DELAY_SECONDS,
+    MAX_DELAY_SECONDS,
+    MAX_RETRY_AFTER_SECONDS,
+    MAX_TRACKED,
+    SECONDS_PER_FAILURE,
+    SPACING_SECONDS,
+    FailureLimiter,
+)
 from probate.server.authn.service_accounts import TokenIssuer
 from probate.server.diagnostics import health
 from support.rbac_server import RbacServer, running_with_rbac
@@ -99,6 +109,16 @@ def test_one_failing_credential_does_not_limit_others_at_its_address() -> None:
     assert response == [False] * BURST + [True] * 9 * BURST
     assert not is_told_to_wait(tried, "10.0.0.1", b"another")
     assert not is_told_to_wait(tried, "10.0.0.2", b"expired")
+
+
+def test_clients_that_are_refused_together_do_not_come_back_together() -> None:
+    tried = failures(FakeClock())
+    delays = [tried.delay() for _ in range(5_000)]
+    assert delays[0] == DELAY_SECONDS
+    assert all(
+        after - before >= SPACING_SECONDS * 0.99 for before, after in itertools.pairwise(delays) if after < MAX_DELAY_SECONDS
+    )
+    assert max(delays) == MAX_DELAY_SECONDS
 
 
 def test_number_of_tracked_addresses_is_limited() -> None:

@@ -27,7 +27,7 @@ from probate.http.tls import authority, client_certificates
 from probate.http.tls.authority import Subject
 from probate.http.tls.client_certificates import ClientIdentity
 from probate.server.app import App
-from probate.server.authn import authenticator, failure_limit, jwt
+from probate.server.authn import failure_limit, jwt
 from probate.server.authn.authenticator import RequestAuthenticator
 from probate.server.authn.oidc import Issuer as Trusted
 from probate.server.authn.oidc import OidcVerifier
@@ -419,7 +419,7 @@ async def test_who_tries_again_and_again_has_to_wait_and_nobody_else(server: Aut
         await server.clock.advance(0.5)
     response = await telling
     assert response.code == 429
-    assert server.clock.now() - before >= authenticator.FAILURE_DELAY_SECONDS
+    assert server.clock.now() - before >= failure_limit.DELAY_SECONDS
     assert int(response.headers["retry-after"]) >= 1
     assert (await server.send_token(token, address="here")).code == 201
     assert is_refused(await server.send_token("guess", address="there"))
