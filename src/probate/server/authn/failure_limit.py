@@ -27,8 +27,8 @@ MAX_RETRY_AFTER_SECONDS = 5.0
 DELAY_SECONDS = 1.0
 """How long the answer 429 is delayed at least, to slow down clients that ignore Retry-After."""
 SPACING_SECONDS = 0.003
-"""The least time between two delayed answers. Clients that were refused together would otherwise come back together, again and again,
-and the requests of others would wait behind all of them."""
+"""The least time between two delayed answers. Clients that were refused together would otherwise come back together, again and
+again, and the requests of others would wait behind all of them."""
 MAX_DELAY_SECONDS = 5.0
 MAX_TRACKED = 4_096
 
