@@ -22,6 +22,7 @@ from probate.server.codec import object_codec, version_conversion
 from probate.server.context import ServerContext
 from probate.server.query import ListOptions
 from probate.server.request import Target
+from probate.server.storage import storage_keys
 
 MAX_INLINE_CHARACTERS = 500
 """Selectors up to this length are parsed on the event loop, which takes about 0.1 ms. Longer ones are parsed on a thread."""
@@ -34,6 +35,11 @@ class SelectorFilter(NamedTuple):
     matches: Callable[[bytes], bool]
     text: tuple[str, ...] = ()  # the selectors' text: filters with equal text are equal
     needs_served_version: bool = False  # `matches` takes the served version (`version_conversion.served`), not the stored one
+    name: str = ""  # if not empty, only objects of this name match
+
+    def seek(self, after: str) -> str:
+        """Returns the key to continue a scan after, given the last key read. Fast path: skips what cannot match by its name."""
+        return storage_keys.seek_name(after, self.name) if self.name else after
 
 
 EVERYTHING = SelectorFilter(is_everything=True, matches=lambda _: True)
@@ -53,7 +59,10 @@ def build_filter(target: Target, options: ListOptions, known: Mapping[str, Selec
     fields = field_selectors.parse(options.field_selector, known)
     if target.name:  # deprecated watch path of a single object
         return SelectorFilter(
-            is_everything=False, matches=lambda value: object_codec.meta(value).name == target.name, text=(target.name,)
+            is_everything=False,
+            matches=lambda value: object_codec.meta(value).name == target.name,
+            text=(target.name,),
+            name=target.name,
         )
     if labels.is_everything and fields.is_everything:
         return EVERYTHING
@@ -65,7 +74,11 @@ def build_filter(target: Target, options: ListOptions, known: Mapping[str, Selec
 
     text = (options.label_selector, options.field_selector)
     return SelectorFilter(
-        is_everything=False, matches=matches, text=text, needs_served_version=_needs_served_version(target.resource, labels, fields)
+        is_everything=False,
+        matches=matches,
+        text=text,
+        needs_served_version=_needs_served_version(target.resource, labels, fields),
+        name=fields.exact_name() or "",
     )
 
 

@@ -15,6 +15,8 @@ from probate.api.catalog import Resource
 from probate.api.gvk import GroupResource
 
 NO_NAMESPACE = "-"
+_LAST_NAME = "\U0010ffff"
+"""Comes after every name."""
 NAMESPACES = GroupResource("", "namespaces")
 NAMESPACES_RANGE = f"objects/{NAMESPACES}/"
 CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
@@ -38,6 +40,17 @@ def namespace_range(resource: Resource, namespace: str | None) -> str:
 def object_key(resource: Resource, namespace: str, name: str) -> str:
     """Returns the key of an object. `namespace` is empty for a cluster-scoped object."""
     return f"{resource_range(resource)}{namespace or NO_NAMESPACE}/{name}"
+
+
+def seek_name(after: str, name: str) -> str:
+    """Returns a key to continue a scan after, given the last key read, that skips only objects without this name.
+
+    Every object of the name after `after` also comes after the returned key: those between the two are in the namespace of `after`
+    and either before the object of that name, or behind it.
+    """
+    namespace, _, _ = after.rpartition("/")
+    wanted = f"{namespace}/{name}"
+    return max(after, wanted[:-1]) if after < wanted else f"{namespace}/{_LAST_NAME}"
 
 
 def namespace_key(name: str) -> str:

@@ -154,9 +154,9 @@ async def _collect(
         if not page.has_more:
             return ListPage(records, at, "", damaged)
         await slot.note(size if selector.is_everything else _size(matching))
-        after = page.last_key
         if limit and len(records) == limit:
-            return ListPage(records, at, after, damaged)
+            return ListPage(records, at, page.last_key, damaged)
+        after = selector.seek(page.last_key)
         await asyncio.sleep(0)
 
 
@@ -173,8 +173,8 @@ async def iterate_pages(
         if not page.has_more:
             yield ListPage(matching, at, "", page.damaged_records)
             return
-        after = page.last_key
-        yield ListPage(matching, at, after, page.damaged_records)
+        yield ListPage(matching, at, page.last_key, page.damaged_records)
+        after = selector.seek(page.last_key)
         await asyncio.sleep(0)
 
 
