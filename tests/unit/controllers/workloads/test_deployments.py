@@ -451,3 +451,15 @@ async def test_foreground_deletion_deletes_pods_before_replica_sets_before_the_d
             assert await cluster.find(DEPLOYMENTS, "web") is not None
             await cluster.delete(PODS, name_of(pod), grace=0)
         assert [*await cluster.all(DEPLOYMENTS), *await cluster.all(REPLICA_SETS), *await cluster.pods()] == []
+
+
+async def test_deprecated_rollback_annotation_is_ignored() -> None:
+    async with workload_cluster(*CONTROLLERS) as cluster:
+        await cluster.create(DEPLOYMENTS, "web", rolling(2))
+        await roll_out(cluster)
+        await new_image(cluster, "two")
+        await roll_out(cluster)
+        before = await sizes(cluster)
+        await cluster.change(DEPLOYMENTS, "web", {"metadata": {"annotations": {"deprecated.deployment.rollback.to": "1"}}})
+        await roll_out(cluster)
+        assert (await sizes(cluster), before["two"]) == (before, 2)

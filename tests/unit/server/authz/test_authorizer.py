@@ -257,6 +257,17 @@ class TestImpersonation:
         assert (await server.ask_as("system:serviceaccount:a:robot", "GET", MAPS)).code == 403
 
     @pytest.mark.parametrize(
+        ("verbs", "code"),
+        [(["impersonate:user-info", "impersonate-on:user-info:get", "impersonate-on:user-info:list"], 403), (["impersonate"], 200)],
+    )
+    async def test_constrained_verbs_grant_nothing(self, server: RbacServer, verbs: list[str], code: int) -> None:
+        await server.grant("bob", READ, namespace="a")
+        await server.grant(
+            "ann", {"verbs": verbs, "apiGroups": ["", "authentication.k8s.io"], "resources": ["users", "configmaps"]}
+        )
+        assert (await self._nested(server, "ann", [(b"impersonate-user", b"bob")])).code == code
+
+    @pytest.mark.parametrize(
         "headers",
         [
             [(b"impersonate-group", b"system:masters")],
