@@ -300,3 +300,10 @@ def test_kind_without_validation_may_have_any_content(
     assert updated.status_code == 200, updated.text
     assert updated.json()["spec"] != created["spec"]
     http.delete(f"{path}/x")
+
+
+def test_main_resource_writes_the_status_of_a_certificate_request_of_a_pod(http: httpx.Client, namespace: str) -> None:
+    check_documented("PodCertificateRequests, ClusterTrustBundles and StorageVersionMigrations")
+    path = f"{APIS}/certificates.k8s.io/v1/namespaces/{namespace}/podcertificaterequests"
+    created = create_object(http, path, "x", spec={"signerName": "a"}, status={"certificateChain": "b"})
+    assert created["status"]["certificateChain"] == "b"
