@@ -36,7 +36,7 @@ from probate.store.watch_hub import WatchBuffer
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
-SIGHT = (ROOT / "docs" / "sight.md").read_text()
+INSPECTION = (ROOT / "docs" / "inspection.md").read_text()
 README = (ROOT / "README.md").read_text()
 
 
@@ -159,25 +159,25 @@ def test_every_limit_on_parsed_values_is_documented() -> None:
 def test_every_limit_of_the_audit_log_is_documented() -> None:
     audit = (ROOT / "docs" / "audit.md").read_text()
     assert f"The last {deletion_causes.MAX_RECORDS:,} deletions" in audit
-    assert f"the nearest {deletion_causes.MAX_NEAREST_STEPS} are told" in audit
+    assert f"the nearest {deletion_causes.MAX_NEAREST_STEPS} deletions" in audit
     assert row("unwritten events of the audit log")[1] == f"{log_writer.MAX_EVENTS:,}, or {log_writer.MAX_BYTES // 1024**2} MiB"
     assert [size(cell) for cell in row("a body in the audit log")[1:]] == [request_bodies.MAX_BYTES] * 2
     assert [size(cell) for cell in row("a body in YAML in the audit log")[1:]] == [request_bodies.MAX_YAML_BYTES] * 2
 
 
 def test_every_limit_of_the_graph_is_documented() -> None:
-    assert f"It shows {graph_endpoint.LIMIT} objects, or as many as `limit` says, up to {graph_endpoint.MAX_LIMIT:,}" in SIGHT
-    assert f"`uid` (up to {graph.MAX_UIDS} of them)" in SIGHT
-    assert f"among the first {graph.MAX_SCANNED:,} objects" in SIGHT
+    assert f"It shows {graph_endpoint.LIMIT} objects, or as many as `limit` says, up to {graph_endpoint.MAX_LIMIT:,}" in INSPECTION
+    assert f"`uid` (up to {graph.MAX_UIDS} of them)" in INSPECTION
+    assert f"among the first {graph.MAX_SCANNED:,} objects" in INSPECTION
 
 
 def test_every_question_standing_and_message_is_documented() -> None:
     for path in routing.PROBATE_PATHS:
-        assert path in SIGHT
+        assert path in INSPECTION
     for message in {*action_log.MESSAGES.values()} - {action_log.MESSAGES[UpdateStatus]}:
-        assert f"| `{message}` |" in SIGHT
+        assert f"| `{message}` |" in INSPECTION
     for standing in OwnerState:
-        assert f"`{standing.value}`" in SIGHT
+        assert f"`{standing.value}`" in INSPECTION
 
 
 def test_every_make_target_named_in_the_readme_exists() -> None:

@@ -108,7 +108,7 @@ class KeyPage(NamedTuple):
 
 
 class OwnerState(Enum):
-    """The state of an owner, as seen from an object that refers to it. The values are part of the API (docs/sight.md)."""
+    """The state of an owner, as seen from an object that refers to it. The values are part of the API (docs/inspection.md)."""
 
     SOLID = "solid"  # it exists; it stays, or is deleted without waiting for its dependents
     WAITING = "waiting"  # it is being deleted in the foreground: it is removed after its dependents

@@ -1,4 +1,4 @@
-"""Logs what a controller did: one line for each action, with its reason. docs/sight.md explains the lines.
+"""Logs what a controller did: one line for each action, with its reason. docs/inspection.md explains the lines.
 
 The log level is checked once for thousands of actions, so nothing is formatted that is not written.
 """

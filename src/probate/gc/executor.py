@@ -30,7 +30,7 @@ METRIC_LABELS: dict[type[Action], str] = {
 }
 """The label `action` of `probate_gc_actions_total`. (docs/metrics.md)"""
 
-log = logging.getLogger("probate.gc.collector")  # the logger that docs/sight.md names
+log = logging.getLogger("probate.gc.collector")  # the logger that docs/inspection.md names
 
 
 class ExecutionResult(NamedTuple):

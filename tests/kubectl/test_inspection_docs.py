@@ -1,4 +1,4 @@
-"""Every command of docs/sight.md works as written, on a server with TLS."""
+"""Every command of docs/inspection.md works as written, on a server with TLS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from support.server_process import run_server
 
-DOC = (Path(__file__).parents[2] / "docs" / "sight.md").read_text()
+DOC = (Path(__file__).parents[2] / "docs" / "inspection.md").read_text()
 COMMANDS = [line for block in re.findall(r"^```sh\n(.*?)^```", DOC, re.MULTILINE | re.DOTALL) for line in block.splitlines()]
 OBJECTS = """
 apiVersion: apps/v1
@@ -58,7 +58,7 @@ class Shell:
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory, kubectls: Path) -> Iterator[Shell]:
-    folder = tmp_path_factory.mktemp("sight")
+    folder = tmp_path_factory.mktemp("inspection")
     with run_server(folder, "sqlite:probate.db", "--controllers", "collector,namespaces,definitions") as server:
         (folder / "probate.kubeconfig").symlink_to(server.kubeconfig)
         shell = Shell(folder, kubectls / "1.37" / "kubectl", server.url)
