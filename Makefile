@@ -45,11 +45,11 @@ check: $(TEST_READY) ## check format, lint, types, layers, names, dead code, loc
 	$(BIN)/python tools/lock.py --check
 	$(BIN)/python tools/find-secrets.py
 
-lock: $(TEST_READY) ## make the lock files anew, with the newest versions that pyproject.toml allows
+lock: $(TEST_READY) ## write the lock files again, with the newest versions that pyproject.toml allows
 	@$(BIN)/python -m venv $(VENV)/uv && $(VENV)/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@PATH="$$PWD/$(VENV)/uv/bin:$$PATH" $(BIN)/python tools/lock.py
 
-audit: $(TEST_READY) ## ask whether any locked package is known to be vulnerable; says so where nobody can be asked
+audit: $(TEST_READY) ## check whether any locked package has a known vulnerability; says so if it cannot reach the database
 	@$(BIN)/python tools/audit.py $(VENV)/audit
 
 bench: bench-store bench-api bench-cascade bench-living bench-extensions bench-secured bench-hostile ## measure the store, the API, cascades, controllers, extensions, security and attacks, each against its limit in the same run (ARGS=--quick for a short one)
@@ -63,35 +63,35 @@ bench-api: $(TEST_READY) $(COMPILED) ## measure the API alone, against a bare uv
 bench-cascade: $(TEST_READY) $(COMPILED) ## measure cascades alone, against raw SQLite (ARGS="1000 10000" for short ones)
 	@$(BIN)/python bench/cascade.py $(filter-out --quick,$(ARGS))
 
-bench-living: $(TEST_READY) $(COMPILED) ## measure controllers alone: 5,000 pods that come and go, and what churn leaves behind
+bench-living: $(TEST_READY) $(COMPILED) ## measure controllers alone: 5,000 pods that are created and deleted, and what churn leaves behind
 	@$(BIN)/python bench/living.py $(ARGS)
 
 bench-extensions: $(TEST_READY) $(COMPILED) ## measure what extensions cost: a webhook, a policy, server-side apply
 	@$(BIN)/python bench/extensions.py $(ARGS)
 
-bench-secured: $(TEST_READY) $(COMPILED) ## measure what TLS, credentials and RBAC cost, beside a server without them
+bench-secured: $(TEST_READY) $(COMPILED) ## measure what TLS, credentials and RBAC cost, compared with a server without them
 	@$(BIN)/python bench/secured.py $(ARGS)
 
-bench-hostile: $(TEST_READY) $(COMPILED) ## measure how long others wait while somebody attacks, and what that takes of memory
+bench-hostile: $(TEST_READY) $(COMPILED) ## measure how long other clients wait during attacks, and how much memory the attacks take
 	@$(BIN)/python bench/hostile.py $(ARGS)
 
 SEEDS ?= 300
 STEPS ?= 500
 FIRST ?= 0
-simulate: $(TEST_READY) $(COMPILED) ## run everything on virtual time, through crashes and faults (SEEDS=300 STEPS=500 FIRST=0; SEED=7 plays one again)
+simulate: $(TEST_READY) $(COMPILED) ## run everything on virtual time, through crashes and faults (SEEDS=300 STEPS=500 FIRST=0; SEED=7 repeats one)
 	@PYTHONPATH=tests $(BIN)/python -m simulation --steps $(STEPS) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
-fuzz: $(TEST_READY) $(COMPILED) ## ask a server for what its own OpenAPI documents allow, and for what they do not; spoiled patches, documents, selectors, definitions: ten minutes
+fuzz: $(TEST_READY) $(COMPILED) ## send valid and invalid requests from the server's own OpenAPI documents, and corrupted patches, documents, selectors, definitions: ten minutes
 	@PYTHONPATH=tests $(BIN)/python -m fuzzing.fuzz $(ARGS)
 
-fuzz-sizes: $(TEST_READY) $(COMPILED) ## put 100 KB, and then 2.5 MB, wherever something is parsed, and meter the event loop (ARGS="--only CronJob", --requests, --fields, --thorough)
+fuzz-sizes: $(TEST_READY) $(COMPILED) ## put values of 100 KB, and then 2.5 MB, into every field that is parsed, and measure the event loop (ARGS="--only CronJob", --requests, --fields, --thorough)
 	@PYTHONPATH=tests $(BIN)/python -m fuzzing.fuzz_sizes $(ARGS)
 
-format: $(TEST_READY) ## rewrite the sources in the house's format
+format: $(TEST_READY) ## format the sources
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clean: ## forget the virtual environment and all caches
+clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(RUN_READY): pyproject.toml locks/run.txt locks/build.txt

@@ -90,7 +90,7 @@ class Settings:
     oidc_groups_prefix: str = ""
     """The prefix of groups."""
     oidc_ca_file: str = ""
-    """The CA certificates that verify the issuer's server; empty: those of the machine."""
+    """The CA certificates that verify the issuer's server; empty: those of the system."""
 
     # Authorization and admission
     owner_rights: str = DEFAULT_OWNER_RIGHTS

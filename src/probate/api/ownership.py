@@ -1,4 +1,4 @@
-"""Ownership: the part of an object that deletion and garbage collection look at, and the actions of the collector.
+"""Ownership: the part of an object that deletion and garbage collection read, and the actions of the collector.
 
 An `Item` is an object as it was read: its key, its revision, and its metadata. The key is opaque to everything but the backend that
 the item came from; other code passes it on. In the embedded store it is the store key; its last segment is always the name.
@@ -182,6 +182,6 @@ class Outcome(Enum):
 
     DONE = "done"
     CHANGED = "changed"  # the item or a precondition has changed: decide again
-    HELD = "held"  # a dependent blocks it, or content was found: look at those again
+    HELD = "held"  # a dependent blocks it, or content was found: check those again
     FAILED = "failed"  # the store or an admission plugin refused it: retry later
     DENIED = "denied"  # the controller's role does not grant it: retry when permissions have changed

@@ -27,10 +27,10 @@ def store_group() -> None:
 )
 @click.pass_obj
 def check_command(context: CommandContext, /, store: str) -> None:
-    """Read a whole store and list the objects whose stored data is damaged.
+    """Read a whole store and list its damaged objects.
 
-    Changes nothing; a server may use the store meanwhile. The exit code is 0 if all is well, and 1 if anything is damaged or the
-    store cannot be read.
+    Changes nothing; a server may use the store at the same time. The exit code is 0 if nothing is damaged, and 1 if anything is
+    damaged or the store cannot be read.
     """
     check = context.check_store(store)
     for line in _lines(check):

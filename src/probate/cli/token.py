@@ -14,7 +14,7 @@ import click
 @click.argument("user")
 @click.option("--group", "groups", multiple=True, show_default="none", metavar="NAME", help="A group of the user; repeatable.")
 @click.option(
-    "--uid", default="", show_default="none", metavar="UID", help="The user's uid, which tells apart users of the same name."
+    "--uid", default="", show_default="none", metavar="UID", help="The user's uid, which distinguishes users of the same name."
 )
 def token_command(user: str, groups: tuple[str, ...], uid: str) -> None:
     """Create a bearer token for USER.

@@ -57,7 +57,7 @@ class WatchEvent(NamedTuple):
 
 
 class Client:
-    """A client of an API server. All methods raise the `ApiError` that an error response stands for."""
+    """A client of an API server. All methods raise an `ApiError` for an error response."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -143,7 +143,7 @@ class Client:
 
 
 def decode_reply(reply: Reply) -> Object:
-    """Returns the body of a response. Raises the error that an error response stands for."""
+    """Returns the body of a response. Raises an `ApiError` for an error response."""
     code, body = reply
     content: Object = orjson.loads(body)
     if code >= 400:
@@ -152,7 +152,7 @@ def decode_reply(reply: Reply) -> Object:
 
 
 def error_from_status(status: Object, code: int) -> errors.ApiError:
-    """Returns the exception that a Status stands for."""
+    """Returns the exception for a Status."""
     reason, message = status.get("reason") or "", status.get("message") or f"the server answered {code}"
     details = _parse_details(status.get("details") or {})
     for error_class in _subclasses(errors.ApiError):

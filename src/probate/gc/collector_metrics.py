@@ -55,7 +55,7 @@ class Timeline:
         self._samples: deque[tuple[int, float]] = deque(maxlen=MAX_SAMPLES)
 
     def add(self, revision: int, now: float) -> None:
-        """Records that everything up to this revision, and nothing after it, has arrived by now."""
+        """Records that all changes up to this revision have arrived now, and none after it."""
         if not self._samples or now - self._samples[-1][1] >= SAMPLE_SECONDS:
             self._samples.append((revision, now))
 

@@ -101,7 +101,7 @@ class Resolver:
             del self._queue.expansions[uid]
 
     async def _expand(self, expansions: list[Expansion]) -> list[KeyPage]:
-        """Returns the next dependents of each owner. Fast path: most removed owners had none, which is asked for all at once."""
+        """Returns the next dependents of each owner. Fast path: most removed owners had none, and one query covers all owners."""
         first = await self._first_dependents(
             [expansion.owner for expansion in expansions if not expansion.continue_token and not expansion.only_blocking]
         )

@@ -1,4 +1,4 @@
-"""Turns changes into the collector's work: which objects, owners and kinds to look at again. Each piece of work is queued once.
+"""Turns changes into the collector's work: which objects, owners and kinds to check again. Each piece of work is queued once.
 
     a change                                          the work
     an object was removed                             check its dependents, and try to release the owners that it blocked
@@ -32,7 +32,7 @@ _NAMESPACES = "objects/namespaces/"
 """Namespaces are held by more than their metadata say."""
 
 Work: TypeAlias = dict[str, int]
-"""Keys to look at, each with the revision that the work comes from."""
+"""Keys to check, each with the revision that the work comes from."""
 
 OBJECTS, NEW_OBJECTS, RELEASES, CYCLES = "objects", "new-objects", "releases", "cycles"
 """The kinds of work that a `DelayingQueue` can hold back: one for each queue of `WorkQueue.by_kind`."""

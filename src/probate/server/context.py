@@ -166,7 +166,7 @@ class ServerContext:
         self.authorizer = Authorizer(store)
         self.metrics = ServerMetrics(registry or Registry())
         self._offload = offload or InlineOffload()
-        about = "Actions of the server's own controllers that RBAC did not allow, and that were not carried out."
+        about = "Actions of the server's own controllers that RBAC denied, and that were not executed."
         self.denied_actions = self.metrics.registry.counter("probate_denied_actions", about, ("account", "verb", "resource"))
         self.limit_log = LimitLog(clock, self.metrics.registry)
         self.request_deadline = Deadline(REQUEST_TIMEOUT_SECONDS)

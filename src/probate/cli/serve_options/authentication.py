@@ -112,7 +112,7 @@ TOKENS = [
         "--oidc-ca-file",
         "The CA certificates (PEM) that verify the issuer's server.",
         metavar="FILE",
-        shown="those of the machine",
+        shown="those of the system",
     ),
 ]
 

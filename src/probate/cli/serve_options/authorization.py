@@ -80,7 +80,7 @@ LOGGING = OptionGroup(
             "--audit-policy-file",
             "The audit policy file, a Policy of audit.k8s.io/v1.",
             metavar="FILE",
-            shown="the usual",
+            shown="a built-in policy",
         ),
         option(
             "--audit-log-maxsize",

@@ -85,7 +85,7 @@ class EventTtl:
             del self._expirations[key]
         items = [item for item in await self._backend.get_items(keys) if item is not None]
         self._own_deletes.update(item.key for item in items)
-        actions = [Delete(item, None, f"nobody has written it for {self._ttl:g} s") for item in items]
+        actions = [Delete(item, None, f"it was not written for {self._ttl:g} s") for item in items]
         outcomes = await self._backend.execute(actions)
         log_actions(log, self._backend, zip(actions, outcomes, strict=True))
         for action, outcome in zip(actions, outcomes, strict=True):

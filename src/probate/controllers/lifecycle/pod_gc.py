@@ -70,7 +70,7 @@ def in_deletion_order(pods: Iterable[Object]) -> list[Object]:
 
 
 class PodGarbageCollector:
-    """Deletes such pods."""
+    """Deletes terminated, out-of-service, orphaned and unscheduled pods."""
 
     def __init__(self, context: Context) -> None:
         self._client, self._clock = context.client, context.clock

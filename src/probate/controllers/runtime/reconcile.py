@@ -5,7 +5,7 @@ changed key of the store (`Backend.watch_keys`, no objects, no informer) and has
 namespace or all Events. `workers.Workers` is fed by informers and has several keys under way, with exponential backoff for each.
 
 Both are level-triggered: a change only says which key to reconcile. After a start, and whenever changes were missed, the loop
-begins anew with all that exists. While nothing changes and nothing is due, it does nothing.
+starts again with everything that exists. While nothing changes and nothing is due, it does nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Reconciler(Protocol):
         ...
 
     async def reconcile(self, key: str) -> Result:
-        """Brings what the key stands for one step further."""
+        """Brings the key's object or scope one step closer to its desired state."""
         ...
 
 
@@ -63,7 +63,7 @@ class ChangeFeedLoop:
         return self.is_following and not self._queue and not self._is_busy
 
     async def run(self) -> None:
-        """Watches and reconciles. Never returns; after a failure it begins anew."""
+        """Watches and reconciles. Never returns; after a failure it starts again."""
         while True:
             try:
                 await self._follow()

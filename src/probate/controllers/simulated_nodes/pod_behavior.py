@@ -20,7 +20,7 @@ class PodBehavior(NamedTuple):
     start: float
     stop: float
     duration: float | None
-    """How long containers run until they terminate by themselves; None: for ever."""
+    """How long containers run until they terminate by themselves; None: forever."""
     exit_codes: tuple[int, ...]
     """Exit codes of the first run, the second run and so on; all further runs end like the last one."""
     is_ready: bool

@@ -31,7 +31,7 @@ class BackgroundTask:
     """`async with BackgroundTask(work):` runs the work for the duration of the block.
 
     If the work ends or fails, the block is cancelled and the reason is raised. (To wait for two tasks at once, again and again,
-    would create one of them anew each time, which takes longer than most waits.)
+    would create one of them each time, which takes longer than most waits.)
     """
 
     def __init__(self, work: Coroutine[Any, Any, None]) -> None:

@@ -7,7 +7,7 @@ service-account.key          signs service account tokens
 
 Only their owner may read the keys. A file is written whole or not at all. Several servers may share a folder: a server that writes
 holds a lock (folder.lock), and reads the files again once it has it. The files are checked at each start: an authority that does
-not match its key is refused; a certificate that does not match the authority or its key is issued anew.
+not match its key is refused; a certificate that does not match the authority or its key is replaced by a new one.
 """
 
 from __future__ import annotations

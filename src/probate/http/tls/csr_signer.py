@@ -1,4 +1,4 @@
-"""Signs CertificateSigningRequests for client certificates. Every field is parsed, checked and written anew; none is copied
+"""Signs CertificateSigningRequests for client certificates. Every field is parsed, checked and written again; none is copied
 unparsed.
 
 A certificate has the checked name and groups, alternative names of four types, the usages that the signer allows, and nothing else

@@ -87,7 +87,7 @@ def restore_fields(new: Object, old: Object, *keys: str) -> None:
 
 
 def add_finalizer(object_: Object, finalizer: str) -> None:
-    """Adds a finalizer to an object's metadata, unless it is there."""
+    """Adds a finalizer to an object's metadata, unless the object has it already."""
     if (metadata := ensure_child(object_, "metadata")) is not None:
         add_to_list(metadata, "finalizers", finalizer)
 

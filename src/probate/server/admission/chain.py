@@ -41,7 +41,7 @@ class Plugin(Protocol):
     """An admission plugin."""
 
     def handles(self, operation: str, at: Target) -> bool:
-        """Returns whether the plugin may act on such a write. Must be fast; True in vain only costs time."""
+        """Returns whether the plugin may act on writes like this one. Must be fast; an unnecessary True only costs time."""
         ...
 
 
@@ -85,11 +85,11 @@ class AdmissionChain:
         self.validators = tuple(plugin for plugin in self._enabled.values() if isinstance(plugin, ValidatingPlugin))
 
     def mutates(self, operation: str, at: Target) -> bool:
-        """Returns whether a plugin may change such a write."""
+        """Returns whether a plugin may change writes like this one."""
         return bool(self.mutators) and any(plugin.handles(operation, at) for plugin in self.mutators)
 
     def validates(self, operation: str, at: Target) -> bool:
-        """Returns whether a plugin may refuse such a write."""
+        """Returns whether a plugin may refuse writes like this one."""
         return bool(self.validators) and any(plugin.handles(operation, at) for plugin in self.validators)
 
     async def mutate(self, write: Attributes) -> None:

@@ -1,7 +1,7 @@
 """Audit events of bulk actions: one event for each object, created many at a time on the log's thread.
 
 Fast path: most objects of a batch share owners, namespace and reason, so the part of the event that they share is created once.
-Actions that had no effect because the object had changed are not recorded: the controller looks at the object again.
+Actions that had no effect because the object had changed are not recorded: the controller checks the object again.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ MAX_RECORDS = 50_000
 MAX_NEAREST_STEPS = 8
 """The steps of a chain that are recorded, besides its first cause."""
 MAX_NAME_LENGTH = 253
-UNKNOWN = "not known: it was gone when this server started, it never was there, or another server was asked to delete it"
+UNKNOWN = "unknown: it was gone when this server started, it never existed, or another server received its delete"
 
 
 class DeletionRecord(NamedTuple):
@@ -60,7 +60,7 @@ class CauseRef(NamedTuple):
 
 
 def of_owner(owner: OwnerReference) -> CauseRef:
-    """Returns an owner as a cause, as the reference to it says."""
+    """Returns the owner that a reference names, as a cause."""
     return CauseRef(owner.uid, owner.kind[:MAX_NAME_LENGTH], owner.name[:MAX_NAME_LENGTH])
 
 

@@ -4,7 +4,7 @@
     audit-2026-01-01T00-00-00.000.log      a file that was rotated at this time
 
 Rotated files are deleted when there are more than `backups` of them, or when they are older than `days`; 0 keeps all of them. If
-somebody moves the current file away, a new one is created. Only the file's owner can read it.
+another program moves the current file away, a new one is created. Only the file's owner can read it.
 
 A write succeeds as a whole or not at all: what a full disk has cut off is truncated, so that it can be written again. Writes are
 not flushed to the disk: what the operating system has not written when the machine loses power is lost.

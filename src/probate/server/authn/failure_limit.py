@@ -23,12 +23,12 @@ from probate.http.limit_log import LimitLog
 BURST = 20
 SECONDS_PER_FAILURE = 0.5
 MAX_RETRY_AFTER_SECONDS = 5.0
-"""The longest wait that a client is told, however often it has failed."""
+"""The longest wait that a response states, however often the client has failed."""
 DELAY_SECONDS = 1.0
-"""How long the answer 429 is delayed at least, to slow down clients that ignore Retry-After."""
+"""The minimum delay of a 429, to slow down clients that ignore Retry-After."""
 SPACING_SECONDS = 0.003
-"""The least time between two delayed answers. Clients that were refused together would otherwise come back together, again and
-again, and the requests of others would wait behind all of them."""
+"""The minimum time between two delayed 429s. Without it, clients that were refused together would retry together, again and again,
+and the requests of others would wait behind all of them."""
 MAX_DELAY_SECONDS = 5.0
 MAX_TRACKED = 4_096
 

@@ -81,7 +81,7 @@ class ActorAuthorizer:
         self._denied = api.denied_actions
 
     async def permissions(self, actions: Sequence[Action]) -> list[Permission]:
-        """Returns a permission for each action. Raises `StoreUnavailable` if rights cannot be determined at the moment.
+        """Returns a permission for each action. Raises `StoreUnavailable` if rights cannot be determined now.
 
         Fast path: successive actions of one type on objects with one key prefix share a permission.
         """

@@ -1,4 +1,4 @@
-"""Answers the `authorizer` variable of CEL expressions. If rights are not known at the moment, the expression gets an error."""
+"""Answers the `authorizer` variable of CEL expressions. If rights cannot be determined, the expression gets an error."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def _formed(found: Response, request: Request) -> Response:
 
 
 def _paths(api: ServerContext) -> list[str]:
-    """Where one can go on from `/`."""
+    """The paths that a client can follow from `/`."""
     catalog, checks = api.catalog, [f"/{one}/{name}" for one in health.CHECKS for name in health.check_names(api, one)]
     groups = [group for group in catalog.groups() if group]
     versions = [f"/apis/{group}/{version}" for group in groups for version in catalog.versions(group)]

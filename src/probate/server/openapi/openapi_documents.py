@@ -1,4 +1,4 @@
-"""The OpenAPI documents of one catalog, as they are sent: made when first asked for, then kept.
+"""The OpenAPI documents of one catalog, as they are sent: built at the first request, then cached.
 
 A catalog never changes, and neither do its documents. When kinds come or go, make new `Documents`: nothing of the old ones is
 wrong, they just describe what was. Making costs nothing; the first question of each sort costs some tens of milliseconds.

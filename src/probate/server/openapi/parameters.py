@@ -18,11 +18,11 @@ class Parameter(NamedTuple):
 _ALL = (
     Parameter("name", "string", "The name of the object.", "path", is_required=True),
     Parameter("namespace", "string", "The namespace of the object.", "path", is_required=True),
-    Parameter("path", "string", "The rest of the path, handed on as it is.", "path", is_required=True),
+    Parameter("path", "string", "The rest of the path, passed on unchanged.", "path", is_required=True),
     Parameter("pretty", "string", "If `true`, the answer is indented."),
     Parameter("allowWatchBookmarks", "boolean", "Ask for BOOKMARK events, which only tell how far a watch has come."),
     Parameter(
-        "continue", "string", "The `metadata.continue` of the page before this one: go on with the same list where it ended."
+        "continue", "string", "The `metadata.continue` of the previous page: continue the same list where that page ended."
     ),
     Parameter("fieldSelector", "string", "Only objects with these fields, such as `metadata.name=a`."),
     Parameter("labelSelector", "string", "Only objects with these labels, such as `app=a,tier in (b,c)`."),

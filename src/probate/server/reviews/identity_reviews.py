@@ -10,7 +10,7 @@ from probate.server.request import Request, Target
 from probate.server.reviews import review_body
 
 UNKNOWN = "the token is unknown, expired, or not valid for these audiences"
-"""The error of every invalid token. The precise reason would only help whoever forged it."""
+"""The error of every invalid token. The precise reason would only help an attacker."""
 
 
 async def review_self(api: ServerContext, request: Request, at: Target, response_form: Form) -> Response:

@@ -45,7 +45,7 @@ class History:
         """Raises `Gone` if this revision is known to be compacted."""
         if revision < self._compacted:
             raise errors.Gone(
-                f"revision {revision} is too old: history begins at {self._compacted}. List again and go on from there"
+                f"revision {revision} is too old: history begins at {self._compacted}. List again and continue from there"
             )
 
     async def compact(self, before: Revision) -> None:

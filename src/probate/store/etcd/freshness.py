@@ -55,7 +55,7 @@ class Freshness:
         if self.confirmed_revision() is None:
             raise errors.StoreUnavailable(
                 f"the watch of etcd was last confirmed to be current {self._age():.0f} s ago, of at most {self._seconds:g} s: "
-                "requests that need rights are refused until it is"
+                "requests that need authorization are refused until it is"
             )
 
     async def run(self) -> None:
@@ -117,4 +117,4 @@ class Freshness:
                 log.warning("etcd watch is current again", extra=facts(revision=self._confirmed))
             else:
                 age = f"{self._age():.1f}s"
-                log.warning("etcd watch is not current, requests that need rights wait or are refused", extra=facts(age=age))
+                log.warning("etcd watch is not current, requests that need authorization wait or are refused", extra=facts(age=age))

@@ -185,4 +185,4 @@ async def write_tick(members: Members, layout: Layout, *, seconds: float) -> Rev
 
 
 def _gap(after: Revision, reason: str) -> errors.Gone:
-    return errors.Gone(f"the changes after revision {after} are not all there any more: {reason}. List again and go on from there")
+    return errors.Gone(f"some changes after revision {after} are gone: {reason}. List again and continue from there")

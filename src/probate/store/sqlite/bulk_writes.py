@@ -3,7 +3,7 @@
 Creates of clients that write at the same time are applied `BATCH_ROWS` at a time, on the event loop: a statement costs more than
 the rows it writes. Deletes are applied hundreds at a time, off the loop. The deletes of a cascade are usually adjacent: all
 dependents of an owner are next to each other in its index, and their names, derived from the owner's name, are next to each other
-among the objects. So each table is first asked for the rows between the first and the last key. If these are exactly the rows to
+among the objects. So each table is first searched for the rows between the first and the last key. If these are exactly the rows to
 delete, they are deleted as one range, which takes a fifth of the time of finding each.
 """
 

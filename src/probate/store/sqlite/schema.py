@@ -74,7 +74,7 @@ def open_file(path: Path, vfs: str | None = None, *, check: Callable[[apsw.Conne
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise errors.CannotOpen(_damaged(path, str(error))) from error
     except apsw.Error as error:
-        raise errors.CannotOpen(f"{path} cannot be opened: {error}. Is the folder writable, and is there room?") from error
+        raise errors.CannotOpen(f"{path} cannot be opened: {error}. Is the folder writable, and is there free space?") from error
     return db
 
 

@@ -8,7 +8,7 @@ import apsw
 
 from probate.core import errors
 
-DISK_FULL = "the disk of the store is full: nothing was written. Reads go on; make room and try again"
+DISK_FULL = "the disk of the store is full: nothing was written. Reads continue; free some space and try again"
 
 
 def translate(error: apsw.Error) -> errors.ApiError:

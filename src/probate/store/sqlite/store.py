@@ -89,7 +89,7 @@ class SqliteStore:
         self._committer = self._create_committer(opened)
         self._hub = WatchHub(self._committer.revision, buffer)
         self._failure: errors.ApiError | None = None
-        self._lost: errors.StoreFilesLost | None = None  # the reason why writes are refused while reads go on
+        self._lost: errors.StoreFilesLost | None = None  # the reason why writes are refused while reads continue
         self._closing: asyncio.Task[None] | None = None
         self._sweep_requested = asyncio.Event()
         self._sweep_requested.set()
@@ -354,11 +354,11 @@ class SqliteStore:
         self._check_is_reached(revision)
         if revision < self._compacted:
             raise errors.Gone(
-                f"revision {revision} is too old: history begins at {self._compacted}. List again and go on from there"
+                f"revision {revision} is too old: history begins at {self._compacted}. List again and continue from there"
             )
 
     def _on_files_lost(self, error: errors.StoreFilesLost) -> None:
-        """Stops all writes and checkpoints, because the files are not as the store left them. Reads go on as far as possible."""
+        """Stops all writes and checkpoints, because the files are not as the store left them. Reads continue as far as possible."""
         if self._lost is not None:
             return
         log.error("store files lost, writes are refused", extra=facts(reason=str(error)))

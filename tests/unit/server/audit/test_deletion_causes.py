@@ -260,7 +260,7 @@ async def test_expired_events_are_recorded(quick_path: Path) -> None:
         await server.yield_to_loop()
         [event] = await events_by(log, "probate-event-expiry")
         assert (event["objectRef"]["name"], cause(event)) == ("e", [])
-        assert event["annotations"]["probate.dev/because"] == "nobody has written it for 10 s"
+        assert event["annotations"]["probate.dev/because"] == "it was not written for 10 s"
 
 
 async def test_insecure_server_records_bulk_actions(quick_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""PodDisruptionBudgets: how many pods of an application may be evicted at the moment."""
+"""PodDisruptionBudgets: how many pods of an application may be evicted now."""

@@ -161,7 +161,7 @@ class JobController:
         return job
 
     def _tracked_uids(self, state: JobState) -> set[str]:
-        """Returns the uids of the pods that hold the finalizer at the moment."""
+        """Returns the uids of the pods that have the finalizer now."""
         return {uid_of(pod) for pod in self._pods.controlled_by(uid_of(state.job)) if job_pods.has_tracking_finalizer(pod)}
 
     def _with_suspension(self, job: Object, outcome: JobOutcome | None) -> list[Object]:

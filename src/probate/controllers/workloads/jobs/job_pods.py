@@ -40,7 +40,7 @@ def is_indexed(job: Object) -> bool:
 
 
 def is_suspended(job: Object) -> bool:
-    """Returns whether the Job should have no pods at the moment."""
+    """Returns whether the Job should have no pods now."""
     return bool(job["spec"].get("suspend"))
 
 

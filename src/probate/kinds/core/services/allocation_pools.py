@@ -53,7 +53,7 @@ class Pool(NamedTuple):
 
 
 class Pools(NamedTuple):
-    """All allocation pools."""
+    """The allocation pools of addresses and node ports."""
 
     addresses: Pool
     node_ports: Pool

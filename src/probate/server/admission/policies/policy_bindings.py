@@ -87,7 +87,7 @@ class PolicyIndex:
             self._api.admission.disable(self._order)
 
     def candidates(self, operation: str, at: Target) -> list[BoundPolicy]:
-        """Returns the policies whose rules match such a write.
+        """Returns the policies whose rules match the write.
 
         Fast path: cached until the served resources or the configuration change.
         """

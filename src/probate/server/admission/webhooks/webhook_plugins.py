@@ -77,7 +77,7 @@ class _WebhookPlugin:
         return bool(self._candidates(operation, at))
 
     def _candidates(self, operation: str, at: Target) -> list[tuple[Webhook, Resource]]:
-        """Returns the webhooks whose rules match such a write.
+        """Returns the webhooks whose rules match the write.
 
         Fast path: cached until the served resources or the configuration change.
         """

@@ -1,6 +1,6 @@
 """The connections to etcd's members, with failover.
 
-`call` is for requests that may be carried out twice: it tries member after member until one answers or time is up. `call_once` is
+`call` is for requests that may be executed twice: it tries member after member until one answers or time is up. `call_once` is
 for writes: it sends to one member, once. It waits for a connection first, so a failure has one of two meanings: `CallNotSent`,
 there was no connection and etcd cannot have received the call, or `CallLost`, it may have.
 
@@ -84,7 +84,7 @@ class Members:
         self._watches: dict[_Stream, grpc.aio.Channel] = {}  # the watches in progress, and their channels
 
     async def call(self, method: RpcMethod[Q, A], request: Q, *, seconds: float, member_seconds: float | None = None) -> A:
-        """Returns the answer of the first member that gives one. For calls that may be carried out twice.
+        """Returns the answer of the first member that gives one. For calls that may be executed twice.
 
         Each member has `member_seconds` to answer, by default half of `seconds`.
         """

@@ -19,7 +19,7 @@ from probate.core import errors
 
 
 class CallLost(Exception):
-    """No answer, or none that is final. Whether etcd has carried out the call is unknown."""
+    """No answer, or none that is final. Whether etcd has executed the call is unknown."""
 
 
 class CallNotSent(Exception):
@@ -34,7 +34,7 @@ def final_error(error: grpc.aio.AioRpcError) -> errors.ProbateError | None:
 
 def _out_of_range(details: str) -> errors.ProbateError | None:
     if "compacted" in details:
-        return errors.Gone("that revision is too old: its history has been compacted. List again and go on from there")
+        return errors.Gone("that revision is too old: its history has been compacted. List again and continue from there")
     if "future revision" in details:
         return errors.FutureRevision("that revision is ahead of this store")
     return None
@@ -43,7 +43,7 @@ def _out_of_range(details: str) -> errors.ProbateError | None:
 def _exhausted(details: str) -> errors.ProbateError | None:
     if "database space exceeded" in details:
         return errors.StoreFull(
-            "etcd is full: nothing was written, reads go on. Raise --quota-backend-bytes, or compact and defragment; "
+            "etcd is full: nothing was written, and reads continue. Raise --quota-backend-bytes, or compact and defragment; "
             "then run `etcdctl alarm disarm`"
         )
     if "larger than max" in details:
@@ -58,7 +58,7 @@ def _invalid(details: str) -> errors.ProbateError:
 
 
 def _denied(details: str) -> errors.ProbateError:
-    return errors.StoreUnavailable(f"etcd does not let this server in: {details}. Give it a certificate that etcd accepts")
+    return errors.StoreUnavailable(f"etcd refuses this server: {details}. Give the server a certificate that etcd accepts")
 
 
 def _damaged(details: str) -> errors.ProbateError:
@@ -66,7 +66,7 @@ def _damaged(details: str) -> errors.ProbateError:
 
 
 def _unimplemented(details: str) -> errors.ProbateError:
-    return errors.StoreUnavailable(f"what answers is not etcd 3.4 or newer: {details}")
+    return errors.StoreUnavailable(f"the server at this address is not etcd 3.4 or newer: {details}")
 
 
 _TRANSLATIONS: dict[grpc.StatusCode, Callable[[str], errors.ProbateError | None]] = {
@@ -90,7 +90,7 @@ def too_large(reason: str) -> errors.TooLarge:
 def unavailable(endpoints: Sequence[str], reason: str) -> errors.StoreUnavailable:
     """Returns the error for a call that no member answered in time."""
     return errors.StoreUnavailable(
-        f"etcd does not answer at {', '.join(endpoints)} ({reason}). See that most of its members run and can be reached from here"
+        f"etcd does not answer at {', '.join(endpoints)} ({reason}). Check that most of its members run and are reachable"
     )
 
 

@@ -1,7 +1,7 @@
 """Checkpoints: moves committed pages from the write-ahead log (WAL) into the database file, concurrently with commits.
 
 SQLite would do this inside the commit that makes the WAL long enough, and that commit would wait for thousands of scattered pages.
-Here a second connection on its own thread moves most pages while commits go on, and the few written meanwhile are moved between
+Here a second connection on its own thread moves most pages while commits continue, and the few written meanwhile are moved between
 two groups. Then none are left, and SQLite restarts the WAL instead of letting it grow.
 """
 

@@ -1,6 +1,6 @@
 """Checks that the files of a running store are still those that it opened, and still hold what it wrote.
 
-A process goes on writing to an open file after someone has removed or replaced it: no call fails, and all writes are lost when the
+After another program has removed or replaced an open file, writes to it still succeed, and all of them are lost when the
 process ends. A truncated write-ahead log (WAL) loses acknowledged writes, and SQLite does not notice that either. So once a second,
 and whenever readiness is checked, `check_names` verifies
 

@@ -99,7 +99,7 @@ def check_revision(store: Path, recorded: WatermarkState | None, db: apsw.Connec
 
 
 def _how_to_ignore(store: Path) -> str:
-    return f"To go on with what is there, remove {path_for(store)} and start again"
+    return f"To continue with this database, remove {path_for(store)} and start again"
 
 
 def ensure_identity(db: apsw.Connection) -> WatermarkState:
