@@ -1,10 +1,10 @@
-"""Measures the API against a bare uvicorn that is sent the same requests and answers the same bytes, in the same run.
+"""Measures the API against a bare uvicorn that gets the same requests and sends the same bytes, in the same run.
 
-    make bench-api                 everything (two minutes or so)
+    make bench-api                 everything (about two minutes)
     make bench-api ARGS=--quick    shorter rounds, and 20,000 objects instead of 100,000
 
-Machines are noisy, so what counts is the ratio: each measurement alternates Probate and the bare server several times and takes
-the best of each. The bars are printed beside what was reached. Needs nothing but this project's own virtual environment.
+Machines are noisy, so the ratio counts: each measurement alternates between Probate and the bare server several times and takes
+the best time of each. The output shows the required ratio beside the measured one.
 """
 
 from __future__ import annotations

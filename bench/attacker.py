@@ -1,10 +1,10 @@
-"""One who means harm: attacks a server in one way until its input ends.
+"""An attacker: runs one attack against a server until its standard input ends.
 
     python bench/attacker.py PORT FOLDER ATTACK           over TLS, with the certificates in this folder
     python bench/attacker.py PORT "" ATTACK               in plain HTTP
 
-It says "ready" when it has begun. It is a process of its own, so what it costs itself is not the server's doing, and it takes its
-time between attempts, so that the machine is not what is measured.
+It prints "ready" when the attack has begun. It runs in a process of its own, so its own cost does not count as the server's, and
+it pauses between attempts, so that the benchmark does not measure an overloaded machine.
 """
 
 from __future__ import annotations

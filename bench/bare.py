@@ -1,4 +1,4 @@
-"""The limit for the API: uvicorn alone, answering every request with the bytes of the file that `BARE_BODY` names."""
+"""The baseline of the API: uvicorn alone, which answers every request with the bytes of the file that `BARE_BODY` names."""
 
 from __future__ import annotations
 

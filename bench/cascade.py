@@ -1,9 +1,11 @@
-"""How fast a cascade is: from the DELETE of an owner until a watch has seen the last dependent go, against raw SQLite.
+"""Measures a cascade against raw SQLite: from the DELETE of an owner until a watch has received the deletion of the last
+dependent.
 
     make bench-cascade [ARGS="1000 10000"]
 
-The objects are put into the store first; then a real server is started on it and asked over HTTP, as a client would. Raw is apsw
-deleting the same number of rows, with an index row and a log row for each, in durable batches of 2,000, in the same run.
+The objects are written into the store first. Then a real server starts on it and gets the requests over HTTP, as from a client.
+The baseline is apsw: it deletes the same number of rows, with an index row and a log row for each, in durable batches of 2,000,
+in the same run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Clients that cost little beside the server they load: bytes out, lengths counted, nothing parsed that need not be."""
+"""Clients that need little processor time themselves: they send bytes, count lengths, and parse only what they need."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Measures what extensions cost: a create through a webhook and through a policy, and a server-side apply beside an update.
+"""Measures what extensions cost: a create with a webhook, a create with a policy, and a server-side apply compared with an
+update.
 
-    make bench-extensions                 everything (a minute or so)
+    make bench-extensions                 everything (about a minute)
     make bench-extensions ARGS=--quick    shorter rounds
 
-As everywhere, what counts is the ratio: each measurement takes turns with what it is compared with, on the same server, and the
-best of each is taken. A create through a webhook waits for another process, so there is no bar for it.
+The ratio counts: each measurement alternates with its baseline on the same server, and takes the best time of each. A create with
+a webhook waits for another process, so it has no required ratio.
 """
 
 from __future__ import annotations

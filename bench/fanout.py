@@ -1,12 +1,12 @@
-"""How fast changes reach a hundred watchers, against a server that only writes the same bytes, in the same pieces, to as many.
+"""Measures how fast changes reach a hundred watchers, against a server that only sends the same bytes in the same chunks.
 
-The work of telling is what the watchers add to the work of writing: the same is written with them and without. It is taken from the
-server's processor time, since by the clock it is the hundred clients that take longest, all of them in one process; where the
-system does not tell processor times, the clock has to do. That watchers come and go does not count.
+The cost of delivery is what watchers add to the cost of writing, so the same objects are written with and without watchers. The
+benchmark measures the server's processor time, because the elapsed time depends mostly on the hundred clients, which share one
+process. On a system that does not report processor time it measures elapsed time. Connecting and disconnecting does not count.
 
-What is looked for is a small difference of two large figures, on machines whose speed changes from one second to the next. So many
-short rounds are measured by turns, and what counts are medians: of the limit, and of what writing cost more with watchers than
-just before without.
+The result is a small difference of two large numbers, on machines whose speed changes from second to second. So the benchmark
+alternates many short rounds and takes medians: of the baseline, and of the difference between writing with watchers and writing
+without them just before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A webhook that allows everything, as fast as it can. The benchmark of extensions starts it, with a port and a certificate."""
+"""A webhook that allows every request as fast as it can. bench/extensions.py starts it with a port and a certificate."""
 
 from __future__ import annotations
 

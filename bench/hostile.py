@@ -1,14 +1,14 @@
-"""Measures how long others wait for their answers while somebody means harm, and what that takes of the server's memory.
+"""Measures how long other clients wait for responses during an attack, and how much memory the server needs for it.
 
     make bench-hostile                  all attacks (a few minutes)
     make bench-hostile ARGS=--quick     shorter ones
 
-Others ask for one small object, over TLS, every two milliseconds. First nothing else happens, then one attack after the other does
-(`attacker.py`, a process of its own), each on a server that was not attacked before. Three things count: the time within which 99
-of 100 answers come, beside the same on the same server just before; whether somebody new is let in and told that the server lives;
-and whether the server's resident size comes back to what it was, within a minute after the attacker has left.
+The other clients request one small object, over TLS, every two milliseconds: first without an attack, then during one attack
+after the other (`attacker.py`, a process of its own), each on a new server. Three results count: the time within which 99 of 100
+responses arrive, compared with the same server just before the attack; whether a new client can connect and gets a response from
+`/livez`; and whether the server's resident size returns to its earlier value within a minute after the attack.
 
-Attacks by clients that do not read run in plain HTTP too: the same limits hold there.
+Attacks by clients that do not read run in plain HTTP as well, because the same limits apply there.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What controllers cost: a Deployment of 5,000 pods, made and deleted in the foreground; and whether churn leaves anything behind.
+"""Measures what controllers cost: a Deployment of 5,000 pods, and whether churn leaves anything behind.
 
     make bench-living [ARGS=--quick]
 
-A real server with simulated nodes, on which pods start and end without delay, so that all of the time is the server's own: the
-controllers', the scheduler's, the collector's and the nodes'. A round of churn is a Deployment that rolls once and a Job that
-completes, both deleted in the foreground; what the server has in memory after thirty rounds is compared with what it has a hundred
-rounds later. The store keeps at hand what was written and read last, up to a limit; that is filled before, so that whatever grows
-is not that. So does the server with what it was asked: that is filled by the first rounds.
+It runs a real server with simulated nodes, on which pods start and end without delay, so all time is the server's own: that of
+the controllers, the scheduler, the collector and the nodes. A round of churn is a Deployment that rolls once and a Job that
+completes, both deleted in the foreground. The benchmark compares the server's memory after thirty rounds with its memory a
+hundred rounds later. The caches of the store and of the server have limits; they are filled before, so that they do not count as
+growth.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Another client: asks for one small object every two milliseconds until its input ends, and says how long 99 of 100 answers took.
+"""The other client of bench/hostile.py: requests one small object every two milliseconds until its input ends.
 
     python bench/prober.py PORT           in plain HTTP
     python bench/prober.py PORT FOLDER    over TLS, with the admin's certificate in this folder
 
-It is a process of its own, so what it measures is the server's doing and not that of whoever loads it. An answer other than 200,
-and a connection that the server ends, count as a minute.
+It prints the time within which 99 of 100 responses arrived. It runs in a process of its own, so that it measures the server and
+not the process that loads it. A response other than 200, or a connection that the server closes, counts as a minute.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the benchmarks of the API say what they found. A bar that is missed is said to be, and stays."""
+"""Prints the results of the API benchmarks, with the required ratio of each, and marks those that miss it."""
 
 from __future__ import annotations
 

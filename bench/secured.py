@@ -1,14 +1,14 @@
-"""Measures what it costs to know who asks and what they may do: TLS, a credential and RBAC, beside a server with none of them.
+"""Measures the cost of TLS, authentication and RBAC, compared with a server without them.
 
-    make bench-secured                 everything (two minutes or so)
+    make bench-secured                 everything (about two minutes)
     make bench-secured ARGS=--quick    shorter rounds
 
-Two servers run, one with --insecure, each on a store of its own on disk. Every measurement takes turns: the insecure server, then
-the other one with each kind of credential; the best of each counts. Who asks is nobody special: a role gives them ConfigMaps in one
-namespace. Connections are kept, as clients do, so handshakes do not count.
+Two servers run, one of them with --insecure, each on its own store on disk. Each measurement alternates between the insecure
+server and the other one with each kind of credential, and takes the best time. The user is an ordinary one, whose role grants
+ConfigMaps in one namespace. Connections are kept open, as clients do, so handshakes do not count.
 
-The client is one process and does the other half of TLS, so on a machine of few processors it is near its own limit: beside the
-ratio of rates stands the ratio of the processor time that each server took for a request.
+The client is one process and does its half of TLS, so on a machine with few processors it is close to its own limit. The output
+therefore shows two ratios: of the rates, and of the processor time that each server takes for a request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Starts and stops the servers that are measured: Probate, a bare uvicorn, and one that only writes to sockets."""
+"""Starts and stops the measured servers: Probate, a bare uvicorn, and a server that only writes to sockets."""
 
 from __future__ import annotations
 

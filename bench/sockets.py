@@ -1,8 +1,8 @@
-"""The limit for watches: a server that writes given chunks to every connection, and does nothing else.
+"""The baseline of watches: a server that writes given chunks to every connection, and does nothing else.
 
-    python bench/sockets.py PORT FILE          the file has a chunk a line, in hexadecimal
+    python bench/sockets.py PORT FILE          the file has one chunk per line, in hexadecimal
 
-GET /watch joins; GET /go writes all chunks to all who have joined, chunk by chunk.
+GET /watch subscribes; GET /go writes all chunks to all subscribers, chunk by chunk.
 """
 
 from __future__ import annotations

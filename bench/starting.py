@@ -1,4 +1,4 @@
-"""How long the server takes to start, and how much memory it has, with few and with many objects."""
+"""Measures how long the server takes to start, and how much memory it needs, with few and with many objects."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Asks whether any locked package is known to be vulnerable: `audit.py FOLDER`, where pip-audit is put. Fails if one is.
+"""Checks whether any locked package has a known vulnerability: `audit.py FOLDER`, where pip-audit is installed. Fails if one has.
 
-Who knows is a service on the internet. Where it does not answer, nobody can tell, and that is what is said; it is no failure, since
-what is installed is what was locked, by its hashes.
+The vulnerabilities come from a service on the internet. If it does not answer, the tool says that the packages were not checked,
+and does not fail: the installed packages are still the locked ones, by their hashes.
 """
 
 from __future__ import annotations

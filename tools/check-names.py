@@ -6,9 +6,9 @@
 
 The rules:
 - A module is a noun: a name that ends in `ing` is refused unless it is one of the field's own nouns.
-- Names of the project's earlier private vocabulary are refused; the message says what to write instead.
-- Within one top-level package, a bare name is used once. Roles that every kind, engine or controller has are the exception: there
-  the folder says of what the module is.
+- Vague or unusual names on a list are refused; the message says what to write instead.
+- Within one top-level package, a bare name is used once. The exception are roles that every kind, engine or controller has: there
+  the folder says to what the module belongs.
 - A folder has at most 15 modules.
 - Every package and module of the top two levels has an entry in docs/glossary.md.
 """

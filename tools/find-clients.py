@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Gets the clients of other people that the tests drive: made once, and again when the lists of them change.
+"""Installs the client libraries that the tests use: once, and again when their lists change.
 
     tools/find-clients.py FOLDER        ->  FOLDER/python (a virtual environment), FOLDER/node/node_modules
 
-What is wanted is written in locks/clients.txt (made from tests/clients/requirements.txt) and tests/clients/node/package.json. They
-have a place of their own, as what they depend on is nothing that Probate's own environment should have. Node.js comes with the
-former, as a package of the Python index, so that nothing has to be installed on the machine.
+locks/clients.txt (made from tests/clients/requirements.txt) and tests/clients/node/package.json list them. They have an
+environment of their own, because Probate's environment should not contain their dependencies. Node.js comes with the Python ones,
+as a package of the Python index, so that nothing has to be installed on the machine.
 """
 
 from __future__ import annotations

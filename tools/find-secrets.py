@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Looks for keys and tokens where there should be none: `find-secrets.py [FILE...]`; without any, in all files that git has.
+"""Searches files for keys and tokens: `find-secrets.py [FILE...]`; without a file, all files that git tracks.
 
-Tests make what they need when they run. So whatever looks like a key or a token is one that somebody could use, or is going to be.
+Tests generate the credentials that they need when they run. So any text that looks like a key or a token may be a real one.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the table of protobuf field numbers from what a Go program knows of its own types: field_numbers.txt, which is checked in.
+"""Makes the table of protobuf field numbers from the type information of Go programs: field_numbers.txt, which is checked in.
 
     tools/make-protobuf-numbers.py KUBECTL HELM
 
-No package has the numbers, nor says what JSON does with an empty field, but every Kubernetes program knows: both are in the tags of
-its struct fields, which Go keeps for reflection, also in a stripped program. kubectl has all types of k8s.io/api and apimachinery,
-helm those of apiextensions as well. Those of kube-aggregator are in neither, and are few and old: they stand below. Programs are
-read as ELF files for 64 bits, with types laid out as Go 1.26 and 1.27 do.
+No package contains the numbers, or says how JSON represents an empty field. But every Kubernetes program contains both in the
+tags of its struct fields, which Go keeps for reflection, even in a stripped program. kubectl has all types of k8s.io/api and
+apimachinery; helm has those of apiextensions as well. The types of kube-aggregator are in neither; they are few and old, and
+listed below. The tool reads programs as 64-bit ELF files, with types laid out as in Go 1.26 and 1.27.
 """
 
 from __future__ import annotations

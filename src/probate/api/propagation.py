@@ -44,7 +44,7 @@ _GARBAGE_COLLECTION_POLICIES: Mapping[str, PropagationPolicy | None] = {
 
 
 def validate(options: Mapping[str, Any]) -> list[FieldError]:
-    """Returns what is wrong with the options. Raises `BadRequest` for the one pair that Kubernetes always refused so."""
+    """Returns what is wrong with the options. Raises `BadRequest` for the one pair that Kubernetes refuses with 400."""
     if options.get("deleteAfterDependentsDeleted") and options.get("orphanDependents"):
         raise errors.BadRequest("deleteAfterDependentsDeleted and orphanDependents cannot be both true. Give one of them")
     return [*_validate_values(options), *_validate_agreement(options)]

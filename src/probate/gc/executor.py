@@ -82,7 +82,7 @@ class Executor:
             self._later.add(self._clock.monotonic() + RETRY_SECONDS, _kind(action), action.item.key, since)
 
     def postpone(self, kind: str, key: str, since: int, permissions: int) -> None:
-        """Holds back work that was denied, until permissions are no longer those of this revision."""
+        """Holds back denied work until permissions change after this revision."""
         if self.forbidden.add(kind, key, since, permissions):
             self._check_later(since)
 

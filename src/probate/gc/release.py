@@ -85,7 +85,7 @@ class OwnerRelease:
                 self._queue.releases.setdefault(key, since)
 
     def hold(self, item: Item, since: int, held: int) -> None:
-        """Queues what an owner needs that cannot be released yet: at revision `held` a dependent blocked it."""
+        """Queues the next attempts for an owner that cannot be released yet: at revision `held` a dependent blocked it."""
         if item.is_orphaning:
             self._queue.releases.setdefault(item.key, since)
         else:

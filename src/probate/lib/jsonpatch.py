@@ -46,10 +46,10 @@ def apply(document: dict[str, Any], patch: Any, *, sealed: Collection[str] = ())
         try:
             patched.perform(operation)
         except _OperationFailed as problem:
-            raise errors.Invalid(f"operation {number} of the JSON patch cannot be done: {problem}") from None
+            raise errors.Invalid(f"operation {number} of the JSON patch failed: {problem}") from None
         except (RecursionError, orjson.JSONEncodeError):
             raise errors.Invalid(
-                f"operation {number} of the JSON patch is at something nested deeper than {MAX_DEPTH} levels"
+                f"operation {number} of the JSON patch addresses a value nested deeper than {MAX_DEPTH} levels"
             ) from None
     return _check_result(patched.document)
 
@@ -64,7 +64,7 @@ def _check_patch(patch: Any) -> list[dict[str, Any]]:
 
 def _check_result(document: Any) -> dict[str, Any]:
     if not isinstance(document, dict):
-        raise errors.Invalid('the JSON patch leaves something that is not an object: the path "" is the whole object')
+        raise errors.Invalid('the result of the JSON patch is not an object: the path "" is the whole object')
     level: list[Any] = [document]
     for _ in range(MAX_DEPTH):
         if not level:
@@ -72,7 +72,7 @@ def _check_result(document: Any) -> dict[str, Any]:
         level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
         level = [inner for inner in level if isinstance(inner, (dict, list))]
     if level:
-        raise errors.Invalid(f"the JSON patch leaves an object nested deeper than {MAX_DEPTH} levels")
+        raise errors.Invalid(f"the result of the JSON patch is nested deeper than {MAX_DEPTH} levels")
     return document
 
 

@@ -118,7 +118,7 @@ def is_protected(existing: Object) -> bool:
 
 
 def reconcile(desired: BootstrapObject, existing: Object) -> Object | None:
-    """Returns the object with what it lacks; None if it lacks nothing or is protected."""
+    """Returns the existing object with its missing parts added; None if nothing is missing or the object is protected."""
     if is_protected(existing):
         return None
     meta = existing["metadata"]

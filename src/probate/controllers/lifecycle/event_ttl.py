@@ -41,7 +41,7 @@ class EventTtl:
         self._deleted = metrics.counter("probate_events_expired", "Events that were deleted because they expired.")
 
     async def begin(self) -> Iterable[str]:
-        """Lists the Events that exist, each with what is left of its time."""
+        """Lists the existing Events, each with its remaining time to live."""
         self._own_deletes.clear()
         expirations: dict[str, float] = {}
         continue_token = ""

@@ -38,9 +38,9 @@ class DeletionMethod(NamedTuple):
 
 
 class RemainingContent(NamedTuple):
-    """What remains: objects by resource, by finalizer, and those that could not be deleted by resource.
+    """What remains: objects by resource, by finalizer, and by resource those that could not be deleted.
 
-    `damaged` names those of the latter whose stored data is damaged.
+    `damaged` names the objects that could not be deleted because their stored data is damaged.
     """
 
     resources: Counter[GroupResource]
@@ -68,7 +68,7 @@ class ContentDeletion:
         self._permissions = 0  # their revision when an action was denied
 
     def note_changed(self, keys: Sequence[str]) -> bool:
-        """Queues those of these objects that may remain. Returns whether there are any."""
+        """Queues the objects of these that may remain. Returns whether there are any."""
         known = [key for key in keys if key in self._items]
         self._unread.update(dict.fromkeys(known))
         return bool(known)

@@ -28,7 +28,7 @@ def default_policy(policy: Object) -> None:
 
 
 def default_policy_binding(binding: Object) -> None:
-    """Sets the defaults of the binding of such a policy."""
+    """Sets the defaults of the binding of an admission policy."""
     if (spec := ensure_child(binding, "spec")) is not None:
         _default_match(child(spec, "matchResources"))
 

@@ -19,7 +19,7 @@ def typed(api: ServerContext, patched: Any, at: Target, field_validation: str, o
     """Returns the patched object. `odd` contains earlier findings that are reported first."""
     with blamed():
         if not isinstance(patched, dict):
-            raise errors.BadRequest("the patch makes the object something else than an object")
+            raise errors.BadRequest("the result of the patch is not an object")
         return request_body.patched_object(patched, at.resource, api.kinds.rules(at.resource), field_validation, odd)
 
 

@@ -103,7 +103,7 @@ def check_kind(value: dict[str, Any], resource: Resource) -> None:
         raise errors.BadRequest("the object's apiVersion and kind must be of type string")
     if (kind and kind != resource.kind) or (version and version != str(resource.group_version)):
         raise errors.BadRequest(
-            f"the object is a {version or '?'} {kind or '?'}, but what is served here is {resource.group_version} {resource.kind}"
+            f"the object is a {version or '?'} {kind or '?'}, but this path serves {resource.group_version} {resource.kind}"
         )
     if resource.is_custom and not (kind and version):
         raise errors.BadRequest("the object must say its apiVersion and kind")

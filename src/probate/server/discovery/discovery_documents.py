@@ -1,4 +1,4 @@
-"""Discovery and OpenAPI: documents about the API, made once for each state of the catalog."""
+"""Discovery and OpenAPI: documents about the API, built once for each state of the catalog."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from probate.server.request import Request
 
 
 class Marked(NamedTuple):
-    """A document and its mark: another one has another."""
+    """A document and its ETag, which differs for each content."""
 
     body: bytes
     etag: str
@@ -34,7 +34,7 @@ _OTHERS = (
 
 
 def document(api: ServerContext, request: Request) -> Response | None:
-    """The document at this path; None if there is none."""
+    """Returns the document at this path; None if there is none."""
     parts = [part for part in request.path.split("/") if part]
     if request.path != "/" and (not parts or parts[0] not in {"api", "apis"}):
         return None
@@ -47,7 +47,7 @@ def document(api: ServerContext, request: Request) -> Response | None:
 
 
 def _formed(found: Response, request: Request) -> Response:
-    """The document in the form that the client would rather have."""
+    """Returns the document in the format that the client prefers."""
     return responses.as_yaml(found) if negotiation.of_document(request.headers.get(b"accept", b"")).is_yaml else found
 
 
@@ -92,14 +92,14 @@ def _aggregated(catalog: Catalog, version: str, is_core: bool) -> Marked:
 
 
 def _unless_known(request: Request, found: Marked, content_type: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
-    """The document, or nothing but its mark if the client has it already."""
+    """Returns the document, or 304 with only its ETag if the client has it already."""
     is_known = request.header("if-none-match") == found.etag
     marks = (("etag", found.etag), ("vary", "Accept"), *headers)
     return Response(304 if is_known else 200, b"" if is_known else found.body, content_type, headers=marks)
 
 
 def _asks_for(accepted: str, media: str) -> bool:
-    """Whether the wished-for forms have this one, whatever the order of its parameters."""
+    """Returns whether the accepted media types include this one, whatever the order of its parameters."""
     wanted = set(media.replace(" ", "").split(";"))
     return any(wanted <= set(wish.replace(" ", "").split(";")) for wish in accepted.split(","))
 
@@ -122,7 +122,7 @@ def _documents(catalog: Catalog, kinds: KindRegistry) -> openapi_documents.Docum
 
 
 def openapi(api: ServerContext, request: Request) -> Response:
-    """The OpenAPI document at this path. The first question after a change of the kinds takes long."""
+    """Returns the OpenAPI document at this path. The first request after a change of the kinds takes long."""
     first, *parts = [part for part in request.path.split("/") if part]
     if first != "openapi":
         raise api_errors.path_not_found(request.path)

@@ -173,7 +173,7 @@ def _plan_from_object(
 
 
 def _close(resource: Resource, object_: Object, wish: DeletionRequest, now: float) -> Object | None:
-    """Returns the namespace or CRD marked as being deleted (unchanged if it already is). None for what is not closed first."""
+    """Returns the namespace or CRD marked as being deleted (unchanged if it already is); None for objects that are not closed."""
     meta = object_["metadata"]
     if resource.group_resource == storage_keys.NAMESPACES:
         if "deletionTimestamp" in meta:

@@ -34,7 +34,7 @@ MAX_CLIMB = 20
 
 
 class CheckMode(Enum):
-    """What happens to a write with such references. Values are those of the setting."""
+    """What happens to a write with owner references that cannot work. The values are those of the setting."""
 
     OFF = "off"
     WARN = "warn"
@@ -69,7 +69,7 @@ async def _problem(api: ServerContext, user: User, target: Target, uid: str, own
         return f"no kind {owner.kind} of {owner.api_version} is served: until it is, this object is not collected"
     item = Item("", 0, ObjectMeta(target.name, target.namespace or "", uid))
     if kind.is_namespaced and not target.namespace:
-        return f"{owner} lies in a namespace, and cannot own an object that lies in none: this object is not collected"
+        return f"{owner} is namespaced, and cannot own a cluster-scoped object: this object is not collected"
     if not await api.authorizer.allows(user, _get_attributes(kind, target, owner)):
         return ""
     key = metadata_view.owner_key(item, owner, kind)
@@ -81,7 +81,7 @@ async def _problem(api: ServerContext, user: User, target: Target, uid: str, own
     if state.state is OwnerState.DANGLING:
         return await _missing_owner_problem(api, user, item, owner, kind, found)
     if state.state is OwnerState.WAITING:
-        return f"{owner} is being deleted, and waits for its dependents to go: this object goes with it"
+        return f"{owner} is being deleted, and waits for its dependents: this object is deleted with it"
     return await _cycle_problem(api, user, target, item, state.item) if state.item is not None and uid else ""
 
 
@@ -101,7 +101,7 @@ async def _missing_owner_problem(
         user, ResourceAttributes("get", kind.group, kind.plural, "", "", owner.name)
     )
     if may_search and (await owner_lookup.are_in_other_namespaces(api.store, lambda _: kind, [(item, owner)]))[0]:
-        return f"{owner} lies in another namespace, and cannot own an object in this one: {consequence}"
+        return f"{owner} is in another namespace, and cannot own an object in this one: {consequence}"
     return f"there is no {owner}: {consequence}"
 
 

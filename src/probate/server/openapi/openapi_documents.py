@@ -1,12 +1,12 @@
 """The OpenAPI documents of one catalog, as they are sent: built at the first request, then cached.
 
-A catalog never changes, and neither do its documents. When kinds come or go, make new `Documents`: nothing of the old ones is
-wrong, they just describe what was. Making costs nothing; the first question of each sort costs some tens of milliseconds.
+A catalog never changes, and neither do its documents. When kinds are added or removed, create new `Documents`: the old ones
+still describe their catalog correctly. Creation is cheap; the first request for each document takes some tens of milliseconds.
 
     GET /openapi/v2 (JSON)         documents.v2_json
     GET /openapi/v2 (protobuf)     documents.v2_protobuf        Accept: protobuf.ACCEPTED
     GET /openapi/v3                documents.v3_index
-    GET /openapi/v3/apis/apps/v1   documents.v3("apis/apps/v1")   None when there is no such section
+    GET /openapi/v3/apis/apps/v1   documents.v3("apis/apps/v1")   None if the section does not exist
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JSON = "application/json"
 
 
 class Document(NamedTuple):
-    """A document as it goes out. The same content has the same `etag`, which is quoted as the header wants it."""
+    """A document as it is sent. The same content has the same `etag`, which is quoted as the header requires."""
 
     body: bytes
     content_type: str
@@ -34,7 +34,7 @@ class Document(NamedTuple):
 
     @property
     def hash(self) -> str:
-        """The ETag's text: what the index has in the document's address."""
+        """The ETag's text. The index puts it into the document's URL."""
         return self.etag.strip('"')
 
 
@@ -60,12 +60,12 @@ class Documents:
 
     @cached_property
     def v3_index(self) -> Document:
-        """Makes every section's document: the index has their hashes."""
+        """Builds the document of every section, because the index contains their hashes."""
         made = [(name, self._section(name)) for name in self._sections]
         return _document(orjson.dumps(v3.index({name: one.hash for name, one in made})), JSON)
 
     def v3(self, section: str) -> Document | None:
-        """The document of one section, such as `apis/apps/v1`, if there is such a section."""
+        """The document of one section, such as `apis/apps/v1`; None if the section does not exist."""
         return self._section(section) if section in self._sections else None
 
     def _section(self, name: str) -> Document:
@@ -76,7 +76,7 @@ class Documents:
 
     @property
     def _v2(self) -> dict[str, Any]:
-        """Not kept: as objects, the document takes many times the memory of its bytes."""
+        """Builds the document. Not cached: as objects, it takes many times the memory of its bytes."""
         added = {name: one for crd in self._crds for name, one in custom_definitions.v2_definitions(crd).items()}
         return v2.document(self._catalog, Definitions({**added, **self._builtin}), version=self._version)
 

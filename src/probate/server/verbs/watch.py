@@ -141,7 +141,7 @@ async def _change_chunk(api: ServerContext, encoder: WatchEventEncoder, events: 
 
 
 def _split(records: list[Record]) -> Iterator[list[Record]]:
-    """Splits records into chunks that neither exceed what the client reads soon nor block the event loop."""
+    """Splits records into chunks that are small enough for the client and for the event loop."""
     chunk_records: list[Record] = []
     size = 0
     for record in records:

@@ -59,13 +59,13 @@ async def test_uid_that_belongs_to_another_name_or_kind(server: RbacServer) -> N
 
 async def test_owner_in_another_namespace(server: RbacServer) -> None:
     owner = await server.create("configmaps", "b", {"metadata": {"name": "owner"}})
-    assert "lies in another namespace" in warning(await refer(server, reference(owner)))
+    assert "is in another namespace" in warning(await refer(server, reference(owner)))
 
 
 async def test_namespaced_owner_of_a_cluster_scoped_object(server: RbacServer) -> None:
     owner = await server.create("configmaps", "a", {"metadata": {"name": "owner"}})
     response = warning(await refer(server, reference(owner), path=ROLES))
-    assert "lies in a namespace, and cannot own an object that lies in none" in response
+    assert "is namespaced, and cannot own a cluster-scoped object" in response
 
 
 async def test_owner_of_an_unknown_kind(server: RbacServer) -> None:

@@ -23,7 +23,7 @@ for its deletion.
 
 
 class OrphanPodController:
-    """Finds such pods and removes their finalizer."""
+    """Finds pods that no Job will count, and removes their tracking finalizer."""
 
     def __init__(self, context: Context) -> None:
         self._jobs = context.informers.for_resource(JOB.resource)
@@ -60,7 +60,7 @@ class OrphanPodController:
         return None
 
     def _has_damaged_job(self, pod: Object) -> bool:
-        """Returns whether the pod names a Job that cannot be decoded: such a Job is not gone."""
+        """Returns whether the pod names a Job that cannot be decoded: that Job still exists."""
         reference = controller_of(pod)
         if reference is None or not _is_job(reference):
             return False
