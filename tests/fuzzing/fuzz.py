@@ -1,11 +1,11 @@
-"""Thousands of requests that nobody would send: half by schemathesis from the server's own OpenAPI documents, half by `fuzzing`.
+"""Sends thousands of unusual requests: half by schemathesis from the server's own OpenAPI documents, half by `fuzzing`.
 
-    make fuzz                         ten minutes, on new examples each time
+    make fuzz                         ten minutes, with new examples each time
     make fuzz ARGS="--seconds 60"
 
-Whatever is asked, the answer comes soon, is no failure of the server's, and if it is a refusal it is a `Status` that can be read. A
-watch is left as soon as it has begun. Half of the requests are aimed: at a namespace that is there, at objects of a few names, in
-each form that answers have, so that not all of them end at "not found".
+The server must answer every request soon and without a server error, and a refusal must be a readable `Status`. A watch is closed
+as soon as it has begun. Half of the requests are aimed at an existing namespace and at a few object names, in every response format,
+so that not all of them end with "not found".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Admission policies and webhook configurations: expressions in CEL of all sorts where everybody's writes pass."""
+"""Admission policies and webhook configurations with all sorts of CEL expressions, which apply to the writes of all clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that nobody would send: what JSON can say, and what its readers stumble over."""
+"""Unusual values: everything that JSON can express, and values that parsers often handle wrongly."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Goes on sending what nobody would send, one class after the other, and looks at the answers and at the server's memory.
+"""Sends invalid requests, one class after the other, and checks the responses and the server's memory.
 
-`CLASSES` are the classes of bad input; docs/bad-input.md lists them. What a walk does follows from its seed and from the answers.
+`CLASSES` are the classes of bad input; docs/bad-input.md lists them. The seed and the responses determine what a walk does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Patterns match as Go matches them, and no pattern takes for ever."""
+"""Patterns match as in Go, and no pattern takes unbounded time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """No request blocks the event loop for others, whatever its body, schema or query contains.
 
-How long the loop was kept is told in processor time of its own thread, so that a busy machine changes nothing.
+The tests measure how long the loop was blocked in processor time of its own thread, so that a busy machine does not matter.
 """
 
 from __future__ import annotations

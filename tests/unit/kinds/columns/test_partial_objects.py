@@ -1,4 +1,4 @@
-"""No object is too odd for a row: what is stored may be half filled in, or wrong in a place that nobody checks."""
+"""Every stored object has a table row, even if it is incomplete or has an invalid value in a field that is not validated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a status, whoever writes it. Those of Jobs and of requests for certificates stand apart."""
+"""Validation of statuses, whoever writes them. Those of Jobs and CertificateSigningRequests have tests of their own."""
 
 from __future__ import annotations
 
