@@ -4,8 +4,8 @@
     make fuzz ARGS="--seconds 60"
 
 The server must answer every request soon and without a server error, and a refusal must be a readable `Status`. A watch is closed
-as soon as it has begun. Half of the requests are aimed at an existing namespace and at a few object names, in every response format,
-so that not all of them end with "not found".
+as soon as it has begun. Half of the requests are aimed at an existing namespace and at a few object names, in every response
+format, so that not all of them end with "not found".
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Puts values of 100 KB into everything that is parsed, and the most expensive ones up to the limit of a body, and meters the server.
+"""Puts values of 100 KB, and the most expensive ones up to the body limit, into everything that is parsed, and meters the server.
 
     make fuzz-sizes                         all fields of all kinds; several minutes
     make fuzz-sizes ARGS="--only CronJob"
 
-It measures processor time (of the event loop, and of the whole server), divided by that of plain data of the same size: a ConfigMap
-with one long text. It fails if a value takes more than `MOST_LOOP` times as much on the event loop, which all clients share, or more
-than `MOST_TOTAL` times as much in total, and prints the most expensive values.
+It measures processor time (of the event loop, and of the whole server), divided by that of plain data of the same size: a
+ConfigMap with one long text. It fails if a value takes more than `MOST_LOOP` times as much on the event loop, which all clients
+share, or more than `MOST_TOTAL` times as much in total, and prints the most expensive values.
 """
 
 from __future__ import annotations

@@ -21,9 +21,7 @@ _ALL = (
     Parameter("path", "string", "The rest of the path, passed on unchanged.", "path", is_required=True),
     Parameter("pretty", "string", "If `true`, the answer is indented."),
     Parameter("allowWatchBookmarks", "boolean", "Ask for BOOKMARK events, which only tell how far a watch has come."),
-    Parameter(
-        "continue", "string", "The `metadata.continue` of the previous page: continue the same list where that page ended."
-    ),
+    Parameter("continue", "string", "The `metadata.continue` of the previous page: continue the same list where that page ended."),
     Parameter("fieldSelector", "string", "Only objects with these fields, such as `metadata.name=a`."),
     Parameter("labelSelector", "string", "Only objects with these labels, such as `app=a,tier in (b,c)`."),
     Parameter("limit", "integer", "At most this many objects in one answer; `metadata.continue` then leads to the next page."),
