@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 class Controller(NamedTuple):
     """One controller.
 
-    `name` is kube-controller-manager's where that has such a controller; it is used by `--controllers`, metrics and logs. `alias`
-    is the name of earlier versions, which `--controllers` accepts until 1.0. `account` is the service account in kube-system as
-    which the controller acts: Kubernetes' own where it has one.
+    `name` is kube-controller-manager's where that has such a controller; it is used by `--controllers`, metrics and logs.
+    `account` is the service account in kube-system as which the controller acts: Kubernetes' own where it has one, else one whose
+    name begins with `probate-`. `alias` is the name of earlier versions, which `--controllers` accepts until 1.0; a new controller
+    has none. `--controllers all` leaves out a controller that is not `is_on_by_default`: a policy that deletes what Kubernetes
+    would keep runs only where somebody names it.
 
     There are three groups. A controller with a `trigger` acts on the store in bulk, and every server on a store runs it. One with
     `runs_everywhere` acts through the API, and every server runs it too. All others act through the API; on a store that several
@@ -33,11 +35,12 @@ class Controller(NamedTuple):
     """
 
     name: str
-    alias: str
     account: str
     start: tuple[str, ...] = ()
     trigger: DeletionTrigger | None = None  # what makes it delete objects; None if it acts through the API
     runs_everywhere: bool = False
+    is_on_by_default: bool = True
+    alias: str = ""
 
 
 COLLECTOR = "garbage-collector-controller"
@@ -49,185 +52,181 @@ SCHEDULER = "kube-scheduler"
 SIMULATED_NODES = "simulated-node-controller"
 
 CONTROLLERS = (
-    Controller(COLLECTOR, "collector", "generic-garbage-collector", trigger=DeletionTrigger.OWNERS),
-    Controller(NAMESPACES, "namespaces", "namespace-controller", trigger=DeletionTrigger.SCOPE),
-    Controller(CUSTOM_RESOURCE_DEFINITIONS, "definitions", "probate-definitions", trigger=DeletionTrigger.SCOPE),
-    Controller(EVENT_TTL, "events", "probate-event-expiry", trigger=DeletionTrigger.EXPIRY),
+    Controller(COLLECTOR, "generic-garbage-collector", trigger=DeletionTrigger.OWNERS, alias="collector"),
+    Controller(NAMESPACES, "namespace-controller", trigger=DeletionTrigger.SCOPE, alias="namespaces"),
+    Controller(CUSTOM_RESOURCE_DEFINITIONS, "probate-definitions", trigger=DeletionTrigger.SCOPE, alias="definitions"),
+    Controller(EVENT_TTL, "probate-event-expiry", trigger=DeletionTrigger.EXPIRY, alias="events"),
     Controller(
         APISERVER_LEASES,
-        "identities",
         "probate-servers",
         ("probate.controllers.apiserver.apiserver_leases:start",),
         runs_everywhere=True,
+        alias="identities",
     ),
     Controller(
         "replicationcontroller-controller",
-        "replicationcontrollers",
         "replication-controller",
         ("probate.controllers.workloads.replicationcontrollers:start",),
+        alias="replicationcontrollers",
     ),
     Controller(
-        "replicaset-controller",
-        "replicasets",
-        "replicaset-controller",
-        ("probate.controllers.workloads.replicasets:start",),
+        "replicaset-controller", "replicaset-controller", ("probate.controllers.workloads.replicasets:start",), alias="replicasets"
     ),
     Controller(
         "deployment-controller",
-        "deployments",
         "deployment-controller",
         ("probate.controllers.workloads.deployments.controller:start",),
+        alias="deployments",
     ),
     Controller(
         "statefulset-controller",
-        "statefulsets",
         "statefulset-controller",
         ("probate.controllers.workloads.statefulsets.controller:start",),
+        alias="statefulsets",
     ),
     Controller(
         "daemonset-controller",
-        "daemonsets",
         "daemon-set-controller",
         ("probate.controllers.workloads.daemonsets.controller:start",),
+        alias="daemonsets",
     ),
-    Controller("job-controller", "jobs", "job-controller", ("probate.controllers.workloads.jobs.controller:start",)),
+    Controller("job-controller", "job-controller", ("probate.controllers.workloads.jobs.controller:start",), alias="jobs"),
     Controller(
-        "cronjob-controller", "cronjobs", "cronjob-controller", ("probate.controllers.workloads.cronjobs.controller:start",)
+        "cronjob-controller", "cronjob-controller", ("probate.controllers.workloads.cronjobs.controller:start",), alias="cronjobs"
     ),
     Controller(
         "endpointslice-controller",
-        "endpointslices",
         "endpointslice-controller",
         ("probate.controllers.workloads.endpoints.controllers:start_slices",),
+        alias="endpointslices",
     ),
     Controller(
         "endpoints-controller",
-        "endpoints",
         "endpoint-controller",
         ("probate.controllers.workloads.endpoints.controllers:start_endpoints",),
+        alias="endpoints",
     ),
     Controller(
         "endpointslice-mirroring-controller",
-        "endpointmirrors",
         "endpointslicemirroring-controller",
         ("probate.controllers.workloads.endpoints.endpoint_slice_mirror:start",),
+        alias="endpointmirrors",
     ),
     Controller(
         "disruption-controller",
-        "disruptions",
         "disruption-controller",
         ("probate.controllers.workloads.disruption.controller:start",),
+        alias="disruptions",
     ),
     Controller(
         "serviceaccount-controller",
-        "serviceaccounts",
         "service-account-controller",
         ("probate.controllers.access.namespace_defaults:start_service_accounts",),
+        alias="serviceaccounts",
     ),
     Controller(
         "root-ca-certificate-publisher-controller",
-        "certificates",
         "root-ca-cert-publisher",
         ("probate.controllers.access.namespace_defaults:start_root_certificates",),
+        alias="certificates",
     ),
     Controller(
         "serviceaccount-token-controller",
-        "tokens",
         "probate-tokens",
         ("probate.controllers.access.service_account_tokens:start",),
+        alias="tokens",
     ),
-    Controller(SCHEDULER, "scheduler", "", ("probate.controllers.scheduler.scheduler:start",)),
-    Controller("node-lifecycle-controller", "nodes", "node-controller", ("probate.controllers.nodes.node_lifecycle:start",)),
-    Controller("taint-eviction-controller", "evictions", "node-controller", ("probate.controllers.nodes.taint_eviction:start",)),
+    Controller(SCHEDULER, "", ("probate.controllers.scheduler.scheduler:start",), alias="scheduler"),
+    Controller("node-lifecycle-controller", "node-controller", ("probate.controllers.nodes.node_lifecycle:start",), alias="nodes"),
+    Controller(
+        "taint-eviction-controller", "node-controller", ("probate.controllers.nodes.taint_eviction:start",), alias="evictions"
+    ),
     Controller(
         "cloud-node-lifecycle-controller",
-        "machines",
         "node-controller",
         ("probate.controllers.nodes.cloud_node_lifecycle:start",),
+        alias="machines",
     ),
     Controller(
-        "pod-garbage-collector-controller", "podgc", "pod-garbage-collector", ("probate.controllers.lifecycle.pod_gc:start",)
+        "pod-garbage-collector-controller", "pod-garbage-collector", ("probate.controllers.lifecycle.pod_gc:start",), alias="podgc"
     ),
     Controller(
         "ttl-after-finished-controller",
-        "finishedjobs",
         "ttl-after-finished-controller",
         ("probate.controllers.lifecycle.ttl_after_finished:start",),
+        alias="finishedjobs",
     ),
     Controller(
         "certificatesigningrequest-cleaner-controller",
-        "signingrequests",
         "certificate-controller",
         ("probate.controllers.lifecycle.csr_cleaner:start",),
+        alias="signingrequests",
     ),
     Controller(
         "certificatesigningrequest-signing-controller",
-        "signers",
         "certificate-controller",
         ("probate.controllers.access.csr_signer:start",),
+        alias="signers",
     ),
     Controller(
         "clusterrole-aggregation-controller",
-        "roles",
         "clusterrole-aggregation-controller",
         ("probate.controllers.access.clusterrole_aggregation:start",),
+        alias="roles",
     ),
     Controller(
         "validatingadmissionpolicy-status-controller",
-        "policychecks",
         "validatingadmissionpolicy-status-controller",
         ("probate.controllers.apiserver.policy_status:start",),
+        alias="policychecks",
     ),
     Controller(
         "flowschema-status-controller",
-        "flowschemas",
         "probate-flowschemas",
         ("probate.controllers.apiserver.flow_schema_status:start",),
+        alias="flowschemas",
     ),
     Controller(
         "service-cidr-controller",
-        "serviceranges",
         "service-cidrs-controller",
         ("probate.controllers.apiserver.service_cidrs:start",),
+        alias="serviceranges",
     ),
     Controller(
         "persistentvolume-binder-controller",
-        "volumes",
         "persistent-volume-binder",
         ("probate.controllers.storage.volume_lifecycle:start",),
+        alias="volumes",
     ),
     Controller(
         "persistentvolume-protection-controller",
-        "volumeprotection",
         "pv-protection-controller",
         ("probate.controllers.storage.in_use_protection:start_volumes",),
+        alias="volumeprotection",
     ),
     Controller(
         "persistentvolumeclaim-protection-controller",
-        "claimprotection",
         "pvc-protection-controller",
         ("probate.controllers.storage.in_use_protection:start_claims",),
+        alias="claimprotection",
     ),
     Controller(
         "volumeattributesclass-protection-controller",
-        "attributeprotection",
         "volumeattributesclass-protection-controller",
         ("probate.controllers.storage.in_use_protection:start_attributes",),
+        alias="attributeprotection",
     ),
     Controller(
         "ephemeral-volume-controller",
-        "ephemeralclaims",
         "ephemeral-volume-controller",
         ("probate.controllers.storage.ephemeral_volumes:start",),
+        alias="ephemeralclaims",
     ),
     Controller(
         SIMULATED_NODES,
-        "simulator",
         "probate-simulator",
-        (
-            "probate.controllers.simulated_nodes.node_agent:start",
-            "probate.controllers.simulated_nodes.pod_agent:start",
-        ),
+        ("probate.controllers.simulated_nodes.node_agent:start", "probate.controllers.simulated_nodes.pod_agent:start"),
+        alias="simulator",
     ),
 )
 """All controllers, in the order of docs/settings.md."""
@@ -236,8 +235,9 @@ BULK_CONTROLLERS = tuple(row.name for row in CONTROLLERS if row.trigger is not N
 EVERY_SERVER_CONTROLLERS = tuple(row.name for row in CONTROLLERS if row.runs_everywhere)
 API_CONTROLLERS = tuple(row.name for row in CONTROLLERS if row.trigger is None and not row.runs_everywhere)
 NAMES = tuple(row.name for row in CONTROLLERS)
+DEFAULT_NAMES = tuple(row.name for row in CONTROLLERS if row.is_on_by_default)
 
-_BY_NAME = {name: row for row in CONTROLLERS for name in (row.name, row.alias)}
+_BY_NAME = {name: row for row in CONTROLLERS for name in (row.name, row.alias) if name}
 
 
 def find(name: str) -> Controller | None:

@@ -1,6 +1,6 @@
 """Which controllers run, as the setting `controllers` says it.
 
-    all, or *                  every controller
+    all, or *                  every controller that is on by default; another one runs if it is named: all,NAME
     none                       no controller: the server only stores objects
     job-controller,kube-scheduler   these two
     all,-job-controller        all but this one
@@ -20,7 +20,7 @@ _EVERY = frozenset({"all", "*"})
 def select(text: str) -> list[str]:
     """Returns the names of the selected controllers, in the order of the table. `CannotOpen` if the text names an unknown one."""
     words = [word.strip() for word in text.split(",")]
-    selected = set(registry.NAMES) if words[0] in _EVERY or words[0].startswith("-") else set()
+    selected = set(registry.DEFAULT_NAMES) if words[0] in _EVERY or words[0].startswith("-") else set()
     for position, word in enumerate(words):
         if position == 0 and word in {*_EVERY, "none"}:
             continue
