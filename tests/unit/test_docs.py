@@ -33,6 +33,7 @@ from probate.settings import DEFAULT_MAX_CONNECTIONS, Settings
 from probate.store.etcd.messages import LIMITS as ETCD
 from probate.store.sqlite.store import LIMITS as SQLITE
 from probate.store.watch_hub import WatchBuffer
+from support.doc_tables import read_table
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
@@ -80,8 +81,11 @@ def test_every_option_has_a_group() -> None:
 
 
 def test_every_controller_is_documented() -> None:
-    named = re.findall(r"`([a-z-]+)`", row("`--controllers ")[3].split("The names are")[1].split(". Of several")[0])
-    assert tuple(named) == registry.NAMES
+    rows = [tuple(cell.strip("`") for cell in cells) for cells in read_table("settings.md", "controller")]
+    in_every_server = {*registry.BULK_CONTROLLERS, *registry.EVERY_SERVER_CONTROLLERS}
+    places = ["every server" if row.name in in_every_server else "the leader" for row in registry.CONTROLLERS]
+    expected = [(row.name, place, row.alias) for row, place in zip(registry.CONTROLLERS, places, strict=True)]
+    assert rows == expected, "docs/settings.md, Controller names: a row for each controller, in the order of the registry"
 
 
 def test_every_limit_of_the_engines_is_documented() -> None:
@@ -187,7 +191,7 @@ def test_every_make_target_named_in_the_readme_exists() -> None:
 
 
 def test_every_file_linked_from_the_documentation_exists() -> None:
-    for document in [ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")]:
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
             assert (document.parent / target).exists(), f"{document} links to {target}"
 
