@@ -76,7 +76,7 @@ class VirtualTimeServer(InProcessServer):
         finally:
             await tasks.stop(recording, self._collecting, *self._following)
         assert not self._failures
-        assert not self.line.missing_grants, "a controller used permissions that its role does not grant"
+        assert not self.line.missing_grants, f"a controller's role does not grant what it did: {self.line.missing_grants}"
 
     @asynccontextmanager
     async def controlling(self) -> AsyncGenerator[None, None]:

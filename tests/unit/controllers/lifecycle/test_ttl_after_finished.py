@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from probate.api.timestamps import format_time
+from probate.controllers.lifecycle.ttl_after_finished import TITLE
 from support.workload_cluster import JOBS, WorkloadCluster, template, workload_cluster
 
 
 @pytest.fixture
 async def stage() -> AsyncIterator[WorkloadCluster]:
-    async with workload_cluster("finishedjobs") as one:
+    async with workload_cluster(TITLE) as one:
         yield one
 
 
@@ -125,7 +126,7 @@ async def test_ttl_2_jobs_that_finished_before_the_start_are_deleted_too() -> No
         await job(stage)
         await finish(stage)
         await stage.pass_time(3)
-        async with stage.controllers_running("finishedjobs"):
+        async with stage.controllers_running(TITLE):
             assert await stage.find(JOBS, "work") is not None
             await stage.pass_time(2)
             assert await stage.find(JOBS, "work") is None
