@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from probate.api.objects import Object
+from probate.controllers import registry
 from probate.controllers.access import service_account_tokens
 from probate.core import errors
 from probate.server.authn.authenticator import RequestAuthenticator
@@ -149,12 +150,8 @@ def extremes() -> list[tuple[str, str, Object, Object]]:
     ]
 
 
-WORKLOADS = ("replicasets", "deployments", "statefulsets", "daemonsets", "jobs", "cronjobs", "endpointslices", "disruptions")
-LIFETIMES = ("finishedjobs", "podgc", "nodes", "evictions", "scheduler", "volumes")
-
-
 async def test_t27_no_number_and_no_time_in_an_object_stops_a_controller(caplog: pytest.LogCaptureFixture) -> None:
-    async with rbac_cluster(*WORKLOADS, *LIFETIMES) as cluster:
+    async with rbac_cluster(*registry.API_CONTROLLERS) as cluster:
         tainted = {"metadata": {"name": "n"}, "spec": {"taints": [{"key": "k", "effect": "NoExecute", "timeAdded": FAR}]}}
         await cluster.create("nodes", "", tainted)
         for where, namespace, body, status in extremes():
