@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import functools
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from support.source_names import ROOT, names_of
+
 PAGE = ROOT / "docs" / "concepts" / "life-of-a-delete.md"
 TEXT = PAGE.read_text()
 
@@ -21,20 +18,6 @@ FEWEST_REFERENCES = 40
 """A pattern that finds nothing would pass every other test."""
 
 REFERENCES = sorted({(found["label"], found["name"]) for found in REFERENCE.finditer(TEXT)})
-
-
-def names_in(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
-    """Yields the functions, classes and methods; a method as `Class.method`."""
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield prefix + node.name
-        if isinstance(node, ast.ClassDef):
-            yield from names_in(node.body, f"{prefix}{node.name}.")
-
-
-@functools.cache
-def names_of(path: Path) -> frozenset[str]:
-    return frozenset(names_in(ast.parse(path.read_text()).body))
 
 
 def test_every_link_leads_to_a_file() -> None:
