@@ -1,1 +1,1 @@
-"""The API client, in process or over HTTP, and informers."""
+"""The API client and informers. How requests reach the server is behind `transport`."""

@@ -1,7 +1,7 @@
 """How requests reach an API server: the interface between the client and what carries its requests.
 
-In the server's own process, `server.local_transport` calls the server directly; elsewhere, requests go over HTTP. The two are
-indistinguishable for the client and for the server.
+`server.local_transport` implements it: it calls the server in its own process, on the same path as a request over HTTP. There is no
+implementation over HTTP yet; a command that asks a running server would add one.
 """
 
 from __future__ import annotations
