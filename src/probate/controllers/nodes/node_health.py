@@ -86,10 +86,10 @@ def unknown_conditions(node: Object, now: str) -> list[Object]:
     for type_ in MONITORED_CONDITIONS:
         before = conditions.find(result, type_)
         if before is None:
-            new = conditions.new_condition(type_, "Unknown", "NodeStatusNeverUpdated", "the node has never said how it is")
+            new = conditions.new_condition(type_, "Unknown", "NodeStatusNeverUpdated", "Kubelet never posted node status.")
             result = [*result, {**new, "lastHeartbeatTime": node["metadata"]["creationTimestamp"], "lastTransitionTime": now}]
         elif before["status"] != "Unknown":
-            new = {**before, "status": "Unknown", "reason": "NodeStatusUnknown", "message": "the node says nothing any more"}
+            new = {**before, "status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
             result = [{**new, "lastTransitionTime": now} if condition is before else condition for condition in result]
     return result
 

@@ -124,7 +124,7 @@ class ClaimBinding:
     async def _delegate(self, claim: Object, provisioner: str) -> Object:
         if annotation(claim, volume_matcher.PROVISIONER) == provisioner:
             return claim
-        self._record_event(claim, "Normal", "ExternalProvisioning", f"waiting for a volume to be made by {provisioner!r}")
+        self._record_event(claim, "Normal", "ExternalProvisioning", f"waiting for {provisioner!r} to provision a volume")
         return await self._claims.patch(name_of(claim), {"metadata": {"annotations": {volume_matcher.PROVISIONER: provisioner}}})
 
     async def _bind(self, volume: Object, claim: Object) -> None:

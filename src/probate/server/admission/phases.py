@@ -83,7 +83,7 @@ async def _mutate(api: ServerContext, write: Attributes, view: ObjectView, objec
     await api.admission.mutate(write)
     changed = write.object
     if changed is None:
-        raise errors.InvariantViolation("a plugin took the object away")
+        raise errors.InvariantViolation("a plugin removed the object")
     return object_ if changed is before else await api.offload_if_large(size, lambda: view.from_admission(object_, changed))
 
 

@@ -1,4 +1,4 @@
-"""The interface for `matchConditions` of webhooks: CEL expressions over a request. `policies.match_conditions` evaluates them."""
+"""The interface for `matchConditions` of webhooks: CEL expressions over a request. `policies.policy_match_conditions` evaluates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class EvaluationFailed(Exception):
 
 
 class MatchConditionEvaluator(Protocol):
-    """Evaluates match conditions. `Api.conditions` holds one, once the admission plugins are installed."""
+    """Evaluates match conditions. `ServerContext.match_conditions` holds one, once the admission plugins are installed."""
 
     async def all_match(self, conditions: Sequence[Object], write: Attributes, object_: Object | None, old: Object | None) -> bool:
         """Returns whether all conditions are true; False as soon as one is not. Raises `EvaluationFailed` if that is unknown.
