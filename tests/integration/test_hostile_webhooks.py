@@ -107,7 +107,7 @@ async def test_busy_webhook_server_gets_no_more_requests(monkeypatch: pytest.Mon
         await configure(house, VALIDATING, hook)
         waiting = [asyncio.ensure_future(post(house, f"m{number}")) for number in range(2)]
         await hook.wait_for_reviews(2)
-        assert "2 requests to this server are under way already" in (await post(house)).json["message"]
+        assert "2 requests to this server are in progress already" in (await post(house)).json["message"]
         gate.set()
         assert [(await one).code for one in waiting] == [201, 201]
         assert (await post(house)).code == 201
