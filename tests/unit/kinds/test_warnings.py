@@ -555,8 +555,8 @@ def test_of_secrets_for_tls() -> None:
     certificate, key = one.cert_chain_pems[0].bytes(), one.private_key_pem.bytes()
     assert secret(certificate, key) == []
     assert begins(secret(certificate, other.private_key_pem.bytes()), "tls: private key does not match public key")
-    assert secret(b"x", key) == ["tls: there is no certificate in tls.crt that can be read"]
-    assert secret(certificate, b"x") == ["tls: there is no private key in tls.key that can be read"]
+    assert secret(b"x", key) == ["tls: tls.crt contains no readable certificate"]
+    assert secret(certificate, b"x") == ["tls: tls.key contains no readable private key"]
     assert secret(b"x", b"x", "Opaque") == []
 
 

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Reconciler(Protocol):
-    """What is particular to one controller."""
+    """The part of a `ChangeFeedLoop` that differs between controllers."""
 
     async def begin(self) -> Iterable[str]:
         """Forgets all state, and returns the keys to reconcile whatever happened before."""

@@ -78,7 +78,7 @@ class ClaimBinding:
             if volume is None or (volume_matcher.claim_of(volume) and not volume_matcher.is_for(volume, claim)):
                 await self._set_status(claim, "Pending")
             elif not volume_matcher.fits(volume, claim):
-                self._record_event(claim, "Warning", "VolumeMismatch", f"volume {volume_name} is not what the claim asks for")
+                self._record_event(claim, "Warning", "VolumeMismatch", f"volume {volume_name} does not satisfy the claim")
                 await self._set_status(claim, "Pending")
             else:
                 await self._bind(volume, claim)
@@ -102,9 +102,8 @@ class ClaimBinding:
         """Provisions a volume for a claim that no volume fits."""
         if class_ is None:
             name = volume_matcher.class_of(claim)
-            message = (
-                f'storageclass.storage.k8s.io "{name}" not found' if name else "there is no volume for it, and it has no class"
-            )
+            unclassified = "no persistent volumes available for this claim and no storage class is set"
+            message = f'storageclass.storage.k8s.io "{name}" not found' if name else unclassified
             reason = "ProvisioningFailed" if name else "FailedBinding"
             self._record_event(claim, "Warning" if name else "Normal", reason, message)
         elif class_["provisioner"] == volume_plugins.PROVISIONER:
