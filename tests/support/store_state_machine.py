@@ -28,7 +28,7 @@ T = TypeVar("T")
 class OpenWatch:
     """An open watch, and the revision up to which it has been read."""
 
-    def __init__(self, manager: AbstractAsyncContextManager[Watch], watch: Watch, prefix: str, after: Revision) -> None:
+    def __init__(self, manager: AbstractAsyncContextManager[Watch], watch: Watch, prefix: str, *, after: Revision) -> None:
         self.manager = manager
         self.watch = watch
         self.prefix = prefix
@@ -215,7 +215,7 @@ class StoreMachine(stateful.RuleBasedStateMachine):
             assert type(error) is type(expected_error)
             return
         manager = self.store.watch(prefix, after=after)
-        self.watches.append(OpenWatch(manager, self.run(enter(manager)), prefix, after))
+        self.watches.append(OpenWatch(manager, self.run(enter(manager)), prefix, after=after))
 
     @stateful.precondition(lambda self: self.watches)
     @stateful.rule(skip=st.integers(0, 3), everything=st.booleans())
