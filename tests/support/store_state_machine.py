@@ -185,7 +185,7 @@ class StoreMachine(stateful.RuleBasedStateMachine):
         limit=st.integers(1, 9),
         number=plans.revision_numbers,
     )
-    def scan_at(self, prefix: str, after: str, limit: int, number: int) -> None:
+    def scan_at(self, prefix: str, after: str, limit: int, number: int) -> None:  # noqa: PLR0917 a rule of Hypothesis
         at = self.revision(number)
         self.compare(
             lambda: self.store.scan(prefix, after=after, limit=limit, at=at),

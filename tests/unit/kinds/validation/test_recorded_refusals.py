@@ -456,7 +456,7 @@ def spoil(value: Any, random: Random) -> Any:
 
 
 @settings(max_examples=300)
-@given(st.sampled_from(list(SAMPLES)), st.integers(0, 2**64).map(Random))
+@given(st.sampled_from(list(SAMPLES)), st.integers(0, 2**64).map(Random))  # noqa: S311 nothing here is secret
 def test_no_object_of_the_right_types_breaks_the_checks(key: Key, random: Random) -> None:
     new, old = spoil(SAMPLES[key], random) or {}, spoil(SAMPLES[key], random) or {}
     assert all(problem.reason.startswith("FieldValue") for problem in validation.create(GroupVersionKind(*key), new))
