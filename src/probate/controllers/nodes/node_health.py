@@ -86,7 +86,9 @@ def unknown_conditions(node: Object, now: str) -> list[Object]:
     for type_ in MONITORED_CONDITIONS:
         before = conditions.find(result, type_)
         if before is None:
-            new = conditions.new_condition(type_, "Unknown", "NodeStatusNeverUpdated", "Kubelet never posted node status.")
+            new = conditions.new_condition(
+                type_, "Unknown", reason="NodeStatusNeverUpdated", message="Kubelet never posted node status."
+            )
             result = [*result, {**new, "lastHeartbeatTime": node["metadata"]["creationTimestamp"], "lastTransitionTime": now}]
         elif before["status"] != "Unknown":
             new = {**before, "status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
