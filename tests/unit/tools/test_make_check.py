@@ -7,6 +7,7 @@ tests/unit/test_supply_chain.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -18,6 +19,8 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 SETTINGS = ROOT / "pyproject.toml"
+ENVIRONMENT = {"PATH": os.defpath, "PYTHONPATH": "src"}
+"""Nothing of a coverage measurement of these tests themselves, and the project's `probate` before the installed one."""
 CLEAN = '"""A module."""\n\n\ndef double(number: int) -> int:\n    """Returns twice the number."""\n    return 2 * number\n'
 
 
@@ -58,6 +61,7 @@ def test_every_command_has_a_test() -> None:
         "tools/make-etcd-rpc.py --check",
         "tools/lock.py --check",
         "tools/find-secrets.py",
+        "$(if $(CI),$(MAKE) coverage)",
     ]
 
 
@@ -197,3 +201,26 @@ class TestGeneratedCode:
         with (copy / self.PACKAGE / "rpc.proto").open("a") as file:
             file.write("message Planted { int64 planted = 1; }\n")
         assert self.check(copy) == (1, "make-etcd-rpc: rpc_pb2.py, rpc_pb2.pyi is out of date. Run tools/make-etcd-rpc.py\n")
+
+
+class TestCoverage:
+    """`make coverage`."""
+
+    def test_uncovered_code(self, project: Path) -> None:
+        test = project / "tests" / "unit" / "test_planted.py"
+        test.parent.mkdir()
+        test.write_text("from probate.planted import double\ndef test_double(): assert double(1) == 2\n")
+        assert self.measure(project) == (0, "100.0")
+        plant(project, 'def planted(x: int) -> int:\n    """Does it."""\n    x += 1\n    return x\n')
+        code, output = self.measure(project)
+        assert code == 2
+        assert re.fullmatch(r"60\.0\nCoverage failure: total of 60\.0 is less than fail-under=\d+\.\d", output)
+
+    def measure(self, project: Path) -> tuple[int, str]:
+        """Runs the recipe in one shell; returns its exit code, and the output from the total on."""
+        recipe = re.search(r"^coverage: \$.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert recipe
+        script = re.sub(r" \$\((WORKERS|ARGS)\)", "", recipe[1]).replace("\t", "").replace("@", "")
+        script = script.replace("$(BIN)", str(Path(sys.executable).parent))
+        completed = subprocess.run(["/bin/sh", "-ec", script], cwd=project, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        return completed.returncode, "\n".join(completed.stdout.splitlines()[-1 - (completed.returncode == 2) :])
