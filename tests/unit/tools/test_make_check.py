@@ -222,5 +222,7 @@ class TestCoverage:
         assert recipe
         script = re.sub(r" \$\((WORKERS|ARGS)\)", "", recipe[1]).replace("\t", "").replace("@", "")
         script = script.replace("$(BIN)", str(Path(sys.executable).parent))
-        completed = subprocess.run(["/bin/sh", "-ec", script], cwd=project, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        completed = subprocess.run(
+            ["/bin/sh", "-ec", script], cwd=project, env=ENVIRONMENT, capture_output=True, text=True, check=False
+        )
         return completed.returncode, "\n".join(completed.stdout.splitlines()[-1 - (completed.returncode == 2) :])
