@@ -34,7 +34,7 @@ test-long: $(TEST_READY) $(COMPILED) ## run the tests marked `long`: thousands o
 test-all: $(TEST_READY) $(COMPILED) ## run every test
 	@$(PYTEST) $(ARGS)
 
-check: $(TEST_READY) ## check format, lint, types, layers, names, dead code, lock files, generated code, secrets
+check: $(TEST_READY) ## check format, lint, types, layers, names, dead code, generated code, lock files, secrets; with CI set, also coverage
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -44,6 +44,15 @@ check: $(TEST_READY) ## check format, lint, types, layers, names, dead code, loc
 	$(BIN)/python tools/make-etcd-rpc.py --check
 	$(BIN)/python tools/lock.py --check
 	$(BIN)/python tools/find-secrets.py
+	$(if $(CI),$(MAKE) coverage)
+
+# CI=true makes random examples the same in each run, and with them the lines that they reach.
+coverage: export CI := true
+coverage: $(TEST_READY) ## check that the unit tests reach as much of src as the floor in pyproject.toml says
+	@rm -rf .coverage && mkdir .coverage
+	$(BIN)/coverage run -m pytest tests/unit -q -m "not long" $(WORKERS) $(ARGS)
+	@$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --format=total
 
 lock: $(TEST_READY) ## write the lock files again, with the newest versions that pyproject.toml allows
 	@$(BIN)/python -m venv $(VENV)/uv && $(VENV)/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
@@ -92,7 +101,7 @@ format: $(TEST_READY) ## format the sources
 	$(BIN)/ruff check --fix .
 
 clean: ## remove the virtual environment and all caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 
 $(RUN_READY): pyproject.toml locks/run.txt locks/build.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Probate needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 run")'

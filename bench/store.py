@@ -50,7 +50,7 @@ class Bench:
             store_times.append(await self._commit_each(work, committers=1) / len(work))
         show("single writer, one commit each", min(store_times), min(raw_times))
 
-    async def together(self) -> None:
+    async def in_groups(self) -> None:
         store_times, raw_times, sizes = [], [], []
         for _ in range(ROUNDS):
             work = self.fresh(6_400)
@@ -142,7 +142,7 @@ async def main(folder: Path) -> None:
     print(f"objects of 500 bytes with an index entry each; SQLite {raw.sqlite}, synced commits; best of {ROUNDS}")
     bench = Bench(store, raw)
     await bench.singly()
-    await bench.together()
+    await bench.in_groups()
     await bench.in_bulk()
     await bench.scans()
     for watchers in (1, 10, 100):

@@ -180,12 +180,12 @@ def test_duplicate_field_in_a_patch_of_a_custom_kind_was_not_reported(http: http
 
 
 def test_unknown_metadata_of_an_embedded_resource_was_stored(http: httpx.Client) -> None:
-    def whole(name: str) -> dict[str, Any]:
+    def config_map(name: str) -> dict[str, Any]:
         meta = {"name": name, "labels": {"a": "b"}, "unknownSubMeta": "x"}
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "unknown": {"is": "kept"}}
 
     about = {"apiVersion": "fields.example.com/v1", "kind": "Thing", "metadata": {"name": "a", "unknownMeta": 1}}
-    sent = {**about, "spec": {"template": whole("t"), "many": [whole("m")], "unknown": 1}}
+    sent = {**about, "spec": {"template": config_map("t"), "many": [config_map("m")], "unknown": 1}}
     paths = (
         "metadata.unknownMeta",
         "spec.unknown",

@@ -166,7 +166,7 @@ def test_verdict_equals_that_of_trying_all_orders(history: list[Operation]) -> N
     assert result(*history) == ("linearizable" if by_brute_force(history) else "violated")
 
 
-def whole(*done: Operation, events: Sequence[Event] = (), **fields: Any) -> History:
+def history_of(*done: Operation, events: Sequence[Event] = (), **fields: Any) -> History:
     """Returns a history with one watcher that received these events, if any."""
     plan = Plan(0, 1.0, 1, 1, [])
     watches = [WatchLog(name="w", after=1, reached=99, events=list(events))] if events else []
@@ -183,12 +183,12 @@ SECOND = msgspec.structs.replace(swapped("a", "b", 2, 3), version=7)
 
 
 def test_good_history_with_a_watch_has_no_problems() -> None:
-    history = whole(FIRST, SECOND, events=[event("ADDED", "a", 5, 1.1), event("MODIFIED", "b", 7, 3.1)])
+    history = history_of(FIRST, SECOND, events=[event("ADDED", "a", 5, 1.1), event("MODIFIED", "b", 7, 3.1)])
     assert history_checks.problems(history) == []
 
 
 def test_decreasing_versions_are_found() -> None:
-    history = whole(FIRST, msgspec.structs.replace(SECOND, version=4))
+    history = history_of(FIRST, msgspec.structs.replace(SECOND, version=4))
     assert "version 4 came after 5" in history_checks.problems(history)[0]
 
 
@@ -202,11 +202,11 @@ def test_missing_repeated_late_or_invented_event_is_found() -> None:
         "after its write was answered": [good[0], event("MODIFIED", "b", 7, 9.0)],
     }
     for told, events in bad.items():
-        assert told in "\n".join(history_checks.problems(whole(FIRST, SECOND, events=events)))
+        assert told in "\n".join(history_checks.problems(history_of(FIRST, SECOND, events=events)))
 
 
 def test_watchers_that_see_different_changes_are_found() -> None:
-    history = whole(FIRST, events=[event("ADDED", "a", 5, 1.1)])
+    history = history_of(FIRST, events=[event("ADDED", "a", 5, 1.1)])
     history.operations.append(did("put", 2, None, "unknown", value="b"))
     history.watches.append(
         WatchLog(name="v", after=1, reached=99, events=[*history.watches[0].events, event("MODIFIED", "b", 6, 3)])
@@ -219,7 +219,7 @@ def test_list_that_mixes_two_versions_is_found_even_if_each_object_is_possible()
     slow = msgspec.structs.replace(SECOND, end=9)
     events = [event("ADDED", "a", 5, 1.1), Event("ADDED", "key-1", "x", 6, 8), event("MODIFIED", "b", 7, 8)]
     listed = did("list", 4, 5, version=7, items={"key-0": ObjectVersion("b", 7)})
-    assert "a list does not show" in "\n".join(history_checks.problems(whole(FIRST, slow, other, listed, events=events)))
+    assert "a list does not show" in "\n".join(history_checks.problems(history_of(FIRST, slow, other, listed, events=events)))
 
 
 def decided(is_allowed: bool, start: float) -> Operation:
@@ -237,14 +237,19 @@ def decided(is_allowed: bool, start: float) -> Operation:
 def test_permission_applied_longer_than_its_bound_is_found() -> None:
     granted = msgspec.structs.replace(created("g", 0, 1), key="right/ann")
     revoked = msgspec.structs.replace(did("delete", 2, 3), key="right/ann")
-    within = whole(granted, revoked, decided(True, 6), decided(False, 7), rights_bound=5.0)
+    within = history_of(granted, revoked, decided(True, 6), decided(False, 7), rights_bound=5.0)
     assert history_checks.problems(within) == []
     for late, bound in ((8.5, 5.0), (3.5, 0.0)):
-        assert "right/ann: violated" in history_checks.problems(whole(granted, revoked, decided(True, late), rights_bound=bound))[0]
+        assert (
+            "right/ann: violated"
+            in history_checks.problems(history_of(granted, revoked, decided(True, late), rights_bound=bound))[0]
+        )
 
 
 def test_saved_history_is_checked_again(tmp_path: Any) -> None:
     from linearizability.history import load  # noqa: PLC0415
 
-    path = whole(FIRST, msgspec.structs.replace(SECOND, version=4)).save(tmp_path / "h.json")
-    assert history_checks.problems(load(path)) == history_checks.problems(whole(FIRST, msgspec.structs.replace(SECOND, version=4)))
+    path = history_of(FIRST, msgspec.structs.replace(SECOND, version=4)).save(tmp_path / "h.json")
+    assert history_checks.problems(load(path)) == history_checks.problems(
+        history_of(FIRST, msgspec.structs.replace(SECOND, version=4))
+    )

@@ -15,9 +15,9 @@ from probate.lib.cel.environment import Environment
 from probate.lib.cel.errors import CelError, CompileError, OutOfBudget
 from probate.lib.cel.programs import compile_expression
 from probate.lib.cel.syntax.parser import parse
-from probate.lib.cel.syntax.unparse import unparse
 from probate.lib.cel.types import INT, STRING, Type, list_of
 from support.cel_expressions import ENVIRONMENT
+from support.cel_source import unparse
 from support.random_cel_expressions import EXPRESSIONS
 
 VALUES: Any = {"l": [1, 2.5, "a", None, [1], True], "s": "héllo", "n": 7, "m": {"a": 1, "b": {"c": []}}}

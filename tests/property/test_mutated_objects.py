@@ -27,7 +27,7 @@ from probate.server.bootstrap import namespaces
 from probate.server.context import ServerContext
 from probate.server.kind_registry import KindRegistry
 from probate.store.sqlite.store import open_memory
-from support.json_value_paths import at, places
+from support.json_value_paths import at, paths
 from support.valid_objects import SAMPLES
 
 ODD: tuple[Any, ...] = (
@@ -92,13 +92,13 @@ class Writer:
         return orjson.dumps(object_ if self._chance.random() < 0.2 else self._mutated(object_))
 
     def _operation(self, object_: dict[str, Any]) -> dict[str, Any]:
-        one, other = ("".join(f"/{part}" for part in self._chance.choice(list(places(object_)))) for _ in range(2))
+        one, other = ("".join(f"/{part}" for part in self._chance.choice(list(paths(object_)))) for _ in range(2))
         what = self._chance.choice(["add", "remove", "replace", "move", "copy", "test"])
         return {"op": what, "path": one, "from": other, "value": self._chance.choice(ODD)}
 
     def _mutated(self, value: dict[str, Any]) -> dict[str, Any]:
         for _ in range(self._chance.choice([1, 1, 1, 2, 5])):
-            inner = [place for place in places(value) if place]
+            inner = [place for place in paths(value) if place]
             if inner:
                 self._mutate(value, *self._chance.sample(inner, k=1))
         return value
@@ -111,7 +111,7 @@ class Writer:
             case 1 if isinstance(holder, list):
                 holder.append(copy.deepcopy(holder[int(place[-1])]))
             case 2:
-                holder[place[-1]] = copy.deepcopy(at(value, self._chance.choice(list(places(value)))))
+                holder[place[-1]] = copy.deepcopy(at(value, self._chance.choice(list(paths(value)))))
             case _:
                 holder[place[-1]] = copy.deepcopy(self._chance.choice(ODD))
 

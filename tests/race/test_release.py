@@ -202,8 +202,8 @@ async def test_owner_leaves_while_another_namespace_names_it_in_ever_new_objects
         for number in range(HELD_ROUNDS):
             uid = await delete_despite_references(house, deletion_log, f"victim-{number}", policy)
             left = await deletion_log.expect(f"victim-{number}")
-            strays = (await house.store.scan(f"{FOLDER}hostile/", limit=1_000, at=Revision(left))).records
-            assert any(refers(one, uid) for one in strays), "nothing named the owner when it left: the round proves nothing"
+            referring = (await house.store.scan(f"{FOLDER}hostile/", limit=1_000, at=Revision(left))).records
+            assert any(refers(one, uid) for one in referring), "nothing named the owner when it left: the round proves nothing"
 
 
 async def delete_despite_references(house: InProcessServer, deletion_log: DeletionLog, namespace: str, policy: str) -> str:

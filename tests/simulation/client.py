@@ -34,9 +34,9 @@ class Client:
         connection = self._machine.connect(self._name, method, path, query=query, body=body, media=media)
         self._log(f"{self._name}: {method} {path} {body if method == 'DELETE' else ''}")
         if self._rng.random() > 0.01:
-            return await connection.whole()
+            return await connection.answer()
         async with asyncio.timeout(self._rng.expovariate(100)):
-            return await connection.whole()
+            return await connection.answer()
 
     async def write(self, method: str, target: KnownObject, **how: Any) -> Answer:
         """Changes or deletes an object."""

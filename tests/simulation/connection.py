@@ -89,7 +89,7 @@ class Connection:
 
     # --- the client's side ----------------------------------------------------------------------------------------------
 
-    async def whole(self) -> Answer:
+    async def answer(self) -> Answer:
         """Returns the response once it is complete. Raises `Lost` if it never will be."""
         while not self._is_over:
             await self._wait()

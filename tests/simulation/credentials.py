@@ -266,6 +266,6 @@ class CredentialRun:
         app = self._everybody if token is None else self._app
         connection.task = self._loop.create_task(app(connection.scope, connection.receive, connection.send))
         try:
-            return await connection.whole()
+            return await connection.answer()
         except Lost:
             raise CredentialError("the server did not answer") from None

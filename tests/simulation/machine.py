@@ -136,7 +136,7 @@ class Machine:
 
     async def ask(self, who: str, method: str, path: str, *, query: str = "", body: Any = None, media: str = "") -> Answer:
         """Returns the server's response. Raises `Lost` if there is none."""
-        return await self.connect(who, method, path, query=query, body=body, media=media).whole()
+        return await self.connect(who, method, path, query=query, body=body, media=media).answer()
 
     async def _boot(self) -> Process:
         buffer = WatchBuffer(events=self._faults.rates.buffer)

@@ -6,7 +6,7 @@ from typing import Any
 
 from probate.api.cel.library import STANDARD
 from probate.api.cel.library.authorizer import Authorizer
-from probate.api.rbac.cel_authorizer import AllowAll, CelAuthorizer
+from probate.api.rbac.cel_authorizer import Attributes, AuthorizationDecision, CelAuthorizer
 from probate.lib.cel.cost_meter import PER_CALL, Meter
 from probate.lib.cel.environment import Environment
 from probate.lib.cel.errors import CelError, CompileError, OutOfBudget
@@ -15,6 +15,13 @@ from probate.lib.cel.types import DYN, Type
 from probate.lib.cel.values import NONE, Optional
 
 ENVIRONMENT = Environment({"self": DYN, "authorizer": Type("kubernetes.authorization.Authorizer")}, STANDARD)
+
+
+class AllowAll:
+    """An authorizer that allows everything."""
+
+    def decide(self, _: Attributes) -> AuthorizationDecision:
+        return AuthorizationDecision(is_allowed=True)
 
 
 def program(source: str) -> Program:

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 Place: TypeAlias = tuple[str | int, ...]
 
 
-def places(value: Any, here: Place = ()) -> Iterator[Place]:
+def paths(value: Any, here: Place = ()) -> Iterator[Place]:
     """Returns the paths of all parts of the value, starting with its own."""
     yield here
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for part, one in inner:
-        yield from places(one, (*here, part))
+        yield from paths(one, (*here, part))
 
 
 def at(value: Any, place: Place) -> Any:

@@ -227,13 +227,13 @@ values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.di
 objects = st.dictionaries(keys, values, max_size=3)
 
 
-def places(value: Any, path: str = "") -> list[str]:
+def pointers(value: Any, path: str = "") -> list[str]:
     """The pointers to everything inside a value."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     found = []
     for key, inner in inside:
         deeper = path + "/" + str(key).replace("~", "~0").replace("/", "~1")
-        found += [deeper, *places(inner, deeper)]
+        found += [deeper, *pointers(inner, deeper)]
     return found
 
 
@@ -241,7 +241,7 @@ def places(value: Any, path: str = "") -> list[str]:
 def patches(draw: st.DrawFn) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """An object and operations at places that it has, or nearly: some can be done, others not."""
     document = draw(objects)
-    paths = st.sampled_from(["/new", "/a/-", *places(document)])
+    paths = st.sampled_from(["/new", "/a/-", *pointers(document)])
     operations = st.fixed_dictionaries(
         {
             "op": st.sampled_from(["add", "remove", "replace", "move", "copy", "test"]),
@@ -271,14 +271,14 @@ def test_adding_and_removing_changes_nothing(document: dict[str, Any], items: li
 
 @given(objects, st.data())
 def test_moving_there_and_back_changes_nothing(document: dict[str, Any], data: st.DataObject) -> None:
-    path = data.draw(st.sampled_from([*places(document), "/new"]))
+    path = data.draw(st.sampled_from([*pointers(document), "/new"]))
     there, back = {"op": "move", "from": path, "path": "/elsewhere"}, {"op": "move", "from": "/elsewhere", "path": path}
     assert jsonpatch.apply({**document, "new": 1}, [there, back]) == {**document, "new": 1}
 
 
 @given(objects)
 def test_everything_in_an_object_can_be_found_and_taken_out(document: dict[str, Any]) -> None:
-    for path in places(document):
+    for path in pointers(document):
         copied = jsonpatch.apply(document, [{"op": "copy", "from": path, "path": "/found"}])
         value = copied["found"]
         assert jsonpatch.apply(document, [{"op": "test", "path": path, "value": value}]) == document

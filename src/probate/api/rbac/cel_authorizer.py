@@ -34,10 +34,3 @@ class CelAuthorizer(Protocol):
     def decide(self, attributes: Attributes) -> AuthorizationDecision:
         """Returns whether the requesting user may do this. Must not block."""
         ...
-
-
-class AllowAll:
-    """The authorizer of a server that has none configured."""
-
-    def decide(self, _: Attributes) -> AuthorizationDecision:
-        return AuthorizationDecision(is_allowed=True)

@@ -1,6 +1,6 @@
 """CEL (Common Expression Language), the language of Kubernetes' validation rules and policies.
 
-    syntax/                          lexer, parser, macros and syntax tree; unparse converts a tree back to source
+    syntax/                          lexer, parser, macros and syntax tree
     types, checker                   infers the type of each node and reports type errors
     compiler, field_access, comprehensions
                                      compile the tree into Python functions

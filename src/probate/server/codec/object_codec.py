@@ -103,7 +103,7 @@ def marked(value: bytes, version: str) -> bytes:
     return b'%b%b%b"}' % (value[:-1], _MARK, version.encode())
 
 
-def whole(value: bytes, kind: str, version: str) -> bytes:
+def with_type_meta(value: bytes, kind: str, version: str) -> bytes:
     """Prepends kind and apiVersion to a stored value."""
     return b'{"kind":"%b","apiVersion":"%b",%b' % (kind.encode(), version.encode(), value[1:])
 

@@ -80,7 +80,7 @@ async def _converted(api: ServerContext, resource: Resource, records: list[Recor
 async def _convert(api: ServerContext, resource: Resource, records: list[Record], numbers: list[int], version: str) -> None:
     """Replaces the records at these indexes, which have this version, with converted ones."""
     wanted = str(resource.group_version)
-    objects = [object_codec.whole(records[number].value, resource.kind, version) for number in numbers]
+    objects = [object_codec.with_type_meta(records[number].value, resource.kind, version) for number in numbers]
     converted = await api.crd_converter.convert(api.kinds.crd(resource), objects, wanted)
     size = sum(len(one) for one in objects)
     values = await api.offload_if_large(size, lambda: [_conform(api, resource, one) for one in converted])
@@ -112,7 +112,7 @@ async def stored(api: ServerContext, resource: Resource, value: bytes) -> bytes:
     wanted = f"{resource.group}/{_storage_version(definition)}"
     if str(resource.group_version) == wanted:
         return object_codec.marked(value, wanted)
-    whole = object_codec.whole(value, resource.kind, str(resource.group_version))
+    whole = object_codec.with_type_meta(value, resource.kind, str(resource.group_version))
     [object_] = await api.crd_converter.convert(definition, [whole], wanted)
     home = api.catalog.find(resource.group, _storage_version(definition), resource.plural)
     fit = object_codec.stored if home is None else functools.partial(_conform, api, home)  # the storage version need not be served

@@ -14,7 +14,7 @@ from probate.api import quantities
 from probate.api.schema import exact_match, typed
 from probate.api.schema.node import Schema
 from probate.kinds.builtin import catalog
-from support.json_value_paths import at, places
+from support.json_value_paths import at, paths
 from support.valid_objects import SAMPLES
 
 ODD_VALUES: tuple[Any, ...] = (
@@ -39,7 +39,7 @@ def mutate(value: Any, generator: random.Random) -> Any:
     """Returns the value with a few parts replaced by odd values, and sometimes without the parts that are normalized."""
     mutated = copy.deepcopy(value)
     for _ in range(generator.randint(0, 3)):
-        path = generator.choice([path for path in places(mutated) if path])
+        path = generator.choice([path for path in paths(mutated) if path])
         if generator.random() < 0.4:
             del at(mutated, path[:-1])[path[-1]]
         else:

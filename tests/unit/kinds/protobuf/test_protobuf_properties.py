@@ -45,7 +45,7 @@ def chunk(number: int, data: bytes) -> bytes:
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
-def whole(number: int, value: int) -> bytes:
+def varint_field(number: int, value: int) -> bytes:
     return varint(number << 3) + varint(value)
 
 
@@ -73,7 +73,7 @@ SCALARS = {"integer", "boolean", "string"}
 
 
 def empty(number: int, schema: Schema) -> bytes:
-    return whole(number, 0) if schema.type in {"integer", "boolean"} else chunk(number, b"")
+    return varint_field(number, 0) if schema.type in {"integer", "boolean"} else chunk(number, b"")
 
 
 def value_of(number: int, value: Any, schema: Schema, owner: Schema) -> bytes:
@@ -83,7 +83,7 @@ def value_of(number: int, value: Any, schema: Schema, owner: Schema) -> bytes:
         entries = (chunk(1, key.encode()) + chunk(2, bytes_of(one, schema.values, owner)) for key, one in value.items())
         return b"".join(chunk(number, one) for one in entries)
     if schema.type in {"integer", "boolean"}:
-        return whole(number, value)
+        return varint_field(number, value)
     if schema.type == "number":
         return varint(number << 3 | 1) + struct.pack("<d", value)
     return chunk(number, bytes_of(value, schema, owner))
@@ -104,22 +104,22 @@ def bytes_of(value: Any, schema: Schema, owner: Schema) -> bytes:
 
 def time_of(text: str) -> bytes:
     moment = datetime.fromisoformat(text.removesuffix("Z"))
-    return whole(1, (moment - EPOCH) // timedelta(seconds=1)) + whole(2, moment.microsecond * 1000)
+    return varint_field(1, (moment - EPOCH) // timedelta(seconds=1)) + varint_field(2, moment.microsecond * 1000)
 
 
 def int_or_string_of(value: int | str) -> bytes:
     if isinstance(value, str):
-        return whole(1, 1) + whole(2, 0) + chunk(3, value.encode())
-    return whole(1, 0) + whole(2, value) + chunk(3, b"")
+        return varint_field(1, 1) + varint_field(2, 0) + chunk(3, value.encode())
+    return varint_field(1, 0) + varint_field(2, value) + chunk(3, b"")
 
 
 def choice_of(value: Any, short: str, owner: Schema) -> bytes:
     if isinstance(value, bool):
-        return whole(1, value)
+        return varint_field(1, value)
     if isinstance(value, list):
         return b"".join(chunk(2, one.encode() if isinstance(one, str) else message(one, owner, owner.name)) for one in value)
     written = message(value, owner, owner.name)
-    return whole(1, 1) + chunk(2, written) if short.endswith("Bool") else chunk(1, written)
+    return varint_field(1, 1) + chunk(2, written) if short.endswith("Bool") else chunk(1, written)
 
 
 def json_of(value: Any) -> bytes:

@@ -37,7 +37,7 @@ def _declare_part(name: str, part: Callable[[datetime], int]) -> None:
 
 def _declare_unit(name: str, unit: int) -> None:
     @LIBRARY.function(f"duration::{name}() -> int")
-    def _whole(_: Meter, value: Duration) -> int:
+    def _in_unit(_: Meter, value: Duration) -> int:
         whole = abs(value.ns) // unit
         return whole if value.ns >= 0 else -whole
 

@@ -1,4 +1,4 @@
-"""Converts a tree back to source. Parsing the result yields the same tree."""
+"""Converts a syntax tree of CEL back to source. Parsing the result yields the same tree."""
 
 from __future__ import annotations
 
