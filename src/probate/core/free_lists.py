@@ -1,8 +1,8 @@
 """Replaces the objects on the free lists of event loops, which keep the memory of an attack.
 
-Python returns memory an arena (a megabyte) at a time, once no object is left in it. A full garbage collection clears most free lists,
-but not those of asyncio and uvloop. Each keeps the last 250 or so objects that were freed, wherever they lie: after ten thousand
-connections, in two dozen arenas.
+Python returns memory an arena (a megabyte) at a time, once no object is left in it. A full garbage collection clears most free
+lists, but not those of asyncio and uvloop. Each keeps the last 250 or so objects that were freed, wherever they lie: after ten
+thousand connections, in two dozen arenas.
 
 No function clears these lists. But a list that is full keeps nothing more. So a reserve of such objects is created early, among
 objects that live as long as the process:
