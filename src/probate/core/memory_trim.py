@@ -4,11 +4,17 @@ glibc keeps freed memory for later allocations. Small objects settle between lar
 after an attack the process would stay as large as it was at its peak. `malloc_trim` returns every free page. It takes some
 milliseconds, during which other threads run until they allocate memory. So it runs on a thread, when it is likely to help.
 
-Python's own memory for small objects is freed an arena (a megabyte) at a time, once no object is left in it. Three sorts of objects
-outlive their use and keep arenas: reference cycles and the free lists of built-in types, which a full garbage collection frees, and
-names in the type attribute cache, up to 4,096, since C code that looks up an attribute by a C string creates a new `str` each time.
-`free_leftovers` frees all three. It stops all threads while it runs, so it runs only while there are few connections, and therefore
-few objects.
+Python's own memory for small objects is freed an arena (a megabyte) at a time, once no object is left in it. Four sorts of objects
+outlive their use and keep arenas:
+
+    reference cycles, and the free lists of built-in types    freed by a full garbage collection (`free_leftovers`)
+    names in the type attribute cache, up to 4,096            C code that looks up an attribute by a C string creates a new `str`
+                                                              each time; freed by `free_leftovers`
+    the free lists of asyncio and uvloop                      replaced by `free_lists`
+    sets and dicts that were large                            rebuilt by `sparse_tables`
+
+A garbage collection stops all threads while it runs, so all of this is done only while there are few connections, and therefore few
+objects.
 
 (A fixed mmap threshold, above which glibc maps and unmaps each block separately, would work too. But then the system has to clear
 the memory of each large list first, which takes as long as building the list.)
@@ -20,8 +26,13 @@ import asyncio
 import functools
 import gc
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+from probate.core import sparse_tables
+from probate.core.free_lists import FreeLists
+from probate.core.sparse_tables import Table
 
 SLACK_BYTES = 8 * 1024 * 1024
 SLACK_SHARE = 0.1
@@ -67,9 +78,14 @@ def free_leftovers() -> None:
 
 
 class Trimmer:
-    """Returns memory to the system from time to time, while the process is larger than it was."""
+    """Returns memory to the system from time to time, while the process is larger than it was.
 
-    def __init__(self) -> None:
+    `tables` returns sets and dicts that grow with the number of connections.
+    """
+
+    def __init__(self, tables: Callable[[], Iterable[Table]] = tuple) -> None:
+        self._tables = tables
+        self._free_lists: FreeLists | None = None
         self._lowest = 0
         self._activity = self._attempts = 0
         self._pause = self._left = SHORTEST_SECONDS
@@ -79,6 +95,8 @@ class Trimmer:
 
         `activity` is a number that changes whenever memory may have been freed.
         """
+        if self._lowest and self._free_lists is None:  # a second after the start, which it would delay
+            await self._prepare()
         before = resident_bytes()
         self._lowest = min(self._lowest or before, before)
         self._left -= 1
@@ -89,10 +107,24 @@ class Trimmer:
         self._activity = activity
         if self._attempts > LAST_ATTEMPTS:
             return
-        if connections <= FEW_CONNECTIONS:
-            free_leftovers()
-        await asyncio.to_thread(trim)
+        await self._return_memory(is_quiet=connections <= FEW_CONNECTIONS)
         after = resident_bytes()
         has_helped = before - after > before * SLACK_SHARE / 2
         self._pause = SHORTEST_SECONDS if has_helped else min(2 * self._pause, LONGEST_SECONDS)
         self._left = self._pause
+
+    async def _prepare(self) -> None:
+        """Creates what would keep an arena of its own if it were created after an attack: the reserve, and the thread."""
+        self._free_lists = FreeLists()
+        await self._free_lists.reserve()
+        await asyncio.to_thread(trim)
+
+    async def _return_memory(self, *, is_quiet: bool) -> None:
+        if not is_quiet or self._free_lists is None:
+            await asyncio.to_thread(trim)
+            return
+        await self._free_lists.replace()
+        free_leftovers()
+        sparse_tables.shrink((*self._tables(), *sparse_tables.loop_tables()))  # last: their new tables must not keep an arena
+        await asyncio.to_thread(trim)
+        await self._free_lists.reserve()

@@ -31,6 +31,7 @@ from probate.core import errors
 from probate.core.aio.offload import WorkerThread
 from probate.core.errors import Details
 from probate.core.logs import facts
+from probate.core.sparse_tables import Table
 from probate.http.connection import Connection
 from probate.http.fair_limit import FairLimit
 from probate.http.limit_log import LimitLog
@@ -85,6 +86,10 @@ class Acceptor:
 
     def _watch(self, listener: socket.socket) -> None:
         asyncio.get_running_loop().add_reader(listener.fileno(), self._accept, listener)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Returns the dicts that have an entry for each connection."""
+        return self._handshakes, self._established
 
     def close(self) -> None:
         """Stops accepting and aborts unfinished handshakes. Established connections stay."""

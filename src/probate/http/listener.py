@@ -21,6 +21,7 @@ import uvicorn
 
 from probate.core import errors, memory_trim
 from probate.core.logs import facts
+from probate.core.sparse_tables import Table
 from probate.http import acceptor
 from probate.http.connection import IDLE_SECONDS, Connection
 from probate.http.limit_log import LimitLog
@@ -155,7 +156,7 @@ class Listener(uvicorn.Server):
         self._last_context = self._ssl_context()
         self.servers: list[asyncio.base_events.Server] = []
         self._on_start = on_start
-        self._trimmer = memory_trim.Trimmer()
+        self._trimmer = memory_trim.Trimmer(self._tables)
         limit = max(1, min(max_connections, raise_descriptor_limit() - acceptor.RESERVED_DESCRIPTORS))
         self._acceptor = acceptor.Acceptor(
             self._create_connection, self._ssl_context, patience=patience, limit=limit, limits=app.limit_log
@@ -178,6 +179,10 @@ class Listener(uvicorn.Server):
             activity = self.server_state.total_requests + self._acceptor.closed_connections
             await self._trimmer.look(activity, len(self.server_state.connections))
         return await super().on_tick(counter)
+
+    def _tables(self) -> tuple[Table, ...]:
+        """Returns the sets and dicts that have an entry for each connection or request."""
+        return self.server_state.connections, self.server_state.tasks, *self._acceptor.tables()
 
     def _ssl_context(self) -> ssl.SSLContext | None:
         """Returns the context that new handshakes use."""

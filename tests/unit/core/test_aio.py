@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import weakref
 
 import pytest
 
@@ -263,3 +264,20 @@ async def test_cancelled_wait_does_not_stop_a_call_that_has_begun() -> None:
 
 async def test_inline_offload_runs_immediately_on_the_loops_thread() -> None:
     assert await offload.InlineOffload().run(threading.current_thread) is threading.current_thread()
+
+
+async def test_a_worker_thread_kept_its_last_call_until_the_next_one() -> None:
+    """Such as the TLS state of the last handshake of an attack."""
+
+    class Large:
+        pass
+
+    freed = asyncio.Event()
+    result, loop = Large(), asyncio.get_running_loop()
+    weakref.finalize(result, loop.call_soon_threadsafe, freed.set)
+    worker = offload.WorkerThread("test-worker")
+    calls = [lambda given=result: given]
+    del result
+    await worker.run(calls.pop())
+    await asyncio.wait_for(freed.wait(), 5.0)
+    worker.close()

@@ -66,18 +66,22 @@ class WorkerThread:
 
     def _work(self) -> None:
         while (submitted := self._calls.get()) is not None:
-            call, future = submitted
-            if future.cancelled():
-                continue
-            try:
-                result = call()
-            except BaseException as error:  # noqa: BLE001 the caller that awaits the future gets it
-                _complete(future, future.set_exception, error)
-            else:
-                _complete(future, future.set_result, result)
+            _run(*submitted)
+            del submitted  # else the thread would keep the last call and its result until the next one
 
 
 _Call: TypeAlias = tuple[Callable[[], Any], "asyncio.Future[Any]"]
+
+
+def _run(call: Callable[[], Any], future: asyncio.Future[Any]) -> None:
+    if future.cancelled():
+        return
+    try:
+        result = call()
+    except BaseException as error:  # noqa: BLE001 the caller that awaits the future gets it
+        _complete(future, future.set_exception, error)
+    else:
+        _complete(future, future.set_result, result)
 
 
 def _complete(future: asyncio.Future[Any], setter: Callable[[Any], None], outcome: object) -> None:
