@@ -96,7 +96,8 @@ class SimulatedIssuer:
 class CredentialRun:
     """One run. `play` returns a description of the failure; empty if it succeeded."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, refreshes: bool = False) -> None:
+        self._refreshes = refreshes  # the issuer's keys in the background
         self._rng = random.Random(f"credentials {seed}")  # noqa: S311
         self._loop = VirtualLoop(seed)
         self._clock = LoopClock(self._loop)
@@ -139,11 +140,19 @@ class CredentialRun:
         following = tasks.start_supervised(
             api.authorizer.cache.run(lambda: asyncio.sleep(1)), name="grants", on_failure=self._loop.fail
         )
+        loops = [following]
+        if self._refreshes:
+            loops.append(tasks.start_supervised(self._refresh(oidc), name="refresh", on_failure=self._loop.fail))
         self._loop.after_each = self._disturb
         await asyncio.gather(*(self._hold() for _ in range(HOLDERS)), self._destroy(), self._rotate())
         self._loop.after_each = lambda: None
-        await tasks.stop(following)
+        await tasks.stop(*loops)
         await inner.close()
+
+    async def _refresh(self, oidc: OidcVerifier) -> None:
+        while True:
+            await asyncio.sleep(60)
+            oidc.refresh()
 
     def _uid(self) -> str:
         return f"00000000-0000-4000-8000-{next(self._numbers):012d}"

@@ -32,6 +32,11 @@ def test_no_expired_token_is_accepted_and_no_valid_one_refused(seed: int) -> Non
     assert result_of(seed)[0] == ""
 
 
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_same_holds_while_the_keys_of_the_issuer_are_refreshed(seed: int) -> None:
+    assert CredentialRun(seed, refreshes=True).play() == ""
+
+
 def test_tokens_of_all_kinds_are_accepted_and_refused_in_the_runs() -> None:
     answers = [answer for seed in range(SEEDS) for answer in result_of(seed)[1]]
     assert {(kind, code) for kind in KINDS for code in (ACCEPTED, 401)} <= {*answers}

@@ -11,6 +11,7 @@ import pytest
 
 from probate.api.ownership import Action, ClearBlockOwnerDeletion, Delete, Item, KeyPage, OwnerState, ResolvedOwner
 from probate.controllers import registry
+from probate.controllers.namespaces.status_reports import NextStep, StatusReports
 from probate.controllers.workloads import replica_controller
 from probate.gc import cycle_breaker
 from probate.gc.backends.store import transactions
@@ -221,6 +222,15 @@ def test_two_leaders_that_keep_surplus_pods(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(faults, "fault_rates", always_two)
     monkeypatch.setattr(replica_controller.ReplicaSetController, "_delete", nobody_deletes)
     assert "pods, and wants" in first_failure().failure
+
+
+def test_two_servers_that_overwrite_the_status_of_a_scope_with_what_they_remember(monkeypatch: pytest.MonkeyPatch) -> None:
+    def two_damaged(seed: object) -> faults.FaultRates:
+        return always_two(seed)._replace(p_damage=0.3)
+
+    monkeypatch.setattr(faults, "fault_rates", two_damaged)
+    monkeypatch.setattr(StatusReports, "next_step", lambda *_: NextStep.WRITE)
+    assert "things still change" in first_failure().failure
 
 
 def test_history_that_is_compacted_when_the_clock_is_set(monkeypatch: pytest.MonkeyPatch) -> None:

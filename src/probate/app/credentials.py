@@ -1,6 +1,7 @@
 """TLS and authentication of a server: its certificates, its keys, the tokens and certificates that it accepts.
 
-The files are checked once a minute: certificates that expire soon are renewed, and files that were replaced are loaded.
+Once a minute, certificates that expire soon are renewed, files that were replaced are loaded, and the keys of an issuer are fetched
+that will soon be outdated.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ class SecureServing:
         self.folder.ensure(self._names, clock.now())
         self.tls = TlsServerContext(self._files())
         self._token_file = TokenFile(Path(settings.token_file)) if settings.token_file else None
+        self._oidc: oidc.OidcVerifier | None = None
 
     def authenticator(self, accounts: TokenIssuer, offload: Offload, limits: LimitLog) -> RequestAuthenticator:
         """Returns the authenticator of requests."""
-        return RequestAuthenticator(
-            self._clock, accounts, token_file=self._token_file, oidc=self._oidc(offload, limits), limits=limits
-        )
+        self._oidc = self._oidc_verifier(offload, limits)
+        return RequestAuthenticator(self._clock, accounts, token_file=self._token_file, oidc=self._oidc, limits=limits)
 
     def credentials(self) -> Credentials:
         """Returns the administrator's credentials, and the certificate to verify the server with."""
@@ -75,7 +76,7 @@ class SecureServing:
         client_cas = (Path(self._settings.client_ca_file),) if self._settings.client_ca_file else ()
         return TlsFiles(certificate, key, (self.folder.path_of("ca.crt"), *client_cas))
 
-    def _oidc(self, offload: Offload, limits: LimitLog) -> oidc.OidcVerifier | None:
+    def _oidc_verifier(self, offload: Offload, limits: LimitLog) -> oidc.OidcVerifier | None:
         settings = self._settings
         if not settings.oidc_issuer_url and not settings.oidc_client_id:
             return None
@@ -103,6 +104,7 @@ class SecureServing:
             lambda: self._renew(on_renewal),
             self._refresh_certificates,
             self._refresh_tokens,
+            self._refresh_issuer_keys,
         )
         for step in steps:
             try:
@@ -121,6 +123,10 @@ class SecureServing:
     def _refresh_tokens(self) -> None:
         if self._token_file is not None and self._token_file.refresh():
             log.warning("changed token file loaded")
+
+    def _refresh_issuer_keys(self) -> None:
+        if self._oidc is not None:
+            self._oidc.refresh()
 
 
 def _alternative_names(host: str, additional: tuple[str, ...]) -> tuple[str, ...]:

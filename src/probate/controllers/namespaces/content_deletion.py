@@ -2,7 +2,8 @@
 
 The scope (a namespace, or a CRD) is closed: no object can be created in it. So the list is complete, and from then on only objects
 that change are read again. A scope with a hundred thousand objects that are held costs one read of each, and one more for each that
-is released.
+is released. All are read again when another server reports something else (`status_reports`). Objects that could not be deleted are
+tried again, ever more rarely.
 
 Objects are always read as they are now. A key is remembered before the object is read, so no change to it can be missed.
 """
@@ -18,9 +19,14 @@ from typing import NamedTuple, TypeAlias
 from probate.api.deletion import PropagationPolicy
 from probate.api.gvk import GroupResource
 from probate.api.ownership import Delete, Item, KeyPage, Outcome
+from probate.controllers.runtime.backoff import Backoff
+from probate.controllers.runtime.workqueue import DONE, IMMEDIATELY, Result
 from probate.gc.action_log import log_actions
 from probate.gc.backend import Backend
 
+RETRY_SECONDS = 1.0
+MAX_RETRY_SECONDS = 16.0
+"""The longest time until an object that could not be deleted is tried again."""
 TURN = 1_000
 """Objects that are read and deleted at once, before another scope gets its turn."""
 
@@ -40,7 +46,8 @@ class DeletionMethod(NamedTuple):
 class RemainingContent(NamedTuple):
     """What remains: objects by resource, by finalizer, and by resource those that could not be deleted.
 
-    `damaged` names the objects that could not be deleted because their stored data is damaged.
+    `damaged` names the objects that could not be deleted because their stored data is damaged. What held an
+    object before it was damaged does not count: a server that did not read it then could not report that.
     """
 
     resources: Counter[GroupResource]
@@ -54,7 +61,6 @@ class ContentDeletion:
 
     def __init__(self, backend: Backend, uid: str, method: DeletionMethod, *, stages: Sequence[ListPage]) -> None:
         self.uid = uid
-        self.status_written_at: float | None = None  # when the scope's status was last written
         self._backend = backend
         self._method = method
         self._stages = list(stages)
@@ -66,6 +72,9 @@ class ContentDeletion:
         self._damaged: dict[str, None] = {}  # of those that failed
         self._denied: dict[str, None] = {}
         self._permissions = 0  # their revision when an action was denied
+        self._backoff = Backoff(RETRY_SECONDS, MAX_RETRY_SECONDS)
+        self._awaiting_retry: frozenset[str] = frozenset()  # those that had failed when the time of the retry was set
+        self._retry_at: float | None = None
 
     def note_changed(self, keys: Sequence[str]) -> bool:
         """Queues those of the changed objects that may remain. Returns whether there are any."""
@@ -73,12 +82,31 @@ class ContentDeletion:
         self._unread.update(dict.fromkeys(known))
         return bool(known)
 
-    def retry(self) -> bool:
-        """Queues the objects that could not be deleted. Returns whether there are any."""
-        self._unread.update(self._failed)
+    def read_again(self) -> None:
+        """Queues all objects that may remain."""
+        self._unread.update(dict.fromkeys(self._items))
+
+    def retry(self, now: float) -> Result:
+        """Queues the objects that could not be deleted and are due. Returns when to reconcile the scope again because of them."""
         if self._denied and self._backend.permissions_revision() != self._permissions:
             self._unread.update(self._denied)
-        return bool(self._failed or self._denied)
+            return IMMEDIATELY
+        until_retry = self._retry_failed(now) if self._failed else DONE
+        if not self._denied:
+            return until_retry
+        return RETRY_SECONDS if until_retry is DONE else min(until_retry, RETRY_SECONDS)
+
+    def _retry_failed(self, now: float) -> float:
+        if self._retry_at is None:
+            failed = frozenset(self._failed)
+            if failed != self._awaiting_retry:
+                self._backoff.reset()
+            self._awaiting_retry, self._retry_at = failed, now + self._backoff.fail()
+        if now < self._retry_at:
+            return self._retry_at - now
+        self._retry_at = None
+        self._unread.update(self._failed)
+        return IMMEDIATELY
 
     @property
     def is_over(self) -> bool:
@@ -93,7 +121,7 @@ class ContentDeletion:
             Counter(resource_of(key) for key in self._items),
             Counter(finalizer for item in items for finalizer in item.meta.finalizers),
             Counter(resource_of(key) for key in (*self._failed, *self._denied)),
-            tuple(_display_name(key, resource_of(key)) for key in self._damaged),
+            tuple(sorted(_display_name(key, resource_of(key)) for key in self._damaged)),
         )
 
     async def step(self, scope: Item, because: str) -> bool:
@@ -144,7 +172,7 @@ class ContentDeletion:
             self._denied.pop(key, None)
             self._damaged.pop(key, None)
             if key in damaged:
-                self._failed[key] = self._damaged[key] = None
+                self._items[key] = self._failed[key] = self._damaged[key] = None
                 continue
             if item is None:
                 self._items.pop(key, None)

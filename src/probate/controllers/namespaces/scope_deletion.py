@@ -9,19 +9,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from probate.api import timestamps
 from probate.api.ownership import ChangedKeys, Finalize, Item, Outcome, StoredObject, UpdateStatus
-from probate.controllers.namespaces.content_deletion import ContentDeletion, DeletionMethod, ListPage, RemainingContent
+from probate.controllers.namespaces.content_deletion import (
+    MAX_RETRY_SECONDS,
+    RETRY_SECONDS,
+    ContentDeletion,
+    DeletionMethod,
+    ListPage,
+    RemainingContent,
+)
+from probate.controllers.namespaces.status_reports import NextStep, StatusReports
+from probate.controllers.runtime.backoff import Backoff
 from probate.controllers.runtime.workqueue import DONE, IMMEDIATELY, Result
 from probate.core.clock import Clock
 from probate.gc.action_log import log_actions
 from probate.gc.backend import Backend
 
-STATUS_SECONDS = 1.0
-"""A scope's status is written at most this often: not for each object that is removed from a scope that empties slowly."""
-RETRY_SECONDS = 1.0
 PAGE = 1_000
 
 log = logging.getLogger(__name__)
@@ -53,6 +59,13 @@ class Scope(Protocol):
         ...
 
 
+class _Deletion(NamedTuple):
+    """What is known of one scope that is being deleted."""
+
+    content: ContentDeletion
+    reports: StatusReports
+
+
 class ScopeDeletion:
     """The reconciler of all scopes of a kind that are being deleted."""
 
@@ -60,7 +73,8 @@ class ScopeDeletion:
         self._kind = kind
         self._backend = backend
         self._clock = clock
-        self._deletions: dict[str, ContentDeletion] = {}
+        self._deletions: dict[str, _Deletion] = {}
+        self._finalizations = Backoff(RETRY_SECONDS, MAX_RETRY_SECONDS)
 
     async def begin(self) -> list[str]:
         self._deletions.clear()
@@ -79,53 +93,63 @@ class ScopeDeletion:
             return changed.names
         scope = self._kind.scope_of(changed)
         deletion = self._deletions.get(scope)
-        return [scope] if deletion is not None and deletion.note_changed(changed.keys) else []
+        return [scope] if deletion is not None and deletion.content.note_changed(changed.keys) else []
 
     async def reconcile(self, key: str) -> Result:
         scope = await self._backend.get_object(self._kind.resource, "", key)
         if scope is None or not scope.item.is_deleting:
             self._deletions.pop(key, None)
+            self._finalizations.reset(key)
             return DONE
         deletion = self._deletion_of(scope.item)
         because = f"{scope.item.meta.name} ({scope.item.meta.uid}) is being deleted, and contains the object"
-        if await deletion.step(scope.item, because):
+        if await deletion.content.step(scope.item, because):
             return IMMEDIATELY
-        return await (self._finalize(scope) if deletion.is_over else self._wait(scope, deletion))
+        return await (self._finalize(scope) if deletion.content.is_over else self._wait(scope, deletion))
 
-    def _deletion_of(self, scope: Item) -> ContentDeletion:
+    def _deletion_of(self, scope: Item) -> _Deletion:
         name, uid = scope.meta.name, scope.meta.uid
-        if name not in self._deletions or self._deletions[name].uid != uid:
+        if name not in self._deletions or self._deletions[name].content.uid != uid:
             stages = self._kind.stages(self._backend, name)
-            self._deletions[name] = ContentDeletion(self._backend, uid, self._kind.method, stages=stages)
+            content = ContentDeletion(self._backend, uid, self._kind.method, stages=stages)
+            self._deletions[name] = _Deletion(content, StatusReports())
         return self._deletions[name]
 
-    async def _wait(self, scope: StoredObject, deletion: ContentDeletion) -> Result:
+    async def _wait(self, scope: StoredObject, deletion: _Deletion) -> Result:
         """Reports the remaining content and waits until it changes."""
-        requeue_after = await self._update_status(scope, deletion)
-        return RETRY_SECONDS if deletion.retry() else requeue_after
+        until_report = await self._update_status(scope, deletion)
+        until_retry = deletion.content.retry(self._clock.monotonic())
+        return min((seconds for seconds in (until_report, until_retry) if seconds is not DONE), default=DONE)
 
-    async def _update_status(self, scope: StoredObject, deletion: ContentDeletion) -> Result:
-        """Writes what remains to the scope's status: now, or when the last write was `STATUS_SECONDS` ago."""
-        now = self._clock.monotonic()
-        if deletion.status_written_at is not None and now < deletion.status_written_at + STATUS_SECONDS:
-            return deletion.status_written_at + STATUS_SECONDS - now
-        status = self._kind.status(scope.object, deletion.remaining(), self._now())
+    async def _update_status(self, scope: StoredObject, deletion: _Deletion) -> Result:
+        """Writes what remains to the scope's status, if that is due. Returns when it will be."""
+        now, (content, reports) = self._clock.monotonic(), deletion
+        if wait := reports.seconds_until_due(now):
+            return wait
+        remaining = content.remaining()
+        status = self._kind.status(scope.object, remaining, self._now())
         if status == scope.object.get("status"):
+            reports.note_agreement(remaining)
             return DONE
+        if reports.next_step(remaining) is NextStep.READ_AGAIN:
+            content.read_again()
+            return IMMEDIATELY
         [outcome] = await self._backend.execute([UpdateStatus(scope.item, status, "its remaining content has changed")])
-        deletion.status_written_at = now
-        return DONE if outcome is Outcome.DONE else RETRY_SECONDS
+        reports.note_written(remaining, outcome, now)
+        return DONE if outcome is Outcome.DONE else reports.seconds_until_due(now)
 
     async def _finalize(self, scope: StoredObject) -> Result:
         """Finalizes an empty scope. Should content remain after all, another `ContentDeletion` finds it."""
-        del self._deletions[scope.item.meta.name]
+        name = scope.item.meta.name
+        del self._deletions[name]
         status = self._kind.status(scope.object, None, self._now())
         action = Finalize(scope.item, status, "it has no content left")
         [outcome] = await self._backend.execute([action])
         log_actions(log, self._backend, [(action, outcome)])
-        if outcome is Outcome.DONE:
-            return DONE
-        return IMMEDIATELY if outcome is Outcome.CHANGED else RETRY_SECONDS
+        if outcome in {Outcome.DONE, Outcome.CHANGED}:
+            self._finalizations.reset(name)
+            return DONE if outcome is Outcome.DONE else IMMEDIATELY
+        return self._finalizations.fail(name)
 
     def _now(self) -> str:
         return timestamps.format_time(self._clock.now())

@@ -29,9 +29,13 @@ from probate.core.logs import facts
 LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 DURATION_SECONDS = 2
 """A whole number, as the API requires."""
+MAX_DURATION_SECONDS = 60
+"""A longer duration in the Lease counts as this one: no holder writes it, and nobody could take over until it is over."""
 RENEW_SECONDS = 0.5
 MAX_UNREACHABLE_SECONDS = 10.0
 """A holder that could not reach the store for so long stops."""
+MAX_TRANSITIONS = 2**31 - 1
+"""The largest number that the API accepts: counting stops there."""
 STALL_GRACE_SECONDS = 1.0
 """How long a holder has to renew after the store has stalled for all clients and answers again."""
 
@@ -53,6 +57,7 @@ class LeaderElection:
         self._stalled_version = ""  # the resourceVersion that was granted `STALL_GRACE_SECONDS`
         self._changed = asyncio.Event()
         self._is_held_by_another = False
+        self._has_warned = False  # of a duration that is too long
         self.is_leader = False
 
     async def run(self, work: Callable[[], AbstractAsyncContextManager[None]]) -> None:
@@ -72,10 +77,9 @@ class LeaderElection:
         """Releases the Lease, so that the next candidate leads at once."""
         try:
             lease = await self._client.get(LEASES, self._namespace, self._name)
-            if lease is not None and lease["spec"].get("holderIdentity") == self._identity:
-                await self._client.update(
-                    LEASES, {**lease, "spec": {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}}
-                )
+            spec = (lease or {}).get("spec") or {}
+            if lease is not None and spec.get("holderIdentity") == self._identity:
+                await self._client.update(LEASES, {**lease, "spec": {**spec, "holderIdentity": "", "leaseDurationSeconds": 1}})
         except errors.ApiError as error:
             log.info("lease not released", extra=facts(identity=self._identity, error=str(error)))
 
@@ -162,8 +166,17 @@ class LeaderElection:
         """Records whether the Lease was renewed, and when it expires."""
         version, spec = lease["metadata"]["resourceVersion"], lease.get("spec") or {}
         if version != self._version:
-            duration = float(spec.get("leaseDurationSeconds") or DURATION_SECONDS) if spec.get("holderIdentity") else 0.0
+            duration = self._duration(spec) if spec.get("holderIdentity") else 0.0
             self._version, self._expires = version, self._clock.monotonic() + duration
+
+    def _duration(self, spec: Object) -> float:
+        """Returns after how many seconds without renewal the holder counts as dead."""
+        duration = float(spec.get("leaseDurationSeconds") or DURATION_SECONDS)
+        if duration > MAX_DURATION_SECONDS and not self._has_warned:
+            self._has_warned = True
+            values = facts(lease=self._name, holder=spec.get("holderIdentity"), seconds=duration, limit=MAX_DURATION_SECONDS)
+            log.warning("lease duration is too long, using the limit", extra=values)
+        return min(duration, float(MAX_DURATION_SECONDS))
 
     def _spec(self, before: Object) -> Object:
         now = format_micro_time(self._clock.now())
@@ -173,5 +186,5 @@ class LeaderElection:
             "leaseDurationSeconds": DURATION_SECONDS,
             "acquireTime": now if is_new else before.get("acquireTime") or now,
             "renewTime": now,
-            "leaseTransitions": (before.get("leaseTransitions") or 0) + (1 if is_new and before else 0),
+            "leaseTransitions": min((before.get("leaseTransitions") or 0) + (1 if is_new and before else 0), MAX_TRANSITIONS),
         }

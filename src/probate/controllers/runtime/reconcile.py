@@ -2,11 +2,11 @@
 
 There are two reconcilers, and they differ in where changes come from and how much one key costs. `ChangeFeedLoop` reads every
 changed key of the store (`Backend.watch_keys`, no objects, no informer) and processes one key at a time, since a key stands for a
-whole namespace or all Events. `workers.Workers` is fed by informers and processes several keys at once, with exponential backoff
-for each.
+whole namespace or all Events. `workers.Workers` is fed by informers and processes several keys at once.
 
 Both are level-triggered: a change only says which key to reconcile. After a start, and whenever changes were missed, the loop
-starts again with everything that exists. While nothing changes and nothing is due, it does nothing.
+starts again with everything that exists. While nothing changes and nothing is due, it does nothing. Failures are
+retried with exponential backoff.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from probate.api.ownership import ChangedKeys
+from probate.controllers.runtime.backoff import Backoff
 from probate.controllers.runtime.workqueue import Queue, Result
 from probate.core import errors
 from probate.core.aio import tasks
@@ -25,6 +26,7 @@ from probate.core.logs import facts
 from probate.gc.backend import Backend
 
 RETRY_SECONDS = 1.0
+MAX_RETRY_SECONDS = 16.0
 DEFECT_RETRY_SECONDS = 30.0
 
 log = logging.getLogger(__name__)
@@ -55,6 +57,7 @@ class ChangeFeedLoop:
         self._backend = backend
         self._clock = clock
         self._queue = Queue(clock)
+        self._backoff = Backoff(RETRY_SECONDS, MAX_RETRY_SECONDS)
         self._is_busy = False
         self.is_following = False
 
@@ -103,9 +106,11 @@ class ChangeFeedLoop:
             requeue_after = await self._reconciler.reconcile(key)
         except errors.ApiError as error:
             log.warning("reconcile failed, will retry", extra=facts(controller=self._name, key=key, error=str(error)))
-            requeue_after = RETRY_SECONDS
+            requeue_after = self._backoff.fail(key)
         except Exception:  # a defect in the controller: the other keys must not wait for it
             log.exception("reconcile failed unexpectedly, will retry", extra=facts(controller=self._name, key=key))
             requeue_after = DEFECT_RETRY_SECONDS
+        else:
+            self._backoff.reset(key)
         if requeue_after is not None:
             self._queue.add_later(key, requeue_after)

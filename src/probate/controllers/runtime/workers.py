@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from probate.client.informers import NamespacedName
+from probate.controllers.runtime.backoff import Backoff
 from probate.controllers.runtime.workqueue import IMMEDIATELY, Queue, Result
 from probate.core import errors
 from probate.core.clock import Clock
@@ -42,7 +43,7 @@ class Workers:
         self._clock = clock
         self._queue = Queue(clock)
         self._slots = asyncio.Semaphore(at_once)
-        self._failures: dict[NamespacedName, int] = {}
+        self._backoff = Backoff(2 * FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS)
         self._running: set[NamespacedName] = set()
         self._added_while_running: set[NamespacedName] = set()
         self._paused_until: dict[NamespacedName, float] = {}  # some of these times are over
@@ -109,12 +110,11 @@ class Workers:
             requeue_after = await self._sync(name)
         except Exception as error:  # noqa: BLE001 whatever it is, the other keys must not wait for it
             return FIRST_RETRY_SECONDS if _is_conflict(error) else self._fail(name, error)
-        self._failures.pop(name, None)
+        self._backoff.reset(_key(name))
         return requeue_after
 
     def _fail(self, name: NamespacedName, error: Exception) -> float:
         """Logs a failure and returns after how many seconds to retry."""
-        failures = self._failures[name] = self._failures.get(name, 0) + 1
         is_defect = _is_defect(error)
         log.log(
             logging.ERROR if is_defect else logging.INFO,
@@ -122,7 +122,7 @@ class Workers:
             exc_info=is_defect,
             extra=facts(controller=self.controller, queue=self.title, namespace=name.namespace, name=name.name, failure=str(error)),
         )
-        return float(min(FIRST_RETRY_SECONDS * 2 ** min(failures, 20), MAX_RETRY_SECONDS))
+        return self._backoff.fail(_key(name))
 
 
 def _is_conflict(error: Exception) -> bool:

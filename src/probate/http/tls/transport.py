@@ -111,8 +111,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_closing = self._is_lost = True
         self._end_handshake()
-        if self._continuation is not None:
-            self._continuation.cancel()
+        self._cancel_continuation()
         self._unsent.clear()
         self._unsent_bytes, self._received = 0, memoryview(b"")
         app, self._app = self._app, None  # it refers back to this object: without the reference cycle both are freed at once
@@ -233,8 +232,12 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self.write(data)
 
     def _send(self) -> None:
-        """Encrypts and sends as much as the plain transport accepts, and yields to the event loop after `WRITES_AT_ONCE` writes."""
-        self._continuation = None
+        """Encrypts and sends as much as the plain transport accepts, and yields to the event loop after `WRITES_AT_ONCE` writes.
+
+        Bytes are neither reordered nor sent twice: nothing is awaited, a piece leaves `_unsent` before the next one is encrypted,
+        and what is encrypted is written at once. `write` adds to `_unsent` as long as it holds anything.
+        """
+        self._cancel_continuation()  # `resume_writing` may run first, if a message of TLS itself filled the plain transport
         writes = WRITES_AT_ONCE
         while self._unsent and not self._is_blocked and writes:
             writes -= 1
@@ -249,6 +252,11 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._pause_app()
         elif not self._is_blocked:
             self._on_all_sent()
+
+    def _cancel_continuation(self) -> None:
+        if self._continuation is not None:
+            self._continuation.cancel()
+            self._continuation = None
 
     def _encrypt_records(self) -> list[bytes]:
         """Returns the next records, encrypted."""
@@ -338,6 +346,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
     def abort(self) -> None:
         """Closes immediately and discards unsent data."""
         self._is_closing = True
+        self._cancel_continuation()
         self._unsent.clear()
         self._unsent_bytes = 0
         if self._plain is not None and not self._is_lost:

@@ -1,9 +1,10 @@
 """Verifies ID tokens of an OpenID Connect issuer: their signature, audience and validity period.
 
 The issuer's keys are fetched when a token first needs them, again when a token names an unknown key (but not more often than every
-`MIN_FETCH_INTERVAL_SECONDS`), and when they are older than `MAX_KEY_AGE_SECONDS`. At most one fetch runs at a time, and only tokens
-that need its result wait for it: while the keys are fresh, a token signed with a known key is verified at once, however slow the
-issuer is. `MAX_WAITING` limits how many requests wait, and how many of them come from one address.
+`MIN_FETCH_INTERVAL_SECONDS`), and in the background when they are older than `REFRESH_AGE_SECONDS`. One fetch runs at a time. Only
+tokens that need its result wait for it: those signed with an unknown key, and all of them if the keys are older than
+`MAX_KEY_AGE_SECONDS` and no fetch failed lately. While fetches fail, the old keys stay in use, and no token waits that they verify.
+`MAX_WAITING` limits how many requests wait, and how many of them come from one address.
 
 User and group names can be given prefixes. Names that begin with `system:` are never accepted from an issuer, so that no issuer
 can make a user a member of `system:masters`.
@@ -12,6 +13,7 @@ can make a user a member of `system:masters`.
 from __future__ import annotations
 
 import asyncio
+import http.client
 import logging
 import ssl
 import urllib.request
@@ -37,7 +39,11 @@ CLOCK_SKEW_SECONDS = 10.0
 FETCH_TIMEOUT_SECONDS = 5.0
 MIN_FETCH_INTERVAL_SECONDS = 10.0
 """Keys are not fetched more often than this, whatever key ids tokens name."""
+REFRESH_AGE_SECONDS = 3000.0
+"""Keys are fetched again in the background at this age: early enough for some retries before they are outdated."""
 MAX_KEY_AGE_SECONDS = 3600.0
+UNREACHABLE_SECONDS = 120.0
+"""After a fetch has failed, tokens that the old keys verify do not wait for another fetch for so long."""
 MAX_WAITING = 100
 """Limits the requests that wait at once for the keys."""
 MAX_BYTES = 1024 * 1024
@@ -76,6 +82,7 @@ class OidcVerifier:
         self.generation = 0
         """Increases whenever the keys change. A token that was verified with older keys has to be verified again."""
         self._keys_fetched = self._fetch_started = float("-inf")  # the last fetch that succeeded, and the last attempt
+        self._fetch_failed = float("-inf")  # when the last fetch failed; infinitely long ago if it succeeded
         self._fetching: asyncio.Task[None] | None = None
         self._waiting = FairLimit(max_waiting, factor=2)
 
@@ -90,9 +97,17 @@ class OidcVerifier:
         if claims.get("iss") != self._issuer.url or not self._has_audience(claims.get("aud")) or not self.is_valid_now(claims):
             return None
         if self._needs_fetch(token.key_id):
-            await self._wait_for_keys(address)
+            if self._key(token.key_id) is not None and self._is_unreachable:
+                self._start_fetch()
+            else:
+                await self._wait_for_keys(address)
         key = self._key(token.key_id)
         return user_of(claims, self._issuer) if key is not None and jwt.is_signed_by(token, key) else None
+
+    def refresh(self) -> None:
+        """Starts a fetch in the background if there are keys and they will soon be outdated."""
+        if self._keys and self._clock.monotonic() - self._keys_fetched > REFRESH_AGE_SECONDS and self._may_fetch:
+            self._start_fetch()
 
     def is_valid_now(self, claims: Claims) -> bool:
         """Returns whether the current time lies between the token's `nbf` and `exp` claims."""
@@ -110,20 +125,32 @@ class OidcVerifier:
         return next(iter(self._keys.values())) if len(self._keys) == 1 else None
 
     def _needs_fetch(self, key_id: str) -> bool:
-        may_wait = self._fetching is not None or self._clock.monotonic() - self._fetch_started > MIN_FETCH_INTERVAL_SECONDS
-        return may_wait and (self.has_outdated_keys or self._key(key_id) is None)
+        return self._may_fetch and (self.has_outdated_keys or self._key(key_id) is None)
+
+    @property
+    def _may_fetch(self) -> bool:
+        """Whether a fetch is under way or may begin."""
+        return self._fetching is not None or self._clock.monotonic() - self._fetch_started > MIN_FETCH_INTERVAL_SECONDS
+
+    @property
+    def _is_unreachable(self) -> bool:
+        return self._clock.monotonic() - self._fetch_failed <= UNREACHABLE_SECONDS
+
+    def _start_fetch(self) -> asyncio.Task[None]:
+        """Returns the fetch under way, or starts one."""
+        if self._fetching is None:
+            self._fetching = asyncio.get_running_loop().create_task(self._fetch(), name="oidc-keys")
+        return self._fetching
 
     async def _wait_for_keys(self, address: str) -> None:
-        """Waits for the fetch under way, or starts one. Raises `TooManyRequests` if too many requests wait already."""
+        """Waits for the fetch under way, or for a new one. Raises `TooManyRequests` if too many requests wait already."""
         if not self._waiting.can_take(address):
             self._limits.record("waiting for OpenID Connect keys", address=address, of=self._waiting.limit)
             message = "too many requests wait for the keys of the OpenID Connect issuer, please try again in a second"
             raise errors.TooManyRequests(message, Details(retry_after_seconds=1))
-        if self._fetching is None:
-            self._fetching = asyncio.get_running_loop().create_task(self._fetch(), name="oidc-keys")
         self._waiting.take(address)
         try:
-            await asyncio.shield(self._fetching)  # a request that is cancelled does not cancel the fetch for the others
+            await asyncio.shield(self._start_fetch())  # a request that is cancelled does not cancel the fetch for the others
         finally:
             self._waiting.release(address)
 
@@ -131,9 +158,11 @@ class OidcVerifier:
         self._fetch_started = started = self._clock.monotonic()
         try:
             keys = await self._offload.run(lambda: fetch_keys(self._issuer))
-        except (OSError, ValueError) as error:  # urllib raises one of these
+        except (OSError, ValueError, http.client.HTTPException) as error:  # urllib raises one of these
+            self._fetch_failed = self._clock.monotonic()
             log.warning("cannot fetch keys of OpenID Connect issuer", extra=facts(issuer=self._issuer.url, error=str(error)))
         else:
+            self._fetch_failed = float("-inf")
             self._keys_fetched = started  # the issuer may have withdrawn one of these keys since then
             if keys != self._keys:
                 self._keys = keys
@@ -161,7 +190,9 @@ def fetch_keys(issuer: Issuer) -> dict[str, Any]:
     if discovery.get("issuer") != issuer.url or not isinstance(jwks_uri, str) or not jwks_uri.startswith("https://"):
         raise ValueError("its discovery document does not match the issuer URL, or names no https:// jwks_uri")
     jwks = _get(jwks_uri, context).get("keys")
-    keys = {str(jwk.get("kid", "")): jwt.from_jwk(jwk) for jwk in jwks or () if isinstance(jwk, dict)}
+    if not isinstance(jwks, list):
+        raise ValueError(f"{jwks_uri} does not answer with a list of keys")  # noqa: TRY004 handled like any other useless response
+    keys = {str(jwk.get("kid", "")): jwt.from_jwk(jwk) for jwk in jwks if isinstance(jwk, dict)}
     return {key_id: key for key_id, key in keys.items() if key is not None}
 
 

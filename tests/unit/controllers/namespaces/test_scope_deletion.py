@@ -3,134 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import random
-import uuid
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterator
 
-import httpx
 import pytest
 
 from probate.api.ownership import Finalize, Outcome
 from probate.controllers.namespaces.content_deletion import ContentDeletion
 from probate.controllers.namespaces.namespace_deletion import Namespaces
-from probate.controllers.namespaces.scope_deletion import ScopeDeletion
-from probate.controllers.runtime.reconcile import ChangeFeedLoop
-from probate.core import errors
-from probate.core.aio import tasks
 from probate.core.clock import FakeClock
-from probate.gc.backends.store.store_backend import StoreBackend
-from probate.kinds.builtin import catalog
-from probate.server.app import App
 from probate.server.bootstrap import namespaces
-from probate.server.context import ServerContext
-from probate.server.kind_registry import KindRegistry
-from probate.store.contract import CommitResult as Committed
-from probate.store.contract import Store, Txn
 from probate.store.sqlite.store import open_memory
+from support.namespace_controller import NAMESPACES, FailingStore, Site, settle, until, until_gone, until_is
 from support.wait_for_objects import condition
 
-NAMESPACES = "/api/v1/namespaces"
 POD = {"containers": [{"name": "c", "image": "i"}]}
 CONFIGMAP = "objects/configmaps/a/c"
-
-
-class Failing:
-    """A store that fails to delete one key, and delays writes of others, while the test says so."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.undeletable = ""
-        self.slow = ""  # what keys begin with whose writing takes until `goes_on`
-        self.is_writing = asyncio.Event()
-        self.goes_on = asyncio.Event()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    async def commit(self, txn: Txn) -> Committed:
-        self._check(txn)
-        if self.slow and txn.key.startswith(self.slow):
-            self.is_writing.set()
-            await self.goes_on.wait()
-        return await self._store.commit(txn)
-
-    async def commit_many(self, txns: list[Txn]) -> list[Committed]:
-        for txn in txns:
-            self._check(txn)
-        return await self._store.commit_many(txns)
-
-    def _check(self, txn: Txn) -> None:
-        if txn.key == self.undeletable and txn.value is None:
-            raise errors.StoreUnavailable("the store does not answer")
-
-
-class Site:
-    """An API with the controller of namespaces, and their clock."""
-
-    def __init__(self, store: Failing, clock: FakeClock) -> None:
-        self.store = store
-        self.clock = clock
-        kinds = KindRegistry(store, catalog.load())  # type: ignore[arg-type]
-        chooser = random.Random(1)  # noqa: S311
-        self.api = ServerContext(store, kinds, clock, new_uid=lambda: str(uuid.uuid4()), random=chooser)  # type: ignore[arg-type]
-        self.backend = StoreBackend(self.api)
-        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(App(self.api)), base_url="http://here")
-        self.loop = ChangeFeedLoop("namespaces", ScopeDeletion(Namespaces(), self.backend, clock), self.backend, clock=clock)
-
-    async def make(self, path: str, name: str, **meta: Any) -> None:
-        answer = await self.http.post(path, json={"metadata": {"name": name, **meta}})
-        assert answer.status_code == 201, answer.text
-
-    async def release(self, path: str) -> None:
-        patch, media = {"metadata": {"finalizers": None}}, {"Content-Type": "application/merge-patch+json"}
-        assert (await self.http.patch(path, json=patch, headers=media)).status_code == 200
-
-    async def namespace(self) -> dict[str, Any]:
-        found: dict[str, Any] = (await self.http.get(f"{NAMESPACES}/a")).json()
-        return found
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        running = asyncio.ensure_future(self.loop.run())
-        try:
-            yield
-        finally:
-            await tasks.stop(running)
 
 
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
     store = await open_memory()
-    made = Site(Failing(store), FakeClock())
+    made = Site(FailingStore(store), FakeClock())
     await namespaces.ensure_namespaces(made.api)
     await made.make(NAMESPACES, "a")
     yield made
     await made.http.aclose()
     await store.close()
-
-
-async def until(site: Site, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """Returns the namespace, or the Status of a failed GET, once `holds` is true for it."""
-    async with asyncio.timeout(60), site.store.watch("objects/", after=await site.store.revision()) as changes:
-        while not holds(now := await site.namespace()):
-            await anext(aiter(changes))
-        return now
-
-
-async def until_is(site: Site, kind: str, status: str) -> dict[str, Any]:
-    return condition(await until(site, lambda now: condition(now, kind).get("status") == status), kind)
-
-
-async def until_gone(site: Site) -> None:
-    await until(site, lambda now: now.get("code") == 404)
-
-
-async def settle() -> None:
-    """Lets all tasks run that are ready."""
-    for _ in range(200):
-        await asyncio.sleep(0)
 
 
 async def test_content_that_cannot_be_deleted_is_reported_and_retried(site: Site) -> None:

@@ -6,11 +6,15 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from probate.api.objects import Object
 from probate.client.objects import Client, GroupVersionResource
 from probate.controllers.runtime.leader_election import (
     DURATION_SECONDS,
     LEASES,
+    MAX_DURATION_SECONDS,
+    MAX_TRANSITIONS,
     MAX_UNREACHABLE_SECONDS,
     RENEW_SECONDS,
     LeaderElection,
@@ -158,3 +162,36 @@ async def test_holder_keeps_the_lease_when_the_store_stalled_for_all() -> None:
         await clock.advance(10.0)
         assert (leader.works(), other.works()) == (True, False)
         await tasks.stop(one.task, two.task)
+
+
+async def hold_lease(house: InProcessServer, spec: Object) -> None:
+    """Writes the Lease of a holder that does not exist."""
+    lease = {"metadata": {"name": "probate"}, "spec": {"holderIdentity": "nobody", **spec}}
+    await Client(LocalTransport(house.api)).create(LEASES, "kube-system", lease)
+
+
+async def test_absurd_duration_in_the_lease_stopped_takeover_for_years(caplog: pytest.LogCaptureFixture) -> None:
+    clock = FakeClock()
+    async with running(clock=clock, collects=False) as house:
+        await hold_lease(house, {"leaseDurationSeconds": 2**31 - 1})
+        one = Candidate(house, clock, "one")
+        await clock.advance(MAX_DURATION_SECONDS - 1)
+        assert not one.works()
+        await clock.advance(1 + RENEW_SECONDS)
+        await until_it_works(one)
+        lease = await one.client.get(LEASES, "kube-system", "probate")
+        assert lease is not None
+        assert lease["spec"]["leaseDurationSeconds"] == DURATION_SECONDS
+        await tasks.stop(one.task)
+    warnings = [one for one in caplog.records if one.getMessage() == "lease duration is too long, using the limit"]
+    assert len(warnings) == 1
+
+
+async def test_largest_number_of_transitions_in_the_lease_stopped_takeover_for_ever() -> None:
+    clock = FakeClock()
+    async with running(clock=clock, collects=False) as house:
+        await hold_lease(house, {"leaseDurationSeconds": 1, "leaseTransitions": MAX_TRANSITIONS})
+        one = Candidate(house, clock, "one")
+        await clock.advance(1 + RENEW_SECONDS)
+        await until_it_works(one)
+        await tasks.stop(one.task)
