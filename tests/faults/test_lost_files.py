@@ -132,6 +132,21 @@ async def test_server_that_lost_its_files_does_not_remove_those_of_the_next_one(
     await following.close()
 
 
+@pytest.mark.parametrize("is_noticed", [True, False], ids=["while running", "at its end"])
+async def test_server_whose_files_were_all_removed_came_up_empty(quick_path: Path, *, is_noticed: bool) -> None:
+    store = await create_store(quick_path)
+    acknowledged = await store.revision()
+    remove_all(quick_path)
+    if is_noticed:
+        with pytest.raises(errors.StoreFilesLost):
+            await store.check()
+        assert [file.name for file in quick_path.iterdir()] == [f"{NAME}-watermark"]
+    await store.close()
+    with pytest.raises(errors.CannotOpen, match=f"held changes up to revision {acknowledged}"):
+        await open_file(quick_path / NAME)
+    assert [file.name for file in quick_path.iterdir() if file.stat().st_mode & 0o077] == []
+
+
 async def test_wal_truncated_between_two_checks_is_noticed_though_it_has_grown_again(quick_path: Path) -> None:
     store = await create_store(quick_path)
     wal = quick_path / f"{NAME}-wal"

@@ -154,11 +154,11 @@ ODD_REQUESTS = {
 }
 
 
-def test_ambiguous_requests_are_rejected_and_end_the_connection(secured: AttackedServer) -> None:
+def test_ambiguous_requests_are_rejected_and_end_the_connection(target: AttackedServer) -> None:
     with contextlib.ExitStack() as held:  # at once, since each is listened to for a while after its refusal
         lines = {}
         for name, request in ODD_REQUESTS.items():
-            lines[name] = held.enter_context(secured.connect(as_admin=True))
+            lines[name] = held.enter_context(target.connect(as_admin=True))
             lines[name].sendall(request)
         said = {name: read_to_end(line) for name, line in lines.items()}
     assert {name: status_codes(one) for name, one in said.items()} == {name: [400] for name in said}
@@ -176,8 +176,8 @@ def test_ambiguous_requests_are_rejected_and_end_the_connection(secured: Attacke
     ],
     ids=["trace", "absolute", "options", "gzip", "h2c"],
 )
-def test_request_smuggling_has_no_effect(secured: AttackedServer, request_: bytes, expected: int) -> None:
-    with secured.connect(as_admin=True) as line:
+def test_request_smuggling_has_no_effect(target: AttackedServer, request_: bytes, expected: int) -> None:
+    with target.connect(as_admin=True) as line:
         line.sendall(request_.replace(b"Host: x\r\n", b"Host: x\r\nConnection: close\r\n") if expected != 200 else request_)
         said = line.recv(65_536)
     assert status_codes(said)[:1] == [expected]

@@ -340,14 +340,16 @@ async def test_a_status_that_somebody_edited_is_restored(server: InProcessServer
 async def test_claim_counts_for_its_desired_and_its_current_attributes_class(server: InProcessServer) -> None:
     for name in ("gold", "silver"):
         chosen = [{"scopeName": "VolumeAttributesClass", "operator": "In", "values": [name]}]
-        await limit(server, {"persistentvolumeclaims": "2"}, name, scopeSelector={"matchExpressions": chosen})
+        await limit(server, {"persistentvolumeclaims": "1"}, name, scopeSelector={"matchExpressions": chosen})
     await server.create("persistentvolumeclaims", "default", claim("a", "1Gi", volumeAttributesClassName="gold"))
     bound = {"status": {"phase": "Bound", "currentVolumeAttributesClassName": "gold"}}
     assert (await server.request("PATCH", f"{CLAIMS}/a/status", bound, media=MERGE)).code == 200
     change = {"spec": {"volumeAttributesClassName": "silver"}}
     assert (await server.request("PATCH", f"{CLAIMS}/a", change, media=MERGE)).code == 200
-    await told(server, {"persistentvolumeclaims": "1"}, "gold")
     await told(server, {"persistentvolumeclaims": "1"}, "silver")
+    for name in ("gold", "silver"):  # the statuses come later: whether there is room is known at once
+        assert (await server.request("POST", CLAIMS, claim("b", "1Gi", volumeAttributesClassName=name))).code == 403, name
+    await told(server, {"persistentvolumeclaims": "1"}, "gold")
     current = {"status": {"currentVolumeAttributesClassName": "silver"}}
     assert (await server.request("PATCH", f"{CLAIMS}/a/status", current, media=MERGE)).code == 200
     await told(server, {"persistentvolumeclaims": "0"}, "gold")

@@ -19,6 +19,7 @@ import apsw
 import httpx
 import pytest
 
+from probate.store.etcd import layout_version
 from probate.store.sqlite import schema, upgrade
 from support import etcd_members, server_process, wait_for_objects
 
@@ -68,8 +69,10 @@ def check_cascade(http: httpx.Client) -> None:
     wait_for_objects.wait_until_gone(http, f"{A}/configmaps", "waiting-owner")
 
 
-def test_fixture_of_the_previous_format_exists() -> None:
-    assert f"format-{schema.VERSION - 1}" in FILES
+def test_fixtures_of_this_format_and_the_previous_one_exist() -> None:
+    """Those of this format are what a later version upgrades."""
+    assert {f"format-{schema.VERSION - 1}", f"format-{schema.VERSION}"} <= {*FILES}
+    assert {f"format-{layout_version.VERSION - 1}-etcd", f"format-{layout_version.VERSION}-etcd"} <= {*DUMPS}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -139,7 +142,7 @@ class Interrupted(BaseException):
 
 def test_an_upgrade_that_is_interrupted_leaves_half_of_it(tmp_path: Path) -> None:
     """At whichever statement it stops: the file is unchanged and usable by the earlier version, or is completely upgraded."""
-    name = FILES[-1]
+    name = f"format-{schema.VERSION - 1}"
     for step in range(1, 40):
         path = unpack_file(name, tmp_path)
         before = _dump(path)
@@ -155,7 +158,7 @@ def test_an_upgrade_that_is_interrupted_leaves_half_of_it(tmp_path: Path) -> Non
 
         db.exec_trace = count
         try:
-            upgrade.upgrade(db, 2, schema.VERSION)
+            upgrade.upgrade(db, schema.VERSION - 1, schema.VERSION)
         except Interrupted:
             db.exec_trace = None
             db.close()

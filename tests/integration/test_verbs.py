@@ -76,7 +76,7 @@ def test_create_ignores_a_resource_version_that_is_not_a_revision(http: httpx.Cl
         ({"preconditions": {"uid": 5}}, "preconditions.uid must be of type string, not number"),
     ],
 )
-def test_error_for_a_wrong_media_type_names_the_supported_ones(
+def test_error_for_an_option_of_a_wrong_type_names_the_right_type(
     http: httpx.Client, configmaps: str, options: object, told: str
 ) -> None:
     create_object(http, configmaps, "a")

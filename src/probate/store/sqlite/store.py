@@ -364,7 +364,7 @@ class SqliteStore:
         log.error("store files lost, writes are refused", extra=facts(reason=str(error)))
         self._lost = error
         if self.database.durability is not None:
-            self.database.durability.is_lost = True
+            self.database.durability.record_loss()
         self._committer.stop(error)
         for task in self._background_tasks:
             task.cancel()

@@ -84,3 +84,29 @@ async def test_pods_of_a_silent_node_are_replaced_on_other_nodes(cluster: Worklo
     await cluster.client.patch(NODES, "", "node-1", change={"metadata": {"annotations": {"probate.dev/silent": None}}})
     await cluster.pass_time(1)
     assert await cluster.client.get(PODS, NAMESPACE, name_of(stranded)) is None
+
+
+@pytest.mark.parametrize("seconds", [6 * 3600, -6 * 3600], ids=["forward", "back"])
+async def test_clock_that_is_set_neither_evicts_pods_nor_makes_nodes_renew_more_often(
+    cluster: WorkloadCluster, seconds: int
+) -> None:
+    await cluster.create(DEPLOYMENTS, "web", replicas_of(6))
+    await cluster.pass_time(60)
+    before = {name_of(pod): pod["metadata"]["uid"] for pod in await cluster.pods()}
+    usual = await renewals(cluster, 40)
+    cluster.server.clock.jump(seconds)
+    assert 0 < await renewals(cluster, 40) <= usual
+    for _ in range(20):
+        await cluster.pass_time(20)
+    assert {name_of(pod): pod["metadata"]["uid"] for pod in await cluster.pods()} == before
+    nodes = (await cluster.client.list(NODES)).items
+    assert {condition(node, "Ready")["status"] for node in nodes} == {"True"}
+    assert not any(node["spec"].get("taints") for node in nodes)
+
+
+async def renewals(cluster: WorkloadCluster, seconds: int) -> int:
+    """Returns how many Leases are written in this time."""
+    cluster.server.line.requests.clear()
+    for _ in range(seconds // 10):
+        await cluster.pass_time(10)
+    return sum(request.startswith("PUT /apis/coordination.k8s.io/") for request in cluster.server.line.requests)

@@ -27,7 +27,7 @@ class Durability:
         self._folder = path.parent
         self._files = files
         self._is_watermark_writable = True
-        self.is_lost = False  # set by the store when it stops writing
+        self._is_lost = False
 
     def confirm(self, revision: Revision) -> None:
         """Updates the watermark after a commit. Raises `StoreFilesLost` if the files do not hold the commit.
@@ -57,13 +57,23 @@ class Durability:
 
     def is_intact(self) -> bool:
         """Returns whether all files are known to be as the store left them."""
-        if self.is_lost:
-            return False
+        if not self._is_lost:
+            try:
+                self.check()
+            except errors.StoreFilesLost:
+                self.record_loss()
+        return not self._is_lost
+
+    def record_loss(self) -> None:
+        """Records that the files are not as the store left them, so that no later check calls them intact.
+
+        If the watermark was removed too, puts it back: otherwise the next start would find nothing, and begin with an empty store.
+        """
+        self._is_lost = True
         try:
-            self.check()
-        except errors.StoreFilesLost:
-            return False
-        return True
+            self.watermark.restore()
+        except OSError as error:
+            log.warning("watermark cannot be put back", extra=facts(error=error.strerror))
 
     def close(self) -> None:
         """Closes the files. The watermark is durable afterwards."""

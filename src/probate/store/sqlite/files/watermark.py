@@ -9,7 +9,7 @@ database, has lost acknowledged writes, and the server refuses to start on it.
 The line is overwritten in place after each group commit and not synced, which costs a few microseconds. A killed process loses no
 part of it. After a power loss the line may be older than the database but never newer, so it never rejects an intact store.
 It is synced at the start (after the WAL that was found), after each checkpoint, and on close. The line is shorter than a disk
-sector, so it cannot be torn.
+sector, so it cannot be torn. A running server that finds its files removed puts the watermark back (`Durability.record_loss`).
 """
 
 from __future__ import annotations
@@ -138,6 +138,17 @@ class Watermark:
     def write(self, revision: Revision) -> None:
         """Writes a revision that is durable and about to be acknowledged."""
         os.pwrite(self._file, _line(self._store, revision), 0)
+
+    def restore(self) -> None:
+        """Creates the file again, with the same content, if it was removed. Leaves a file that another server created alone."""
+        if not private_files.create(self._path):
+            return
+        file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(file, os.pread(self._file, _SIZE, 0))
+            os.fsync(file)
+        finally:
+            os.close(file)
 
     def sync(self) -> None:
         """Waits until the line is on disk."""
