@@ -129,7 +129,7 @@ async def run_all(
 def _server_loops(api: ServerContext, clock: Clock) -> Loops:
     return {
         "custom kinds": api.kinds.watch_crds(api.timestamp, lambda: clock.sleep(1.0)),
-        "admission": api.admission_configuration.watch(lambda: clock.sleep(1.0)),
+        "admission": api.admission.configuration.watch(lambda: clock.sleep(1.0)),
     }
 
 

@@ -22,11 +22,8 @@ from probate.core.clock import Clock
 from probate.core.metrics import Registry
 from probate.http.limit_log import LimitLog
 from probate.http.memory_limits import MAX_SELECTORS_MEMORY, MemoryBudget
-from probate.kinds.core.pods.priority import Priorities
-from probate.kinds.core.pods.runtime_class import RuntimeClasses
 from probate.kinds.core.services.allocation_pools import DEFAULT_POOLS, Pools
-from probate.server.admission.chain import AdmissionChain
-from probate.server.admission.configuration import PluginConfiguration
+from probate.server.admission.admission_control import AdmissionControl
 from probate.server.admission.webhooks.webhook_match_conditions import MatchConditionEvaluator
 from probate.server.audit import audit_log as auditing
 from probate.server.authn.service_accounts import TokenIssuer
@@ -125,10 +122,7 @@ class ServerContext:
     owner_check_mode                authorization: routing, `authz`, admission policies, owner reference checks
     service_accounts,
     authenticate_token              tokens: the token subresource, TokenReview, issuer discovery
-    admission, match_conditions,
-    admission_configuration,
-    priority_classes, runtime_classes,
-    expandable_storage_classes      admission: `admission` and the write path
+    admission, match_conditions     admission: the verbs and the write path
     webhook_client, webhook_services,
     crd_converter                   outgoing calls: webhooks and conversion
     audit                           the audit log: routing, and what deletes objects
@@ -177,9 +171,8 @@ class ServerContext:
         self.open_namespaces: dict[str, tuple[Guard, Revision]] = {}  # the guard of each, and at which revision it held
         self.service_accounts = service_accounts or TokenIssuer(store, clock)
         self.authenticate_token: TokenAuthenticator = _reject_token  # set at startup
-        self.admission = AdmissionChain()
+        self.admission = AdmissionControl(store, kinds)
         self.match_conditions: MatchConditionEvaluator | None = None  # set at startup
-        self.admission_configuration = PluginConfiguration(store, lambda: self.kinds.catalog)
         self.audit: auditing.AuditLog | None = None  # set at startup; None: no audit log
         self.owner_permission_mode = OwnerChecks.BLOCKING  # set at startup
         self.owner_check_mode = "warn"  # set at startup; `owner_reference_warnings.CheckMode` lists the values
@@ -189,9 +182,6 @@ class ServerContext:
         self.webhook_services = webhook_services or {}  # how to reach the services that webhook configurations name
         self.webhook_client = Outbound(self._offload)
         self.crd_converter = Converter(self.webhook_client, lambda: self.webhook_services, new_uid, self.offload_if_large)
-        self.priority_classes = Priorities()
-        self.runtime_classes = RuntimeClasses()
-        self.expandable_storage_classes: frozenset[str] = frozenset()  # StorageClasses with allowVolumeExpansion
         self.flow_classifier = FlowClassifier()
         self._closing: list[Callable[[], Awaitable[None]]] = [self.webhook_client.close]
         self.readiness_checks: dict[str, Callable[[], str | None]] = {}  # by name: each returns what is wrong, or None

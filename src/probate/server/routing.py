@@ -161,8 +161,8 @@ async def _handle_resource(api: ServerContext, request: Request, verb: str, targ
         if api.kinds.is_crd(target.resource):
             # Shielded: the CRD is written, so it must be served even if the request times out.
             await asyncio.shield(api.kinds.refresh(now=api.timestamp()))
-        elif api.admission_configuration.includes(target.resource):
-            await asyncio.shield(api.admission_configuration.refresh(target.resource.group_resource))
+        elif api.admission.configuration.includes(target.resource):
+            await asyncio.shield(api.admission.configuration.refresh(target.resource.group_resource))
     return await _encode(api, response, form) if form.is_yaml or form.is_protobuf else response
 
 

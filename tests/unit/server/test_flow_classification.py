@@ -19,7 +19,7 @@ PODS = "/api/v1/namespaces/default/pods"
 async def server() -> AsyncIterator[RbacServer]:
     async with running_with_rbac() as item:
         await default_objects.ensure(item.api)
-        await item.api.admission_configuration.refresh_all()
+        await item.api.admission.configuration.refresh_all()
         yield item
 
 

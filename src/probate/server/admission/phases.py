@@ -80,7 +80,7 @@ def _new_and_old(view: ObjectView, at: Target, new: Object, current: Record) -> 
 
 async def _mutate(api: ServerContext, write: Attributes, view: ObjectView, object_: Object, size: int) -> Object:
     before = write.object
-    await api.admission.mutate(write)
+    await api.admission.chain.mutate(write)
     changed = write.object
     if changed is None:
         raise errors.InvariantViolation("a plugin took the object away")
@@ -95,46 +95,46 @@ async def validate_create(
     api: ServerContext, at: Target, object_: Object, request: WriteRequest, *, name: str, size: int
 ) -> CommitRequirements:
     """Runs the validating plugins on a create. `name` is the requested name: empty for generateName."""
-    if not api.admission.validates(CREATE, at):
+    if not api.admission.chain.validates(CREATE, at):
         return NO_REQUIREMENTS
     view = request.view or default_view(api, at)
     shown = await api.offload_if_large(size, lambda: view.to_admission(object_))
-    return await api.admission.validate(Attributes(CREATE, at, request, object_=shown, name=name, size=size))
+    return await api.admission.chain.validate(Attributes(CREATE, at, request, object_=shown, name=name, size=size))
 
 
 async def validate_update(
     api: ServerContext, at: Target, new: Object, current: Record, request: WriteRequest
 ) -> CommitRequirements:
     """Runs the validating plugins on an update."""
-    if not api.admission.validates(UPDATE, at):
+    if not api.admission.chain.validates(UPDATE, at):
         return NO_REQUIREMENTS
     view = request.view or default_view(api, at)
     shown, old = await api.offload_if_large(len(current.value), lambda: _new_and_old(view, at, new, current))
-    return await api.admission.validate(Attributes(UPDATE, at, request, object_=shown, old=old, size=2 * len(current.value)))
+    return await api.admission.chain.validate(Attributes(UPDATE, at, request, object_=shown, old=old, size=2 * len(current.value)))
 
 
 async def admit_delete(api: ServerContext, at: Target, current: Record, request: WriteRequest, *, name: str) -> CommitRequirements:
     """Runs both phases on a delete, which has no object to change."""
-    mutates = api.admission.mutates(DELETE, at)
-    if not mutates and not api.admission.validates(DELETE, at):
+    mutates = api.admission.chain.mutates(DELETE, at)
+    if not mutates and not api.admission.chain.validates(DELETE, at):
         return NO_REQUIREMENTS
     [current] = await version_conversion.served(api, at.resource, [current])
     old = await api.offload_if_large(
         len(current.value), lambda: default_view(api, at).to_admission(object_codec.loaded(current, at.resource))
     )
     if mutates:
-        await api.admission.mutate(Attributes(DELETE, at, request, old=old, name=name, size=len(current.value)))
-    return await api.admission.validate(Attributes(DELETE, at, request, old=old, name=name, size=len(current.value)))
+        await api.admission.chain.mutate(Attributes(DELETE, at, request, old=old, name=name, size=len(current.value)))
+    return await api.admission.chain.validate(Attributes(DELETE, at, request, old=old, name=name, size=len(current.value)))
 
 
 async def admit_command(api: ServerContext, at: Target, object_: Object, request: WriteRequest) -> Object:
     """Runs both phases on an object that is executed rather than stored, such as a Binding."""
-    if api.admission.mutates(CREATE, at):
+    if api.admission.chain.mutates(CREATE, at):
         write = Attributes(CREATE, at, request, object_=orjson.loads(orjson.dumps(object_)))
-        await api.admission.mutate(write)
+        await api.admission.chain.mutate(write)
         object_ = write.object or object_
-    if api.admission.validates(CREATE, at):
-        (await api.admission.validate(Attributes(CREATE, at, request, object_=orjson.loads(orjson.dumps(object_))))).release()
+    if api.admission.chain.validates(CREATE, at):
+        (await api.admission.chain.validate(Attributes(CREATE, at, request, object_=orjson.loads(orjson.dumps(object_))))).release()
     return object_
 
 

@@ -28,7 +28,7 @@ _NEW_POD_CONTAINERS, _EPHEMERAL_CONTAINERS = ("initContainers", "containers"), (
 
 def install(api: ServerContext) -> None:
     """Enables the plugin."""
-    api.admission.enable(PluginOrder.SERVICE_ACCOUNTS, ServiceAccountPlugin(api))
+    api.admission.chain.enable(PluginOrder.SERVICE_ACCOUNTS, ServiceAccountPlugin(api))
 
 
 class ServiceAccountPlugin:

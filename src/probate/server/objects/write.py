@@ -20,13 +20,13 @@ from probate.api.objects import Object
 from probate.core import errors
 from probate.core.errors import Details
 from probate.server import api_errors
-from probate.server.admission import phases, priority, runtime_class, volume_expansion, write_checks
+from probate.server.admission import phases, volume_expansion
 from probate.server.admission.admission_attributes import NO_REQUIREMENTS, CommitRequirements, WriteRequest
 from probate.server.authz import block_owner_deletion, owner_reference_permissions
 from probate.server.codec import object_codec, version_conversion
 from probate.server.context import ServerContext
 from probate.server.kind_rules.contract import KindRules
-from probate.server.objects import deletion, owner_reference_warnings, service_allocation
+from probate.server.objects import deletion, owner_reference_warnings, service_allocation, write_checks
 from probate.server.ownership import namespace_content
 from probate.server.request import Target
 from probate.server.storage import service_claims, storage_keys
@@ -119,8 +119,8 @@ def prepare_create(
     uid, meta = api.new_uid(), object_["metadata"]
     meta["uid"], meta["creationTimestamp"] = uid, now
     if resource.plural == "pods" and not resource.group:
-        priority.admit(api, resource, object_)
-        runtime_class.admit(api, resource, object_)
+        api.admission.priority.admit(resource, object_)
+        api.admission.runtime_class.admit(resource, object_)
     rules.prepare_for_create(object_, uid=uid, now=now)
     if entries:
         object_["metadata"]["managedFields"] = entries
@@ -275,7 +275,7 @@ async def admit_and_commit(api: ServerContext, target: Target, current: Record, 
     if target.resource.group in write_checks.CHECKS:
         await write_checks.CHECKS[target.resource.group](api, act.user, target, new, object_codec.loaded(current, target.resource))
     if target.resource.plural == volume_expansion.CLAIMS and not target.subresource:
-        volume_expansion.check(api, target, new, object_codec.loaded(current, target.resource))
+        api.admission.volume_expansion.check(target, new, object_codec.loaded(current, target.resource))
     if owner_reference_permissions.may_differ(act.user, new, current.value):
         await owner_reference_permissions.check(api, act.user, target, new, object_codec.loaded(current, target.resource))
     if "ownerReferences" in new["metadata"]:
@@ -283,7 +283,7 @@ async def admit_and_commit(api: ServerContext, target: Target, current: Record, 
         await block_owner_deletion.check(api, act.user, target, new, old)
         await owner_reference_warnings.check(api, act, target, new, old)
     await service_allocation.allocate(api, target.resource, new, service_claims.claims_of(current.key, current.value))
-    if not api.admission.validators:
+    if not api.admission.chain.validators:
         return await commit_update(api, target.resource, current, new, is_dry_run=act.is_dry_run)
     terms = await phases.validate_update(api, target, new, current, act)
     try:

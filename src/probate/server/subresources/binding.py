@@ -17,7 +17,7 @@ from probate.api.serialization.documents import Document
 from probate.core import errors
 from probate.kinds.builtin import catalog
 from probate.server import api_errors, query
-from probate.server.admission import phases, pod_topology_labels
+from probate.server.admission import phases
 from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.codec import negotiation, object_codec, request_body
 from probate.server.codec.negotiation import Form
@@ -86,11 +86,7 @@ async def _bind(api: ServerContext, request: Request, target: Target, binding: O
 async def _metadata(api: ServerContext, target: Target, binding: Object) -> Object:
     """Returns the Binding's metadata with the pod's name, the pod's namespace and the topology labels of the node."""
     meta, node = {**binding["metadata"], "name": target.name, "namespace": target.namespace}, binding["target"]
-    if (
-        node.get("kind") == "Node"
-        and node.get("name")
-        and (labels := await pod_topology_labels.node_topology_labels(api, node["name"]))
-    ):
+    if node.get("kind") == "Node" and node.get("name") and (labels := await api.admission.topology_labels.of_node(node["name"])):
         meta["labels"] = {**(meta.get("labels") or {}), **labels}
     return meta
 

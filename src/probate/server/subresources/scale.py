@@ -183,7 +183,7 @@ async def _write(
     old = object_codec.loaded(current, target.resource)
     scale = {**scale, "metadata": {**scale.get("metadata", {}), "name": target.name}}
     new = _with({**old, "metadata": dict(old["metadata"])}, paths.desired, _replicas(scale))
-    act.is_mutable = api.admission.mutates(UPDATE, target)
+    act.is_mutable = api.admission.chain.mutates(UPDATE, target)
     write.prepare_update(
         api, target, new, old, managed_fields.entries_on_update(api.kinds, target, new, old, manager, api.timestamp()), act
     )

@@ -100,7 +100,7 @@ def _parse_document(body: bytes, target: Target, options: WriteOptions, translat
 async def _update(
     api: ServerContext, target: Target, current: Record, document: Object, act: WriteRequest, *, size: int
 ) -> Record | None:
-    act.is_mutable = api.admission.mutates(UPDATE, target)
+    act.is_mutable = api.admission.chain.mutates(UPDATE, target)
     new = await api.offload_if_large(size + len(current.value), lambda: _updated_object(api, target, current, document, act))
     return await write.admit_and_commit(api, target, current, new, act)
 

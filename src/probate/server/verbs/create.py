@@ -7,13 +7,13 @@ from typing import Any
 from probate.api import names
 from probate.core import errors
 from probate.server import api_errors, query
-from probate.server.admission import phases, pod_topology_labels, write_checks
+from probate.server.admission import phases
 from probate.server.admission.admission_attributes import CREATE, NO_REQUIREMENTS, CommitRequirements, WriteRequest
 from probate.server.authz import block_owner_deletion, csr_signers
 from probate.server.codec import negotiation, object_codec, request_body, responses, version_conversion
 from probate.server.codec.negotiation import Form
 from probate.server.context import LARGE_BYTES, Response, ServerContext
-from probate.server.objects import managed_fields, owner_reference_warnings, path_identity, service_allocation, write
+from probate.server.objects import managed_fields, owner_reference_warnings, path_identity, service_allocation, write, write_checks
 from probate.server.request import Request, Target
 from probate.server.storage import index_entries, service_claims, storage_keys
 from probate.store.contract import NO_REVISION, Absent, FailedGuards, Guard, Record, Revision
@@ -63,14 +63,14 @@ async def try_create(
     guards = write.cached_scope_guards(api, target) or await write.scope_guards(api, target)
     if target.resource.group == csr_signers.GROUP:
         requested = csr_signers.without_requester(target, requested)
-    if api.admission.mutates(CREATE, target):
+    if api.admission.chain.mutates(CREATE, target):
         object_ = await _mutate(api, target, requested, create_entries, act, size=size)
     else:
         object_ = await api.offload_if_large(size, lambda: _prepare(api, target, requested, create_entries, act))
     if target.resource.group == csr_signers.GROUP:
         object_ = csr_signers.with_requester(act.user, target, object_)
     if target.resource.plural == "pods" and not target.resource.group and object_["spec"].get("nodeName"):
-        await pod_topology_labels.label_new_pod(api, object_)
+        await api.admission.topology_labels.label_new_pod(object_)
     if target.resource.group in write_checks.CHECKS:
         await write_checks.CHECKS[target.resource.group](api, act.user, target, object_, None)
     if "ownerReferences" in object_["metadata"]:
@@ -78,7 +78,7 @@ async def try_create(
         await owner_reference_warnings.check(api, act, target, object_, None)
     if service_claims.has_claims(target.resource):
         await service_allocation.allocate(api, target.resource, object_)
-    if not api.admission.validators:
+    if not api.admission.chain.validators:
         return await _commit(api, target, object_, guards, NO_REQUIREMENTS, requested, is_dry_run=act.is_dry_run)
     terms = await phases.validate_create(api, target, object_, act, name=requested["metadata"].get("name") or "", size=size)
     try:

@@ -121,7 +121,7 @@ async def _attempt(
     check_preconditions(target.resource, current, meta, options)
     has_content = await namespace_content.has_content(api.store, target.resource, current)
     plan = deletion.plan_delete(target.resource, current, meta, options.wish, api.clock.now(), has_content=has_content)
-    if act is not None and plan.txn is not None and (api.admission.validators or api.admission.mutators):
+    if act is not None and plan.txn is not None and (api.admission.chain.validators or api.admission.chain.mutators):
         (await phases.admit_delete(api, target, current, act, name=request_name)).release()
     if api.audit is not None and plan.txn is not None and not options.is_dry_run:
         api.audit.note_deletion(str(target.resource.group_resource), target.namespace or "", target.name, meta.uid)

@@ -93,7 +93,7 @@ async def _attempt(
     current = await version_conversion.read(api, target)
     if current is None:
         raise api_errors.not_found(target.resource, target.name)
-    act.is_mutable = api.admission.mutates(UPDATE, target)
+    act.is_mutable = api.admission.chain.mutates(UPDATE, target)
     parsed = await api.offload_if_large(
         size + len(current.value), lambda: _patched_object(api, target, current, patch, act, manager)
     )

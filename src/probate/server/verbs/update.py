@@ -69,7 +69,7 @@ async def _replace(
     current: Record, api: ServerContext, target: Target, requested: dict[str, Any], manager: str, act: WriteRequest, *, size: int
 ) -> Record | None:
     """Updates the object. Returns None if it was modified concurrently."""
-    act.is_mutable = api.admission.mutates(UPDATE, target)
+    act.is_mutable = api.admission.chain.mutates(UPDATE, target)
     new = await api.offload_if_large(
         size + len(current.value), lambda: _updated_object(api, target, current, requested, manager, act)
     )

@@ -178,11 +178,11 @@ async def test_warn_and_audit_do_not_refuse(server: InProcessServer, caplog: pyt
 async def test_policy_without_a_binding_does_not_run(server: InProcessServer) -> None:
     assert (await create_registration(server, "validatingadmissionpolicies", validating_policy("false"))).code == 201
     assert (await create_map(server)).code == 201
-    assert server.api.admission.validators == ()
+    assert server.api.admission.chain.validators == ()
     assert (await create_registration(server, "validatingadmissionpolicybindings", binding())).code == 201
     assert (await create_map(server, "n")).code == 422
     assert (await server.request("DELETE", f"{REGISTRATION}/validatingadmissionpolicybindings/b")).code == 200
-    assert server.api.admission.validators == ()
+    assert server.api.admission.chain.validators == ()
 
 
 MATCHES: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from probate.api.catalog import Catalog, Resource
+from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.api.policies import compiled_policy
 from probate.server.admission.admission_attributes import Attributes
@@ -61,8 +62,8 @@ class PolicyIndex:
         self._bindings: dict[str, list[ConfiguredBinding]] = {}  # by policy name, in the order of their own names
         self._catalog: Catalog | None = None
         self._cached: dict[tuple[str, str, str, str, str], list[BoundPolicy]] = {}
-        api.admission_configuration.subscribe(GROUP, "v1", f"{policy_type}admissionpolicies", self._set_policies)
-        api.admission_configuration.subscribe(GROUP, "v1", f"{policy_type}admissionpolicybindings", self._set_bindings)
+        api.admission.configuration.subscribe(GroupResource(GROUP, f"{policy_type}admissionpolicies"), self._set_policies)
+        api.admission.configuration.subscribe(GroupResource(GROUP, f"{policy_type}admissionpolicybindings"), self._set_bindings)
 
     def _set_policies(self, objects: dict[str, Object]) -> None:
         before, self._policies = self._policies, {}
@@ -82,9 +83,9 @@ class PolicyIndex:
     def _update(self) -> None:
         self._catalog = None
         if self._bindings.keys() & self._policies.keys():
-            self._api.admission.enable(self._order, self._plugin)
+            self._api.admission.chain.enable(self._order, self._plugin)
         else:
-            self._api.admission.disable(self._order)
+            self._api.admission.chain.disable(self._order)
 
     def candidates(self, operation: str, at: Target) -> list[BoundPolicy]:
         """Returns the policies whose rules match the write.

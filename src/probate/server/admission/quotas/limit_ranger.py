@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orjson
 
+from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.kinds.core.quota import limit_ranges
 from probate.server import api_errors
@@ -17,7 +18,7 @@ _PODS, _CLAIMS = ("", "pods"), ("", "persistentvolumeclaims")
 
 def install(api: ServerContext) -> None:
     """Subscribes the plugin to LimitRanges."""
-    api.admission_configuration.subscribe("", "v1", "limitranges", LimitRangerPlugin(api).configure)
+    api.admission.configuration.subscribe(GroupResource("", "limitranges"), LimitRangerPlugin(api).configure)
 
 
 class LimitRangerPlugin:
@@ -34,9 +35,9 @@ class LimitRangerPlugin:
             ranges.setdefault(object_["metadata"]["namespace"], []).append(object_)
         self._ranges = ranges
         if ranges:
-            self._api.admission.enable(PluginOrder.LIMITS, self)
+            self._api.admission.chain.enable(PluginOrder.LIMITS, self)
         else:
-            self._api.admission.disable(PluginOrder.LIMITS)
+            self._api.admission.chain.disable(PluginOrder.LIMITS)
 
     def handles(self, operation: str, at: Target) -> bool:
         if at.namespace not in self._ranges:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 
 from probate.api.catalog import Resource
+from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.core import errors
 from probate.kinds.core.quota import quota_rules, usage
@@ -35,7 +36,7 @@ _OPERATIONS = frozenset({(CREATE, ""), (UPDATE, "")})
 def install(api: ServerContext) -> None:
     """Subscribes the plugin to ResourceQuotas."""
     plugin = ResourceQuotaPlugin(api)
-    api.admission_configuration.subscribe("", "v1", "resourcequotas", plugin.configure)
+    api.admission.configuration.subscribe(GroupResource("", "resourcequotas"), plugin.configure)
     api.on_close(plugin.close)
 
 
@@ -60,9 +61,9 @@ class ResourceQuotaPlugin:
             self._ledger.track(by_namespace)
         self._statuses.repair(objects)
         if by_namespace:
-            self._api.admission.enable(PluginOrder.QUOTA, self)
+            self._api.admission.chain.enable(PluginOrder.QUOTA, self)
         else:
-            self._api.admission.disable(PluginOrder.QUOTA)
+            self._api.admission.chain.disable(PluginOrder.QUOTA)
 
     async def close(self) -> None:
         """Stops counting."""

@@ -11,6 +11,7 @@ import logging
 from typing import Any, NamedTuple
 
 from probate.api.catalog import Catalog, Resource
+from probate.api.gvk import GroupResource
 from probate.api.objects import Object
 from probate.core import errors
 from probate.core.logs import facts
@@ -42,7 +43,7 @@ def install(api: ServerContext) -> None:
         (MUTATING, PluginOrder.MUTATING_WEBHOOKS, mutating_plugin),
         (VALIDATING, PluginOrder.VALIDATING_WEBHOOKS, validating_plugin),
     ):
-        api.admission_configuration.subscribe(GROUP, "v1", plural, plugin.configure(order))
+        api.admission.configuration.subscribe(GroupResource(GROUP, plural), plugin.configure(order))
 
 
 class _Call(NamedTuple):
@@ -67,9 +68,9 @@ class _WebhookPlugin:
         def listener(configurations: dict[str, Object]) -> None:
             self._webhooks, self._catalog = webhook_match.compile_webhooks(configurations), None
             if self._webhooks:
-                self._api.admission.enable(order, self)
+                self._api.admission.chain.enable(order, self)
             else:
-                self._api.admission.disable(order)
+                self._api.admission.chain.disable(order)
 
         return listener
 

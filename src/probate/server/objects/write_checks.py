@@ -15,10 +15,15 @@ from probate.server.request import Target
 
 Check: TypeAlias = Callable[[ServerContext, User, Target, Object, Object | None], Awaitable[None]]
 
+
+async def _check_default_class(api: ServerContext, _user: User, at: Target, new: Object, old: Object | None) -> None:
+    api.admission.priority.check_default(at, new, old)
+
+
 CHECKS: dict[str, Check] = {
     rule_resolver.GROUP: escalation.check,
     csr_signers.GROUP: csr_signers.check,
     policy_param_permissions.GROUP: policy_param_permissions.check,
-    priority.GROUP: priority.check,
+    priority.GROUP: _check_default_class,
 }
 """The check of each API group. It is called with the new object and the old one, and raises `Forbidden`."""
