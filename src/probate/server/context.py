@@ -171,7 +171,7 @@ class ServerContext:
         self.open_namespaces: dict[str, tuple[Guard, Revision]] = {}  # the guard of each, and at which revision it held
         self.service_accounts = service_accounts or TokenIssuer(store, clock)
         self.authenticate_token: TokenAuthenticator = _reject_token  # set at startup
-        self.admission = AdmissionControl(store, kinds)
+        self.admission = AdmissionControl(store, kinds, self)
         self.match_conditions: MatchConditionEvaluator | None = None  # set at startup
         self.audit: auditing.AuditLog | None = None  # set at startup; None: no audit log
         self.owner_permission_mode = OwnerChecks.BLOCKING  # set at startup

@@ -74,7 +74,9 @@ def command(document: Document, media: str, schema: Schema, field_validation: st
     return Read(object_, codec_field_validation.judged([*odd, *reported], field_validation, document.lines))
 
 
-def patched_object(value: dict[str, Any], resource: Resource, rules: KindRules, field_validation: str, odd: Sequence[str]) -> Read:
+def patched_object(
+    value: dict[str, Any], resource: Resource, rules: KindRules, *, field_validation: str, odd: Sequence[str]
+) -> Read:
     """Decodes the result of a patch as an object of this kind. Findings about the patch in `odd` are reported first."""
     object_, unknown = rules.decode(value)
     if unknown and not resource.is_custom:

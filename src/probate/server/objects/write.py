@@ -20,7 +20,7 @@ from probate.api.objects import Object
 from probate.core import errors
 from probate.core.errors import Details
 from probate.server import api_errors
-from probate.server.admission import phases, volume_expansion
+from probate.server.admission import volume_expansion
 from probate.server.admission.admission_attributes import NO_REQUIREMENTS, CommitRequirements, WriteRequest
 from probate.server.authz import block_owner_deletion, owner_reference_permissions
 from probate.server.codec import object_codec, version_conversion
@@ -193,7 +193,7 @@ async def mutate(api: ServerContext, target: Target, current: Record, new: Objec
     if not act.is_mutable:
         return new
     entries = new["metadata"].get("managedFields") or []  # fields that a plugin adds have no field manager
-    mutated = await phases.mutate_update(api, target, new, current, act)
+    mutated = await api.admission.phases.mutate_update(target, new, act, current=current)
     await api.offload_if_large(
         len(current.value),
         lambda: _prepare_mutated(api, target, mutated, object_codec.loaded(current, target.resource), entries, act),
@@ -285,7 +285,7 @@ async def admit_and_commit(api: ServerContext, target: Target, current: Record, 
     await service_allocation.allocate(api, target.resource, new, service_claims.claims_of(current.key, current.value))
     if not api.admission.chain.validators:
         return await commit_update(api, target.resource, current, new, is_dry_run=act.is_dry_run)
-    terms = await phases.validate_update(api, target, new, current, act)
+    terms = await api.admission.phases.validate_update(target, new, act, current=current)
     try:
         return await commit_update(api, target.resource, current, new, is_dry_run=act.is_dry_run, terms=terms)
     finally:

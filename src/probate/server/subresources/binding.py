@@ -17,7 +17,6 @@ from probate.api.serialization.documents import Document
 from probate.core import errors
 from probate.kinds.builtin import catalog
 from probate.server import api_errors, query
-from probate.server.admission import phases
 from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.codec import negotiation, object_codec, request_body
 from probate.server.codec.negotiation import Form
@@ -73,7 +72,7 @@ async def _bind(api: ServerContext, request: Request, target: Target, binding: O
         raise api_errors.invalid(target.resource, target.name, problems)
     act = WriteRequest(request.user, options)
     type_meta = {"kind": "Binding", "apiVersion": "v1", "metadata": await _metadata(api, target, binding)}
-    admitted = await phases.admit_command(api, target, {**binding, **type_meta}, act)
+    admitted = await api.admission.phases.admit_command(target, {**binding, **type_meta}, act)
     binding = _typed(Document(admitted, []), negotiation.JSON, "Ignore").object
     if problems := [*_problems(binding["target"]), *_metadata_problems(binding["metadata"])]:
         raise api_errors.invalid(target.resource, target.name, problems)

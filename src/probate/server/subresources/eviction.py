@@ -20,7 +20,6 @@ from probate.core import errors
 from probate.core.errors import Details
 from probate.kinds.builtin import catalog
 from probate.server import api_errors, query
-from probate.server.admission import phases
 from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.codec import delete_options, negotiation, object_codec, request_body
 from probate.server.codec.delete_options import DeleteOptions
@@ -93,7 +92,7 @@ async def _read(api: ServerContext, request: Request, target: Target) -> tuple[D
         raise errors.BadRequest(f"the body must be an Eviction of {target.name}")
     read = request_body.command(document, media, catalog.schema("policy", "v1", "Eviction") or Schema(), field_validation)
     path_identity.check_namespace(read.object.get("metadata", {}), target)
-    value = await phases.admit_command(api, target, _complete(read.object, target), act)
+    value = await api.admission.phases.admit_command(target, _complete(read.object, target), act)
     delete_options_body = value.get("deleteOptions") or {}
     options = delete_options.read(
         orjson.dumps(delete_options_body) if delete_options_body else b"", negotiation.JSON, request.query

@@ -109,7 +109,7 @@ def _updated_object(api: ServerContext, target: Target, current: Record, documen
     live, old = object_codec.served(current, target.resource), object_codec.loaded(current, target.resource)
     _check_preconditions(document, live, target)
     result = _applied(api, target, live, document, act.write_options)
-    new = patch_result.typed(api, result.object, target, "Ignore").object
+    new = patch_result.typed(api.kinds.rules(target.resource), result.object, target, field_validation="Ignore").object
     new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     write.prepare_update(api, target, new, old, lambda *_: result.entries, act)
     return new
@@ -152,4 +152,6 @@ async def _create(api: ServerContext, target: Target, document: Object, act: Wri
 def _new_object(api: ServerContext, target: Target, document: Object, options: WriteOptions) -> ApplyResult:
     result = _applied(api, target, None, document, options)
     named = {**result.object, "metadata": {**result.object["metadata"], "name": target.name}}
-    return ApplyResult(patch_result.typed(api, named, target, "Ignore").object, result.entries)
+    return ApplyResult(
+        patch_result.typed(api.kinds.rules(target.resource), named, target, field_validation="Ignore").object, result.entries
+    )

@@ -7,7 +7,6 @@ from typing import Any
 from probate.api import names
 from probate.core import errors
 from probate.server import api_errors, query
-from probate.server.admission import phases
 from probate.server.admission.admission_attributes import CREATE, NO_REQUIREMENTS, CommitRequirements, WriteRequest
 from probate.server.authz import block_owner_deletion, csr_signers
 from probate.server.codec import negotiation, object_codec, request_body, responses, version_conversion
@@ -80,7 +79,9 @@ async def try_create(
         await service_allocation.allocate(api, target.resource, object_)
     if not api.admission.chain.validators:
         return await _commit(api, target, object_, guards, NO_REQUIREMENTS, requested, is_dry_run=act.is_dry_run)
-    terms = await phases.validate_create(api, target, object_, act, name=requested["metadata"].get("name") or "", size=size)
+    terms = await api.admission.phases.validate_create(
+        target, object_, act, name=requested["metadata"].get("name") or "", size=size
+    )
     try:
         return await _commit(api, target, object_, guards, terms, requested, is_dry_run=act.is_dry_run)
     finally:
@@ -132,7 +133,7 @@ async def _mutate(
     entries = await api.offload_if_large(
         size, lambda: write.set_defaults(rules, object_, target.namespace or "", create_entries, now)
     )
-    mutated = await phases.mutate_create(api, target, object_, act, size=size)
+    mutated = await api.admission.phases.mutate_create(target, object_, act, size=size)
     mutated = {**mutated, "metadata": dict(mutated["metadata"])}
     _check_path(mutated, target)
     if not act.is_dry_run:

@@ -14,7 +14,6 @@ from probate.api.deletion import DefaultPropagation, PropagationPolicy, default_
 from probate.api.ownership import ObjectMeta
 from probate.kinds.shared import system_priority_classes
 from probate.server import api_errors
-from probate.server.admission import phases
 from probate.server.admission.admission_attributes import WriteRequest
 from probate.server.codec import delete_options, negotiation, object_codec, responses, version_conversion
 from probate.server.codec.delete_options import DeleteOptions
@@ -121,8 +120,9 @@ async def _attempt(
     check_preconditions(target.resource, current, meta, options)
     has_content = await namespace_content.has_content(api.store, target.resource, current)
     plan = deletion.plan_delete(target.resource, current, meta, options.wish, api.clock.now(), has_content=has_content)
-    if act is not None and plan.txn is not None and (api.admission.chain.validators or api.admission.chain.mutators):
-        (await phases.admit_delete(api, target, current, act, name=request_name)).release()
+    if act is not None and plan.txn is not None and api.admission.phases.handles_delete(target):
+        [served] = await version_conversion.served(api, target.resource, [current])
+        (await api.admission.phases.admit_delete(target, served, act, name=request_name)).release()
     if api.audit is not None and plan.txn is not None and not options.is_dry_run:
         api.audit.note_deletion(str(target.resource.group_resource), target.namespace or "", target.name, meta.uid)
     committed = plan if options.is_dry_run else await commit_plan(api, plan)

@@ -106,7 +106,9 @@ def _patched_object(
     """Returns the patched object, ready to be committed. Raises `Conflict` if the patch names another resourceVersion."""
     old = object_codec.loaded(current, target.resource)
     result = _without_unchanged_managed_fields(patch.change(object_codec.served(current, target.resource)), old)
-    parsed = patch_result.typed(api, result, target, act.write_options.field_validation, patch.problems)
+    parsed = patch_result.typed(
+        api.kinds.rules(target.resource), result, target, field_validation=act.write_options.field_validation, odd=patch.problems
+    )
     patched = parsed.object
     with patch_result.blamed():
         request_body.check_kind(patched, target.resource)
