@@ -18,13 +18,13 @@ from urllib.parse import urlencode
 
 import orjson
 
+from probate.app import admission_plugins
 from probate.core.aio import tasks
 from probate.core.aio.offload import Offload
 from probate.core.clock import Clock, FakeClock, SystemClock
 from probate.gc.backends.store.store_backend import StoreBackend
 from probate.gc.collector import Collector
 from probate.kinds.builtin import catalog
-from probate.server.admission import plugin_registry
 from probate.server.app import App
 from probate.server.bootstrap import namespaces
 from probate.server.context import ServerContext
@@ -150,7 +150,7 @@ async def running(
     server = InProcessServer(opened_store, clock or SystemClock(), offload)
     await namespaces.ensure_namespaces(server.api)
     await server.api.kinds.refresh(now=server.api.timestamp())
-    await plugin_registry.install(server.api, admission)
+    await admission_plugins.install(server.api, admission)
     failures: list[BaseException] = []
     collector_tasks = (
         [tasks.start_supervised(server.collector.run(), name="collector", on_failure=failures.append)] if collects else []

@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from pathlib import Path
 
 from probate.api.uids import UidGenerator
-from probate.app import kubeconfig, readiness
+from probate.app import admission_plugins, kubeconfig, readiness
 from probate.app.credentials import SecureServing
 from probate.app.stores import managed_store
 from probate.client.objects import Client
@@ -32,7 +32,6 @@ from probate.http import listener
 from probate.http.tls import authority
 from probate.kinds.builtin import catalog
 from probate.kinds.certificates.signers import RequestedCertificate
-from probate.server.admission import plugin_registry
 from probate.server.app import App
 from probate.server.audit import setup as auditing
 from probate.server.authn.authenticator import RequestAuthenticator
@@ -124,7 +123,7 @@ async def _bootstrap(api: ServerContext, admission: tuple[str, ...], *, host: st
     await namespaces.ensure_namespaces(api)
     await api.kinds.refresh(now=api.timestamp())
     await asyncio.gather(rbac_roles.ensure_roles(api), default_objects.ensure(api), api_services.sync_api_services(api))
-    await plugin_registry.install(api, admission)
+    await admission_plugins.install(api, admission)
     await kubernetes_service.ensure(api, host, port)
     damage_reports.register_metric(api)
     damage_reports.start_event_reports(api)

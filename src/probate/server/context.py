@@ -11,7 +11,6 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from probate.api.catalog import Catalog
 from probate.api.names import Chooser
-from probate.api.rbac.cel_authorizer import CelAuthorizer
 from probate.api.rbac.users import User
 from probate.api.timestamps import format_time
 from probate.core import errors, work_limits
@@ -24,7 +23,6 @@ from probate.http.limit_log import LimitLog
 from probate.http.memory_limits import MAX_SELECTORS_MEMORY, MemoryBudget
 from probate.kinds.core.services.allocation_pools import DEFAULT_POOLS, Pools
 from probate.server.admission.admission_control import AdmissionControl
-from probate.server.admission.webhooks.webhook_match_conditions import MatchConditionEvaluator
 from probate.server.audit import audit_log as auditing
 from probate.server.authn.service_accounts import TokenIssuer
 from probate.server.authz.authorizer import Authorizer
@@ -117,12 +115,12 @@ class ServerContext:
     store, kinds, catalog           what is stored, and which kinds are served: any handler
     clock, timestamp, new_uid,
     random                          time and randomness: any handler, and nothing else may read a clock or make a uid
-    authorizer, cel_authorizer,
+    authorizer,
     owner_permission_mode,
     owner_check_mode                authorization: routing, `authz`, admission policies, owner reference checks
     service_accounts,
     authenticate_token              tokens: the token subresource, TokenReview, issuer discovery
-    admission, match_conditions     admission: the verbs and the write path
+    admission                       admission: the verbs and the write path
     webhook_client, webhook_services,
     crd_converter                   outgoing calls: webhooks and conversion
     audit                           the audit log: routing, and what deletes objects
@@ -172,13 +170,9 @@ class ServerContext:
         self.service_accounts = service_accounts or TokenIssuer(store, clock)
         self.authenticate_token: TokenAuthenticator = _reject_token  # set at startup
         self.admission = AdmissionControl(store, kinds, self)
-        self.match_conditions: MatchConditionEvaluator | None = None  # set at startup
         self.audit: auditing.AuditLog | None = None  # set at startup; None: no audit log
         self.owner_permission_mode = OwnerChecks.BLOCKING  # set at startup
         self.owner_check_mode = "warn"  # set at startup; `owner_reference_warnings.CheckMode` lists the values
-        self.cel_authorizer: Callable[[User], CelAuthorizer] = (
-            self.authorizer.cel_authorizer
-        )  # the `authorizer` variable of CEL expressions
         self.webhook_services = webhook_services or {}  # how to reach the services that webhook configurations name
         self.webhook_client = Outbound(self._offload)
         self.crd_converter = Converter(self.webhook_client, lambda: self.webhook_services, new_uid, self.offload_if_large)

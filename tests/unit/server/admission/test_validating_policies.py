@@ -101,13 +101,13 @@ async def test_update_and_delete_see_the_old_object(server: InProcessServer) -> 
     assert (await server.request("DELETE", f"{MAPS}/m")).code == 200
 
 
-async def test_authorizer_variable_checks_the_user(server: InProcessServer) -> None:
+async def test_authorizer_variable_checks_the_user(server: InProcessServer, monkeypatch: pytest.MonkeyPatch) -> None:
     class Nobody:
         def decide(self, attributes: Attributes) -> AuthorizationDecision:
             return AuthorizationDecision(attributes.verb == "create" and attributes.resource == "configmaps")
 
     request = []
-    server.api.cel_authorizer = lambda user: request.append(user.name) or Nobody()  # type: ignore[func-returns-value]
+    monkeypatch.setattr(server.api.authorizer, "cel_authorizer", lambda user: request.append(user.name) or Nobody())  # type: ignore[func-returns-value]
     await create_validating(
         server,
         validating_policy("authorizer.requestResource.check('create').allowed()", "!authorizer.path('/x').check('get').allowed()"),

@@ -418,10 +418,10 @@ async def test_cel_authorizer_uses_the_same_roles(server: RbacServer) -> None:
     await server.bind("system:serviceaccount:b:robot", "ClusterRole", "view", namespace="b")
     expected = Attributes("list", "", "pods", namespace="a")
     await server.api.authorizer.rights(User("ann"))
-    assert server.api.cel_authorizer(User("ann")).decide(expected).is_allowed
-    assert not server.api.cel_authorizer(User("bob")).decide(expected).is_allowed
-    assert not server.api.cel_authorizer(User("ann")).decide(expected._replace(resource="secrets")).is_allowed
+    assert server.api.authorizer.cel_authorizer(User("ann")).decide(expected).is_allowed
+    assert not server.api.authorizer.cel_authorizer(User("bob")).decide(expected).is_allowed
+    assert not server.api.authorizer.cel_authorizer(User("ann")).decide(expected._replace(resource="secrets")).is_allowed
     other = Attributes("list", "", "pods", namespace="b", service_account=("b", "robot"))
-    assert server.api.cel_authorizer(User("bob")).decide(other).is_allowed
-    assert not server.api.cel_authorizer(User("bob")).decide(Attributes("get", path="/metrics")).is_allowed
-    assert server.api.cel_authorizer(User("root", ("system:masters",))).decide(expected).is_allowed
+    assert server.api.authorizer.cel_authorizer(User("bob")).decide(other).is_allowed
+    assert not server.api.authorizer.cel_authorizer(User("bob")).decide(Attributes("get", path="/metrics")).is_allowed
+    assert server.api.authorizer.cel_authorizer(User("root", ("system:masters",))).decide(expected).is_allowed
